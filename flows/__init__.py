@@ -1,0 +1,1 @@
+"""Flows: one per file, each naming its steps."""

@@ -1,0 +1,1 @@
+"""SQL of the trace warehouse as package data."""

@@ -1,0 +1,1 @@
+"""Landing zone, merger, migrations and reading of the trace warehouse."""

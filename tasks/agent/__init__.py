@@ -1,0 +1,1 @@
+"""The reflection-action-observation loop, its prompts, model clients and scripted teachers."""

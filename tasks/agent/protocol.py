@@ -1,0 +1,55 @@
+"""What the agent loop asks of a model: one completion for one conversation."""
+
+from typing import Literal, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Message(BaseModel):
+    """A chat message."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class CompletionRequest(NamedTuple):
+    """A conversation to be continued."""
+
+    messages: tuple[Message, ...]
+    seed: int
+    """Decoding seed, a function of (instance, turn, replicate) and equal across cells."""
+    episode_id: str
+    """Lets a server keep the key-value cache of an episode."""
+
+
+class Completion(NamedTuple):
+    """A model's reply with what it cost."""
+
+    text: str
+    finish_reason: str
+    """`stop`, `length`, or another word of the server's."""
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    completion_tokens: int
+    model_seconds: float
+
+
+class ModelError(Exception):
+    """The client gave up after its retries; the episode ends with `error`."""
+
+
+class ContextOverflow(ModelError):
+    """The server refused the conversation as too long; the episode ends with `context_length`."""
+
+
+class ModelClient(Protocol):
+    """A source of completions: an OpenAI-compatible endpoint, or a scripted teacher."""
+
+    model_name: str
+    token_source: Literal["server", "training_tokenizer"]
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Continue the conversation; raise `ModelError` when the endpoint cannot answer."""
+        ...

@@ -1,0 +1,1 @@
+"""Mathematics with a name: tests, intervals and effect sizes on paired rows."""

@@ -1,0 +1,1 @@
+"""Study plans by name: frozen specs composed to one resolved plan."""

@@ -1,0 +1,167 @@
+"""What an interpreter is to the agent loop: run a block, tell what happened, keep what the contract says.
+
+A `Runtime` belongs to a worker and opens one `Interpreter` per episode. Both are synchronous: an asyncio caller puts
+`run_block` in a thread. Two backends stand behind the protocol, `fork_tree` and `jupyter`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
+"""Strongest first."""
+
+
+class Contract(BaseModel):
+    """What the runtime promises about bindings (arXiv 2603.01209, section 3)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """`persistent`, `stateless`, or the name of a third lifetime."""
+    version: int = 1
+    """Raised when the promise changes."""
+    lifetime: str
+    """Lifetime policy in force: `episode`, `block`, ..."""
+    scope: Literal["process", "namespace"] = "process"
+    """What ends with a binding's lifetime: the process, or user names only (an ablation arm)."""
+
+
+CONTRACTS: dict[str, Contract] = {
+    "persistent": Contract(name="persistent", lifetime="episode"),
+    "stateless": Contract(name="stateless", lifetime="block"),
+}
+"""The two contracts of the study."""
+
+
+class ToolError(Exception):
+    """Base of the errors that a tool may raise on the host and that the agent's block sees.
+
+    The class name is the one the block sees: `ToolRuntimeException` for errors of the environment,
+    `ToolInvocationException` for wrong arguments, `ToolCallLimitError` for the per-turn cap.
+    """
+
+
+class ToolRuntimeException(ToolError):
+    """The environment refused the call."""
+
+
+class ToolInvocationException(ToolError):
+    """The arguments do not fit the tool's signature."""
+
+
+class ToolCallLimitError(ToolError):
+    """The per-turn cap is spent."""
+
+
+class ToolCall(NamedTuple):
+    """A tool call that reached the host, in order."""
+
+    tool: str
+    arguments_json: str
+    result_json: str | None
+    error_type: str | None
+    error_message: str | None
+    is_caught: bool
+    seconds: float
+
+
+class BlockError(NamedTuple):
+    """The exception that ended a block."""
+
+    kind: Literal["interpreter", "tool", "cap"]
+    type: str
+    """Class name, e.g. `NameError`, `ToolRuntimeException`, `StepTimeout`, `InterpreterDied`."""
+    message: str
+    """Traceback cut to the agent's own frames, and the exception line: the text of the observation."""
+
+
+class BlockResult(NamedTuple):
+    """What running one block did."""
+
+    output: str
+    """Everything printed, by Python, C code and threads, also of a block that was killed."""
+    result: str | None
+    """The last expression's value as text; null for none or for None."""
+    error: BlockError | None
+    active_globals: tuple[str, ...]
+    """User names alive for the next block, sorted (no modules, tools, dunder names)."""
+    last_step_globals: tuple[str, ...]
+    """User names that existed when the block ended, sorted."""
+    tool_calls: tuple[ToolCall, ...]
+    state_event: Literal["kept", "rolled_back", "lost"]
+    state_hash: str | None
+    notices: tuple[str, ...]
+    """What the model must be told beside the error (threads gone, state rolled back, ...)."""
+    seconds: float
+
+
+class Snapshot(Protocol):
+    """A frozen interpreter state; close it when it is no longer needed."""
+
+    def close(self) -> None: ...
+
+
+class Interpreter(Protocol):
+    """One episode's interpreter under one contract."""
+
+    contract: Contract
+
+    def run_block(self, code: str) -> BlockResult:
+        """Run a block; whatever it does is an observation, never an exception here."""
+        ...
+
+    def drop_name(self, name: str) -> bool:
+        """Remove a user name before the next block; tell whether it was there (fault injection)."""
+        ...
+
+    def verify_contract(self) -> bool:
+        """Tell by a canary that no user name shows whether bindings live as the contract says."""
+        ...
+
+    def inject(self, name: str, value: Any, *, description: str = "") -> None:
+        """Bind a variable, type or function in the namespace (arXiv 2601.01569, object injection)."""
+        ...
+
+    def retrieve(self, name: str) -> Any:
+        """Return a user variable as a native object; never by unpickling bytes of the sandbox."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """Freeze the state in memory."""
+        ...
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a frozen state."""
+        ...
+
+    def close(self) -> None:
+        """End every process and free every file of the episode."""
+        ...
+
+
+class Runtime(Protocol):
+    """A worker's source of interpreters."""
+
+    backend: Literal["fork_tree", "jupyter"]
+    sandbox_level: SandboxLevel
+
+    def open_interpreter(
+        self,
+        contract: Contract,
+        tools: Mapping[str, Callable[..., Any]],
+        *,
+        instance_id: str,
+        salt: str = "",
+        tool_call_cap: int | None = 25,
+    ) -> Interpreter:
+        """Start an episode's interpreter with host-side tools by name.
+
+        `instance_id` and `salt` seed `random` and NumPy before every block, equally under every contract.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the worker's processes."""
+        ...

@@ -1,0 +1,1 @@
+"""From traces to trained models: checks, training data, fine-tuning."""

@@ -1,0 +1,1 @@
+"""Rows of a recorded episode, and the events parsed from its code."""

@@ -1,0 +1,338 @@
+"""Rows of one recorded episode: one frozen model per table of the trace warehouse.
+
+A row model is the only place where a table's columns are declared: the landing zone derives its Arrow schemas from
+it (`storage/schemas.py`), and a test holds the migrations to it. `KEY` names the columns that identify a row by
+content, so that landing the same row twice is harmless.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Row(BaseModel):
+    """A row of one table; every row names the run that landed it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    TABLE: ClassVar[str]
+    KEY: ClassVar[tuple[str, ...]]
+
+    run_id: str
+    """Run that landed the row."""
+
+
+class FinishReason(StrEnum):
+    """How an episode ended (arXiv 2603.01209, Table 6, and a wall-clock timeout as a category of its own)."""
+
+    FINISH_TOOL = "finish_tool"
+    MAX_TURNS = "max_turns"
+    CONTEXT_LENGTH = "context_length"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+
+
+class ErrorKind(StrEnum):
+    """Where an error came from."""
+
+    INTERPRETER = "interpreter"
+    TOOL = "tool"
+    CAP = "cap"
+    PROTOCOL = "protocol"
+    MODEL = "model"
+
+
+class InstanceRow(Row):
+    """An Opaque Knapsack instance with its reference solution; never shown to an agent."""
+
+    TABLE: ClassVar[str] = "instances"
+    KEY: ClassVar[tuple[str, ...]] = ("instance_id", "split")
+
+    instance_id: str
+    """Content hash of the instance."""
+    split: Literal["train", "evaluation"]
+    """What the instance is for."""
+    bucket: str
+    """Difficulty bucket, e.g. `easy`."""
+    task_id: str
+    """The authors' name form, `knapsack-%010d`, kept for export."""
+    seed: int
+    """Seed that the instance is a function of."""
+    item_count: int
+    capacity: int
+    """Largest total weight, in weight units."""
+    inspection_budget: int
+    """Number of distinct items that may be inspected."""
+    class_universe: tuple[str, ...]
+    """Classes that occur among the items, sorted."""
+    allowed_classes: tuple[str, ...]
+    """Classes that may be taken, sorted; hidden from the agent."""
+    optimal_item_ids: tuple[str, ...]
+    """Items of one optimal set, sorted; hidden from the agent."""
+    optimal_value: int
+    optimal_weight: int
+    spec_json: str
+    """The bucket's spec as canonical JSON."""
+
+
+class ItemRow(Row):
+    """An item of an instance."""
+
+    TABLE: ClassVar[str] = "items"
+    KEY: ClassVar[tuple[str, ...]] = ("instance_id", "item_id")
+
+    instance_id: str
+    item_id: str
+    weight: int
+    value: int
+    item_class: str
+    is_allowed: bool
+    """Whether the item's class may be taken."""
+    is_optimal: bool
+    """Whether the item is in the stored optimal set."""
+
+
+class EpisodeRow(Row):
+    """One agent run on one instance."""
+
+    TABLE: ClassVar[str] = "episodes"
+    KEY: ClassVar[tuple[str, ...]] = ("episode_id",)
+
+    episode_id: str
+    """Digest of plan, cell, instance, training seed, replicate and attempt."""
+    plan_digest: str
+    """Digest of the resolved plan that the episode belongs to."""
+    scale: Literal["smoke", "laptop", "paper", "import"]
+    """Scale of that plan; results of different scales are never mixed."""
+    purpose: Literal["teacher", "evaluation"]
+    variant: str
+    """Arm of an ablation or control; `main` for the study itself."""
+    base: str
+    """Base that the model was trained from: `scratch`, `common`, `both`, `hub`; `teacher` for a teacher's episode."""
+    model_name: str
+    """Name under which the model was asked."""
+    model_digest: str | None
+    """Digest of the weights or adapter, where known."""
+    train_contract: str | None
+    """Contract of the training traces; null for the base model and for teachers."""
+    runtime_contract: str
+    """Contract in force."""
+    shown_contract: str
+    """Contract that prompt and header told the model."""
+    visibility: Literal["declared", "as_trained"]
+    """Whether prompt and header follow the runtime in force or the contract of training."""
+    header: Literal["names", "none"]
+    """Whether the header lists names."""
+    bucket: str
+    split: Literal["train", "evaluation"]
+    is_out_of_distribution: bool
+    """Whether the bucket differs from the one of training."""
+    instance_id: str
+    training_seed: int | None
+    replicate: int
+    attempt: int
+    """0 for the first; an episode that ended with `error` runs again as the next attempt."""
+    tool_call_cap: int | None
+    """Calls allowed per turn; null for none."""
+    max_turns: int
+    finish_reason: FinishReason
+    score: float | None
+    """Normalized optimality in [0, 1]; null where the state is unknown."""
+    is_solved: bool
+    value_taken: int
+    weight_taken: int
+    taken_count: int
+    inspected_count: int
+    turn_count: int
+    """Model replies, blocks or not."""
+    step_count: int
+    """Executed blocks."""
+    call_site_count: int
+    """Call sites of tools in the code (arXiv 2603.01209, Table 1 counts these)."""
+    executed_call_count: int
+    """Tool calls that reached the host."""
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    completion_tokens: int
+    token_source: Literal["server", "training_tokenizer", "imported"]
+    """Who counted the tokens."""
+    training_tokens: int | None
+    """Tokens of the conversation, counted once with the training tokenizer; null where there is none."""
+    injected_fault_count: int
+    """Faults that the harness injected and that took effect."""
+    model_seconds: float
+    execution_seconds: float
+    wall_seconds: float
+    started_at: datetime
+    contract_json: str
+    """Declared contract: version, lifetime, scope, header, caps, prompt and code hashes, backend, sandbox level."""
+    sandbox_level: str
+    backend: str
+    is_contract_verified: bool
+    """Whether the canary agreed with the contract before every step."""
+    error_message: str | None
+    """Why the harness or the client gave up, for `error`."""
+
+
+class TurnRow(Row):
+    """A model reply and the observation that answered it."""
+
+    TABLE: ClassVar[str] = "turns"
+    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "turn")
+
+    episode_id: str
+    turn: int
+    """Counted from 1; turn 0 holds the opening messages as JSON in `observation` and has no reply."""
+    assistant_text: str
+    """The raw reply."""
+    observation: str | None
+    """The user message that followed, exactly as sent; null after the last turn."""
+    block_count: int
+    """Fenced blocks in the reply; only the first runs."""
+    has_system_note: bool
+    model_finish_reason: str
+    """What the server said: `stop`, `length`, ..."""
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    completion_tokens: int
+    decoding_seed: int | None
+    model_seconds: float
+    active_globals: tuple[str, ...]
+    last_step_globals: tuple[str, ...]
+
+
+class StepRow(Row):
+    """One executed block."""
+
+    TABLE: ClassVar[str] = "steps"
+    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "step")
+
+    episode_id: str
+    step: int
+    """Counted from 1 over executed blocks."""
+    turn: int
+    code: str
+    output: str
+    result: str | None
+    """The last expression's value as text."""
+    error: str | None
+    """The error text of the observation, null for none."""
+    error_kind: ErrorKind | None
+    error_type: str | None
+    """Class name of the exception that ended the block."""
+    is_parsed: bool
+    """Whether the block is valid Python."""
+    import_count: int
+    """Import and ImportFrom statements."""
+    call_site_count: int
+    executed_call_count: int
+    active_globals_before: tuple[str, ...]
+    """User names alive when the step started."""
+    active_globals: tuple[str, ...]
+    """User names alive after the step under the contract in force."""
+    last_step_globals: tuple[str, ...]
+    """User names that existed when the block ended."""
+    state_event: Literal["kept", "rolled_back", "lost"]
+    """What became of the interpreter: kept, rolled back to before the step, or lost."""
+    state_hash: str | None
+    """Hash over the user names that have one."""
+    injected_fault: str | None
+    """`drop:NAME` or `fail:TOOL` where the harness injected a fault that took effect."""
+    execution_seconds: float
+
+
+class NameEventRow(Row):
+    """A name bound or read, a module imported, a tool's call site: parsed once, when the step is recorded."""
+
+    TABLE: ClassVar[str] = "name_events"
+    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "step", "sequence")
+
+    episode_id: str
+    step: int
+    sequence: int
+    """Order of evaluation inside the block, from 0."""
+    kind: Literal["bind", "read", "import", "call_site"]
+    name: str
+    """User name, root module, or tool."""
+    line: int
+    is_definition: bool
+    """For `bind`: by def or class."""
+    is_deferred: bool
+    """Inside a function body, so evaluated only when it is called."""
+    is_live_before: bool
+    """Whether the name was in active_globals when the step started."""
+
+
+class ToolCallRow(Row):
+    """A tool call that reached the host."""
+
+    TABLE: ClassVar[str] = "tool_calls"
+    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "step", "call")
+
+    episode_id: str
+    step: int
+    call: int
+    """Counted from 1 within the step."""
+    tool: str
+    arguments_json: str
+    result_json: str | None
+    error_type: str | None
+    error_message: str | None
+    is_caught: bool
+    """For an errored call: whether the block caught the error."""
+    is_injected: bool
+    """Whether the harness made the call fail."""
+    seconds: float
+
+
+class ErrorRow(Row):
+    """An error of an episode, caught by the block or not."""
+
+    TABLE: ClassVar[str] = "errors"
+    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "turn", "error_index")
+
+    episode_id: str
+    turn: int
+    error_index: int
+    """Counted from 0 within the turn."""
+    step: int | None
+    """The step it happened in; null for a turn without a block."""
+    kind: ErrorKind
+    error_type: str
+    message: str
+    is_caught: bool
+    """Caught by the block, so not part of the observation."""
+    is_injected: bool
+    """Caused by a fault that the harness injected."""
+    is_missing_name: bool
+    """NameError, UnboundLocalError or `is not defined` (arXiv 2603.01209, D.1)."""
+
+
+class RuntimeEventRow(Row):
+    """A change of an interpreter's state other than a step: snapshot, branch, restore, roll back, inject, retrieve."""
+
+    TABLE: ClassVar[str] = "runtime_events"
+    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "sequence")
+
+    episode_id: str
+    sequence: int
+    step: int
+    """Steps executed before the event."""
+    kind: str
+    name: str | None
+    """Snapshot, variable or function concerned."""
+    detail_json: str | None
+
+
+EPISODE_TABLES: tuple[type[Row], ...] = (
+    EpisodeRow,
+    TurnRow,
+    StepRow,
+    NameEventRow,
+    ToolCallRow,
+    ErrorRow,
+    RuntimeEventRow,
+)
+"""The tables of one recorded episode; the first decides whether the others are inserted."""

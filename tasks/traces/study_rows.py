@@ -1,0 +1,203 @@
+"""Rows about the study itself: runs, training, checks, statistics and published claims."""
+
+from datetime import datetime
+from typing import ClassVar, Literal
+
+from tasks.traces.rows import EPISODE_TABLES, InstanceRow, ItemRow, Row
+
+
+class RunRow(Row):
+    """One execution of a flow that lands rows."""
+
+    TABLE: ClassVar[str] = "runs"
+    KEY: ClassVar[tuple[str, ...]] = ("run_id",)
+
+    flow: str
+    plan_name: str
+    plan_digest: str
+    scale: Literal["smoke", "laptop", "paper", "import"]
+    plan_json: str
+    """The resolved plan."""
+    environment_json: str
+    """Python, package versions, CPU or GPU, model and tokenizer digests, server version and command line."""
+    started_at: datetime
+
+
+class RunEndRow(Row):
+    """How a run ended; a run without one was killed or is still going."""
+
+    TABLE: ClassVar[str] = "run_ends"
+    KEY: ClassVar[tuple[str, ...]] = ("run_id",)
+
+    status: Literal["finished", "failed", "stopped"]
+    message: str
+    finished_at: datetime
+
+
+class TrainingExampleRow(Row):
+    """A teacher trace as training data, kept or not."""
+
+    TABLE: ClassVar[str] = "training_examples"
+    KEY: ClassVar[tuple[str, ...]] = ("dataset_id", "episode_id")
+
+    dataset_id: str
+    """Digest of the dataset's spec and its source episodes."""
+    variant: str
+    contract: str
+    episode_id: str
+    instance_id: str
+    position: int
+    """Place in the shuffled order, from 0."""
+    status: Literal["retained", "skipped", "unprocessed"]
+    reason: str | None
+    """Why it was skipped."""
+    measured: float | None
+    threshold: float | None
+    token_count: int | None
+    """Tokens after truncation, with the per-message cost of arXiv 2603.01209, C.1."""
+    assistant_token_count: int | None
+    message_count: int | None
+    is_truncated: bool
+    text_format: Literal["paper", "exact_wire"]
+    retention: Literal["keep_first", "paired"]
+    matching: Literal["episodes", "tokens"]
+    content_digest: str | None
+
+
+class TrainingRunRow(Row):
+    """One fine-tuning."""
+
+    TABLE: ClassVar[str] = "training_runs"
+    KEY: ClassVar[tuple[str, ...]] = ("training_run_id",)
+
+    training_run_id: str
+    dataset_id: str
+    variant: str
+    contract: str | None
+    """Contract of the training traces; null for a base."""
+    base: str
+    training_seed: int
+    base_model: str
+    model_digest: str
+    output_path: str
+    parameter_count: int
+    trained_parameter_count: int
+    token_count: int
+    """Tokens seen, all epochs."""
+    step_count: int
+    final_loss: float
+    settings_json: str
+    device: str
+    wall_seconds: float
+    started_at: datetime
+
+
+class TrainingMetricRow(Row):
+    """A logging step of a fine-tuning."""
+
+    TABLE: ClassVar[str] = "training_metrics"
+    KEY: ClassVar[tuple[str, ...]] = ("training_run_id", "optimizer_step")
+
+    training_run_id: str
+    optimizer_step: int
+    epoch: float
+    loss: float
+    learning_rate: float
+    gradient_norm: float | None
+    token_count: int
+    wall_seconds: float
+
+
+class CheckResultRow(Row):
+    """One expectation or check file, evaluated."""
+
+    TABLE: ClassVar[str] = "check_results"
+    KEY: ClassVar[tuple[str, ...]] = ("check_run_id", "check_name")
+
+    check_run_id: str
+    suite: str
+    check_name: str
+    is_passed: bool
+    row_count: int
+    unexpected_count: int
+    threshold_json: str
+    unexpected_json: str
+    """The first offending ids."""
+    checked_at: datetime
+
+
+class StatisticRow(Row):
+    """A statistic with its method; maths with a name is computed by SciPy and lands here."""
+
+    TABLE: ClassVar[str] = "statistics"
+    KEY: ClassVar[tuple[str, ...]] = ("statistic_id",)
+
+    statistic_id: str
+    """Digest of plan, analysis, metric, arms and method."""
+    plan_digest: str
+    variant: str
+    base: str
+    visibility: str
+    header: str
+    bucket: str
+    analysis: str
+    """`wilcoxon`, `difference`, `ratio`, `equivalence`, `mcnemar`, `interaction`, `mean`, `power`, ..."""
+    comparison_group: str
+    """Group of Tables 7-8 (`native_vs_mismatched`, ...), or the cell for a mean."""
+    metric: str
+    train_a: str | None
+    runtime_a: str | None
+    train_b: str | None
+    runtime_b: str | None
+    pair_count: int
+    nonzero_count: int | None
+    mean_a: float | None
+    mean_b: float | None
+    estimate: float | None
+    low: float | None
+    """Lower end of the interval."""
+    high: float | None
+    confidence: float | None
+    statistic: float | None
+    p_value: float | None
+    p_holm: float | None
+    effect_size: float | None
+    """Signed rank-biserial correlation (W+ - W-)/(W+ + W-)."""
+    effect_size_authors: float | None
+    """The authors' script's figure, 1 - 2 min(W+, W-)/(n(n+1)); in [0.5, 1], without sign."""
+    verdict: str | None
+    method: str
+    note: str | None
+    """Why there is no test, where there is none."""
+
+
+class ClaimRow(Row):
+    """A published value of one of the papers, with our recomputation from its own tables."""
+
+    TABLE: ClassVar[str] = "claims"
+    KEY: ClassVar[tuple[str, ...]] = ("paper", "claim", "place")
+
+    paper: str
+    claim: str
+    place: str
+    published: str | None
+    recomputed: str | None
+    tolerance: float | None
+    verdict: str
+
+
+STUDY_TABLES: tuple[type[Row], ...] = (
+    RunRow,
+    RunEndRow,
+    InstanceRow,
+    ItemRow,
+    TrainingExampleRow,
+    TrainingRunRow,
+    TrainingMetricRow,
+    CheckResultRow,
+    StatisticRow,
+    ClaimRow,
+)
+
+TABLES: dict[str, type[Row]] = {row.TABLE: row for row in (*STUDY_TABLES, *EPISODE_TABLES)}
+"""Every table of the warehouse by name."""
