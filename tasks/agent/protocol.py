@@ -40,7 +40,7 @@ class ModelError(Exception):
     """The client gave up after its retries; the episode ends with `error`."""
 
 
-class ContextOverflow(ModelError):
+class ContextOverflowError(ModelError):
     """The server refused the conversation as too long; the episode ends with `context_length`."""
 
 

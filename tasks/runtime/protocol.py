@@ -43,11 +43,11 @@ class ToolError(Exception):
     """
 
 
-class ToolRuntimeException(ToolError):
+class ToolRuntimeException(ToolError):  # noqa: N818 - the name the validator knows (arXiv 2603.01209)
     """The environment refused the call."""
 
 
-class ToolInvocationException(ToolError):
+class ToolInvocationException(ToolError):  # noqa: N818 - the name the validator knows (arXiv 2603.01209)
     """The arguments do not fit the tool's signature."""
 
 
@@ -100,7 +100,9 @@ class BlockResult(NamedTuple):
 class Snapshot(Protocol):
     """A frozen interpreter state; close it when it is no longer needed."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the frozen process."""
+        ...
 
 
 class Interpreter(Protocol):
