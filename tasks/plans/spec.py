@@ -1,0 +1,139 @@
+"""The resolved plan of a study: frozen specs of every stage, composed."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, computed_field
+
+from tasks.agent.condition import Condition
+from tasks.agent.spec import EndpointSpec, EpisodeSpec
+from tasks.runtime.spec import RuntimeSpec
+from tasks.running.source_digest import canonical_json, source_digest
+from tasks.serving.spec import ServingSpec
+from tasks.sft.data_spec import DatasetSpec, ValidationSpec
+from tasks.sft.spec import TrainingSpec
+
+Scale = Literal["smoke", "laptop", "paper"]
+"""What a result may be compared with; never mixed."""
+ContractName = Literal["persistent", "stateless"]
+BaseName = Literal["scratch", "common", "both", "hub"]
+
+PRODUCING_PACKAGES = ("tasks.knapsack", "tasks.agent", "tasks.runtime", "tasks.traces", "tasks.sft", "tasks.serving")
+"""Packages whose source decides what a study's rows say."""
+
+SCALE_LABEL: dict[Scale, str] = {
+    "smoke": "smoke, numbers without meaning",
+    "laptop": "laptop, not Qwen3-8B",
+    "paper": "paper scale",
+}
+"""How a table names its own numbers."""
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class InstanceSetSpec(_Spec):
+    """Instances of one bucket for one purpose: seeds `first_seed` to `first_seed` + `count` - 1."""
+
+    bucket: str
+    """Key of `KNAPSACK`."""
+    split: Literal["train", "evaluation"]
+    count: int
+    first_seed: int
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the instances."""
+        return range(self.first_seed, self.first_seed + self.count)
+
+
+class TeacherSpec(_Spec):
+    """Who plays the training traces, and how."""
+
+    kind: Literal["scripted", "endpoint"]
+    """A deterministic policy of ours, or a model behind an endpoint."""
+    episode: EpisodeSpec
+    endpoint: EndpointSpec | None = None
+    """Where the teacher is reached, for `endpoint`."""
+    model_name: str = "scripted"
+    contracts: tuple[ContractName, ...] = ("persistent", "stateless")
+
+
+class EvaluationSpec(_Spec):
+    """How trained models are evaluated on one instance set."""
+
+    instances: InstanceSetSpec
+    episode: EpisodeSpec
+    visibility: Literal["declared", "as_trained"] = "declared"
+    header: Literal["names", "none"] = "names"
+    has_base_rows: bool = True
+    """Whether the untrained or unadapted base is evaluated beside the trained models."""
+    replicates: int = 1
+
+
+class StudyPart(_Spec):
+    """One arm of the study: teacher, data, training and evaluation under one variant name."""
+
+    variant: str = "main"
+    """`main` for the study itself, else the ablation or control."""
+    base: BaseName
+    train_instances: InstanceSetSpec
+    teacher: TeacherSpec
+    validation: ValidationSpec
+    dataset: DatasetSpec
+    training: TrainingSpec
+    training_seeds: tuple[int, ...]
+    evaluations: tuple[EvaluationSpec, ...]
+
+
+class StudyPlan(_Spec):
+    """Everything that decides the rows of a study; its digest is part of every episode's id."""
+
+    name: str
+    scale: Scale
+    runtime: RuntimeSpec
+    serving: ServingSpec
+    parts: tuple[StudyPart, ...]
+    statistics_resamples: int = 5000
+    """Bootstrap resamples (arXiv 2603.01209, section 4.2)."""
+    equivalence_margin: float = 0.05
+    """Margin of the equivalence test on normalized optimality."""
+    source: str
+    """Digest of the source of the packages that produce rows."""
+
+    @computed_field
+    @property
+    def digest(self) -> str:
+        """Digest of every field, source included."""
+        return hashlib.sha256(canonical_json(self.model_dump(exclude={"digest"})).encode()).hexdigest()[:16]
+
+    @property
+    def label(self) -> str:
+        """How tables name the plan's own numbers."""
+        return SCALE_LABEL[self.scale]
+
+    def instance_sets(self) -> list[InstanceSetSpec]:
+        """Every instance set of the plan, once, in order of use."""
+        sets = [part.train_instances for part in self.parts]
+        sets += [evaluation.instances for part in self.parts for evaluation in part.evaluations]
+        return list(dict.fromkeys(sets))
+
+
+def teacher_conditions(part: StudyPart) -> Iterator[Condition]:
+    """Yield the conditions of the part's teacher traces."""
+    for contract in part.teacher.contracts:
+        yield Condition(
+            purpose="teacher",
+            variant=part.variant,
+            model_name=part.teacher.model_name,
+            runtime_contract=contract,
+            bucket=part.train_instances.bucket,
+            split="train",
+        )
+
+
+def current_source() -> str:
+    """Return the digest of the packages that produce rows, as they are on disk now."""
+    return source_digest(PRODUCING_PACKAGES)[:16]

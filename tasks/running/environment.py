@@ -1,0 +1,71 @@
+"""What a run ran on: Python, packages, processor and accelerator."""
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "accelerate",
+    "bitsandbytes",
+    "datasets",
+    "duckdb",
+    "great-expectations",
+    "ipykernel",
+    "jupyter-client",
+    "numpy",
+    "openai",
+    "pandas",
+    "peft",
+    "polars",
+    "prefect",
+    "pyarrow",
+    "scipy",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "trl",
+    "vllm",
+)
+"""Packages whose versions can change a result."""
+
+
+def describe_environment() -> dict[str, Any]:
+    """Return Python, operating system, processor, memory, package versions and accelerator as JSON-able values."""
+    return {
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "processor_count": _processor_count(),
+        "memory_bytes": _memory_bytes(),
+        "gpu": gpu_name(),
+        "packages": {name: version for name in PACKAGES if (version := _version(name)) is not None},
+    }
+
+
+def gpu_name() -> str | None:
+    """Return the name of the first NVIDIA GPU, without loading torch; none where the driver shows none."""
+    for information in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+        for line in information.read_text(encoding="utf-8").splitlines():
+            if line.startswith("Model:"):
+                return line.removeprefix("Model:").strip()
+    return None
+
+
+def _processor_count() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

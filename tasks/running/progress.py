@@ -1,0 +1,108 @@
+"""Progress bars with a rate and a remaining time; plain lines where there is no terminal."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+PLAIN_INTERVAL_SECONDS = 30.0
+"""Time between two lines where there is no terminal."""
+
+Advance = Callable[[int], None]
+"""Tells a bar how many more units are done."""
+
+
+class RateColumn(ProgressColumn):
+    """Units per second since the bar started."""
+
+    def render(self, task: Task) -> Text:
+        """Show the rate, or a dash before there is one."""
+        rate = task.finished_speed or task.speed
+        return Text("-/s" if not rate else f"{rate:.1f}/s" if rate < 100 else f"{rate:.0f}/s")
+
+
+@dataclass
+class _Display:
+    """One live display for all bars of the process; opened with the first bar, closed with the last."""
+
+    progress: Progress | None = None
+    bar_count: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_display = _Display()
+
+
+@contextmanager
+def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
+    """Show a bar while a stage goes on and yield the function that advances it.
+
+    Several bars may be open at once, from several threads.
+
+    Args:
+        label: What is being done.
+        total: Units to do.
+        unit: Plural of the unit, e.g. `episodes`.
+    """
+    if not sys.stderr.isatty():
+        with _plain_lines(label, total, unit) as advance:
+            yield advance
+        return
+    with _display.lock:
+        if _display.progress is None:
+            _display.progress = _new_progress()
+            _display.progress.start()
+        progress = _display.progress
+        _display.bar_count += 1
+    bar = progress.add_task(f"{label} ({unit})", total=total)
+    try:
+        yield lambda count: progress.advance(bar, count)
+    finally:
+        with _display.lock:
+            _display.bar_count -= 1
+            if _display.bar_count == 0:
+                progress.stop()
+                _display.progress = None
+
+
+def _new_progress() -> Progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    return Progress(*columns, console=Console(stderr=True), speed_estimate_period=60)
+
+
+@contextmanager
+def _plain_lines(label: str, total: int, unit: str) -> Iterator[Advance]:
+    started = last = time.monotonic()
+    done = 0
+    lock = threading.Lock()
+
+    def advance(count: int) -> None:
+        nonlocal done, last
+        with lock:
+            done += count
+            now = time.monotonic()
+            if now - last >= PLAIN_INTERVAL_SECONDS and done < total:
+                last = now
+                rate = done / (now - started)
+                remaining = (total - done) / rate if rate else float("inf")
+                _say(f"{label}: {done}/{total} {unit}, {rate:.1f}/s, {remaining:.0f} s to go")
+
+    yield advance
+    seconds = time.monotonic() - started
+    _say(f"{label}: {done}/{total} {unit} in {seconds:.1f} s")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

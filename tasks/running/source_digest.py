@@ -1,0 +1,98 @@
+"""Digests of source code, so that an edit behind a stage counts as another stage."""
+
+import ast
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+ROOT = Path(__file__).parents[2]
+"""Folder that holds the project's packages."""
+
+
+def source_digest(packages: Sequence[str]) -> str:
+    """Return a digest over project packages and the project packages that they import.
+
+    Python files count by their syntax tree, so comments and layout do not; docstrings do not either. Every other file
+    (prompts, templates, SQL) counts by its bytes.
+
+    Args:
+        packages: Dotted names, e.g. `tasks.knapsack`.
+    """
+    digest = hashlib.sha256()
+    for package in _closure(packages):
+        folder = ROOT / package.replace(".", "/")
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(str(file.relative_to(ROOT)).encode())
+                digest.update(_meaning(file))
+    return digest.hexdigest()
+
+
+def stage_key(stage: str, version: int, packages: Sequence[str]) -> Callable[[Any, dict[str, Any]], str]:
+    """Make a Prefect cache key function: stage, version, canonical inputs, and the source behind the stage.
+
+    The source is read when the key is asked for, so a worker that lives long sees an edit.
+    """
+
+    def compute(_context: Any, parameters: dict[str, Any]) -> str:
+        digest = hashlib.sha256()
+        for part in (stage, str(version), canonical_json(parameters), source_digest(packages)):
+            digest.update(part.encode())
+            digest.update(b"\0")
+        return f"{stage}-{digest.hexdigest()}"
+
+    return compute
+
+
+def canonical_json(value: Any) -> str:
+    """Return JSON that is equal for equal values: keys sorted, models by their fields, no spaces."""
+    return json.dumps(to_jsonable_python(value), sort_keys=True, separators=(",", ":"))
+
+
+def _closure(packages: Sequence[str]) -> list[str]:
+    found: set[str] = set()
+    waiting = list(packages)
+    while waiting:
+        package = waiting.pop()
+        if package in found:
+            continue
+        found.add(package)
+        for file in (ROOT / package.replace(".", "/")).rglob("*.py"):
+            waiting.extend(_imported_packages(file))
+    return sorted(found)
+
+
+def _imported_packages(file: Path) -> set[str]:
+    """Return the packages under `tasks` and `storage` that a file imports, at any depth of nesting."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    packages = set()
+    for name in names:
+        parts = name.split(".")
+        if parts[0] == "storage":
+            packages.add("storage")
+        elif parts[0] == "tasks" and len(parts) > 1 and (ROOT / "tasks" / parts[1]).is_dir():
+            packages.add(".".join(parts[:2]))
+    return packages
+
+
+def _meaning(file: Path) -> bytes:
+    if file.suffix != ".py":
+        return file.read_bytes()
+    tree = ast.parse(file.read_bytes())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [
+                statement
+                for statement in node.body
+                if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+            ]
+    return ast.dump(tree).encode()
