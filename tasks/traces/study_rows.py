@@ -34,6 +34,38 @@ class RunEndRow(Row):
     finished_at: datetime
 
 
+class TraceVerdictRow(Row):
+    """What the data checks measured on a trace, and the first rule that it fails (arXiv 2603.01209, appendix C.1.1)."""
+
+    TABLE: ClassVar[str] = "trace_verdicts"
+    KEY: ClassVar[tuple[str, ...]] = ("validation_digest", "episode_id")
+
+    validation_digest: str
+    """Digest of the thresholds."""
+    episode_id: str
+    contract: str
+    """Contract in force."""
+    instance_id: str
+    replicate: int
+    is_valid: bool
+    reason: str | None
+    """First failing rule; null for a valid trace."""
+    measured: float | None
+    """What that rule measured."""
+    threshold: float | None
+    """The bound that it broke."""
+    recorded_step_count: int
+    result_count: int
+    """1 where the episode has a score, else 0."""
+    score: float | None
+    finish_call_count: int
+    """Steps that call finish() among the last ones looked at."""
+    loop_similarity: float | None
+    """Smallest similarity of the last text with the ones before it: exact above the threshold, else an upper bound."""
+    error_density: float | None
+    """Steps that end with a bad error, over all steps; injected faults left out."""
+
+
 class TrainingExampleRow(Row):
     """A teacher trace as training data, kept or not."""
 
@@ -191,6 +223,7 @@ STUDY_TABLES: tuple[type[Row], ...] = (
     RunEndRow,
     InstanceRow,
     ItemRow,
+    TraceVerdictRow,
     TrainingExampleRow,
     TrainingRunRow,
     TrainingMetricRow,
