@@ -1,0 +1,173 @@
+from textwrap import dedent
+
+import pytest
+
+from tasks.traces.events import NOT_PARSED, name_event_rows, parse_block
+
+TOOLS = ("inspect", "take_item", "list_items", "finish")
+
+
+def names(code: str, *kinds: str) -> list[str]:
+    """Return `kind name` in order of evaluation, `~` before what is deferred, `def` for a definition."""
+    return [
+        f"{'~' if event.is_deferred else ''}{'def' if event.is_definition else event.kind} {event.name}"
+        for event in parse_block(dedent(code), TOOLS).events
+        if not kinds or event.kind in kinds
+    ]
+
+
+def test_a_value_is_read_before_its_target_is_bound():
+    assert names("total = total + step") == ["read total", "read step", "bind total"]
+
+
+def test_augmented_assignment_reads_its_target():
+    assert names("total += step") == ["read total", "read step", "bind total"]
+
+
+def test_annotation_without_a_value_binds_nothing():
+    assert names("total: Weight") == ["read Weight"]
+    assert names("total: int = 3") == ["bind total"]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("for a, (b, *c) in rows: pass", ["read rows", "bind a", "bind b", "bind c"]),
+        ("with lock as held: pass", ["read lock", "bind held"]),
+        ("(found := seen)", ["read seen", "bind found"]),
+        ("async def work(): pass", ["def work"]),
+        ("class Bag(Base): pass", ["read Base", "def Bag"]),
+        ("box.size = width", ["read width", "read box"]),
+        ("box[key] = width", ["read width", "read box", "read key"]),
+        ("del gone", []),
+    ],
+)
+def test_each_form_of_binding(code: str, expected: list[str]):
+    assert names(code) == expected
+
+
+def test_match_captures_bind():
+    code = """
+        match command:
+            case [first, *rest]: pass
+            case {"kind": kind, **others}: pass
+            case str() as text: pass
+    """
+    assert names(code) == ["read command", *(f"bind {name}" for name in ("first", "rest", "kind", "others", "text"))]
+
+
+def test_builtins_tools_and_dunder_names_are_no_user_names():
+    assert names("sum = len(__name__)\ninspect = print\n__all__ = []") == []
+
+
+def test_imports_are_events_of_the_root_module_and_bind_no_user_name():
+    parsed = parse_block("import os.path, json as j\nfrom collections import Counter\nj.loads(Counter)", TOOLS)
+    assert [(event.kind, event.name) for event in parsed.events] == [
+        ("import", "os"),
+        ("import", "json"),
+        ("import", "collections"),
+    ]
+    assert parsed.import_count == 2
+    assert parsed.imported_names == ("Counter", "j", "os")
+
+
+def test_a_name_imported_in_an_earlier_block_is_a_read():
+    assert names("j.loads(text)") == ["read j", "read text"]
+
+
+def test_function_bodies_are_deferred_and_their_locals_left_out():
+    code = """
+        def pick(ids, limit=cap):
+            import json
+            best = [item for item in ids if item in table]
+            return best[:limit]
+    """
+    assert names(code) == ["read cap", "def pick", "~import json", "~read table"]
+
+
+def test_a_name_declared_global_in_a_function_is_bound_at_module_scope():
+    assert names("def add():\n    global total\n    total += 1") == ["def add", "~read total", "~bind total"]
+
+
+def test_comprehension_targets_are_local_and_a_walrus_inside_is_not():
+    assert names("ys = [y := x * scale for x in xs if x > low]") == [
+        "read xs",
+        "read low",
+        "read scale",
+        "bind y",
+        "bind ys",
+    ]
+
+
+def test_dictionary_and_nested_comprehensions_read_what_is_outside():
+    assert names("{k: [v for v in rows[k]] for k in keys}") == ["read keys", "read rows"]
+
+
+def test_two_lambdas_on_one_line_keep_their_own_parameters():
+    assert names("sorted(a, key=lambda x: y) + sorted(b, key=lambda y: x)") == [
+        "read a",
+        "~read y",
+        "read b",
+        "~read x",
+    ]
+
+
+def test_class_body_names_are_local_to_the_class():
+    assert names("class Bag:\n    size = limit\n    def grow(self): return size") == [
+        "read limit",
+        "~read size",
+        "def Bag",
+    ]
+
+
+def test_the_name_of_an_except_clause_is_local_to_it():
+    code = """
+        try:
+            risky(item)
+        except ValueError as error:
+            print(error)
+    """
+    assert names(code) == ["read risky", "read item"]
+
+
+def test_call_sites_count_calls_by_name_after_their_arguments():
+    parsed = parse_block("def again():\n    take_item(i)\nlist_items(inspect(i))\nx = list_items", TOOLS)
+    assert [(event.name, event.line, event.is_deferred) for event in parsed.events if event.kind == "call_site"] == [
+        ("take_item", 2, True),
+        ("inspect", 3, False),
+        ("list_items", 3, False),
+    ]
+    assert parsed.call_site_count == 3
+
+
+def test_sequence_numbers_the_events_that_are_kept():
+    parsed = parse_block("import json\nrows = json.loads(text)\nrows", TOOLS)
+    assert [(event.sequence, event.kind, event.name) for event in parsed.events] == [
+        (0, "import", "json"),
+        (1, "read", "text"),
+        (2, "bind", "rows"),
+        (3, "read", "rows"),
+    ]
+
+
+@pytest.mark.parametrize("code", ["x = = 1", "def f(a, a): pass", "x\0", "(" * 10_000])
+def test_a_block_that_is_not_python_contributes_nothing(code: str):
+    assert parse_block(code, TOOLS) == NOT_PARSED
+
+
+def test_very_deep_code_is_handled_and_not_raised():
+    assert parse_block("x = " + "-" * 50_000 + "1", TOOLS) == NOT_PARSED
+
+
+def test_an_empty_block_is_python():
+    assert parse_block("", TOOLS) == NOT_PARSED._replace(is_parsed=True)
+
+
+def test_rows_say_which_names_were_alive_before_the_step():
+    parsed = parse_block("total = total + step", TOOLS)
+    rows = name_event_rows(parsed, run_id="r", episode_id="e", step=3, active_globals_before=["total"])
+    assert [(row.step, row.sequence, row.kind, row.name, row.is_live_before) for row in rows] == [
+        (3, 0, "read", "total", True),
+        (3, 1, "read", "step", False),
+        (3, 2, "bind", "total", True),
+    ]
