@@ -1,0 +1,51 @@
+# Carryover: `make demo` runs the study, `make test` the tests. Nothing here asks for sudo.
+SCALE ?= laptop
+PYTHON ?= python3.11
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+export DO_NOT_TRACK := 1
+export GX_ANALYTICS_ENABLED := false
+
+.PHONY: help demo install sandbox test test-all lint clean
+
+help:  ## Say what there is
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+	@echo "  SCALE=smoke|laptop|laptop_full|paper chooses the plan of make demo"
+
+demo: install sandbox  ## Run the whole study and print its tables (SCALE=laptop)
+	@$(BIN)/python -m flows.reproduce_study --scale $(SCALE) $(ARGS)
+
+install: $(VENV)/.installed  ## Create the virtual environment with exact versions
+
+sandbox:  ## Install Debian's bubblewrap where that needs no sudo, or say how to get it
+	@sh deployments/install_bubblewrap.sh
+
+test: $(VENV)/.installed-dev sandbox  ## Install and run the unmarked tests
+	@$(BIN)/python -m pytest
+
+test-all: $(VENV)/.installed-dev sandbox  ## Run every test that the machine can run
+	@$(BIN)/python -m pytest -m "not benchmark"
+	@$(BIN)/python -m pytest -m benchmark -s
+
+lint: $(VENV)/.installed-dev  ## Check style and types
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+
+clean:  ## Remove the virtual environment and the data folder
+	rm -rf $(VENV) data
+
+$(VENV)/bin/python:
+	@echo "creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+# torch first and pinned: resolved with the rest it would bring several GB of CUDA packages.
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml deployments/constraints.txt
+	@echo "installing the exact versions of deployments/constraints.txt (some minutes, 2.5 GB)"
+	@$(PIP) --constraint deployments/constraints.txt torch==2.13.0
+	@$(PIP) --constraint deployments/constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@$(PIP) --constraint deployments/constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,126 @@
+"""A flow as a command: the same parameters, defaults and descriptions that the Prefect UI shows."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from prefect import Flow
+from prefect.exceptions import ParameterTypeError
+from prefect.utilities.callables import parameter_schema
+from pydantic import ValidationError
+
+from tasks.running.errors import UserError
+
+INTERRUPTED = 130
+"""Exit code of a run that was interrupted from the keyboard."""
+
+
+def run_as_command(flow: Flow[..., Any], arguments: Sequence[str] | None = None) -> None:
+    """Run a flow with parameters from the command line and exit.
+
+    A problem that the user can mend is one line on standard error and exit code 1.
+    """
+    command = _command_of(flow)
+    command.main(args=list(arguments) if arguments is not None else None, prog_name=f"python -m flows.{_stem(flow)}")
+
+
+def _command_of(flow: Flow[..., Any]) -> click.Command:
+    schema = parameter_schema(flow.fn)
+    options: list[click.Parameter] = []
+    groups: dict[str, list[str]] = {}
+    for name, field in schema.properties.items():
+        kind = _resolve(field, schema.definitions)
+        if "properties" in kind:
+            groups[name] = list(kind["properties"])
+            options += [_option_of(part, inner, schema.definitions) for part, inner in kind["properties"].items()]
+        else:
+            options.append(_option_of(name, field, schema.definitions, is_required=name in schema.required))
+
+    def call(**values: Any) -> None:
+        for group, names in groups.items():
+            given = {name: values.pop(name) for name in names}
+            values[group] = {name: value for name, value in given.items() if value is not None}
+        _call_flow(flow, values)
+
+    summary = (flow.description or "").split("\n\nArgs:")[0]
+    return click.Command(name=flow.name, callback=call, params=options, help=summary)
+
+
+def _call_flow(flow: Flow[..., Any], parameters: dict[str, Any]) -> None:
+    try:
+        flow(**parameters)
+    except (UserError, ValidationError, ParameterTypeError) as error:
+        click.echo(f"carryover: {_one_line(error)}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command goes on where this one stopped", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def _option_of(
+    name: str, field: dict[str, Any], definitions: dict[str, Any], *, is_required: bool = False
+) -> click.Option:
+    kind = _resolve(field, definitions)
+    settings: dict[str, Any] = {
+        "help": field.get("description"),
+        "required": is_required,
+        "default": field.get("default"),
+        "show_default": field.get("default") is not None,
+    }
+    flag = "--" + name.replace("_", "-")
+    if kind.get("type") == "boolean":
+        return click.Option([f"{flag}/--no-{flag[2:]}" if field.get("default") else flag], is_flag=True, **settings)
+    return click.Option([flag], type=_click_type(kind), **settings)
+
+
+def _resolve(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of the value proper: a reference followed, `null` left out."""
+    if "$ref" in field:
+        return definitions[field["$ref"].rsplit("/", 1)[1]]
+    for alternative in field.get("anyOf", field.get("allOf", ())):
+        if alternative.get("type") != "null":
+            return _resolve(alternative, definitions)
+    return field
+
+
+def _click_type(kind: dict[str, Any]) -> click.ParamType:
+    if "enum" in kind:
+        return click.Choice([str(value) for value in kind["enum"]])
+    match kind.get("type"):
+        case "integer":
+            return click.INT
+        case "number":
+            return click.FLOAT
+        case "object" | "array":
+            return JsonValue()
+        case _:
+            return click.STRING
+
+
+class JsonValue(click.ParamType):
+    """A parameter given as JSON, e.g. `'{"evaluation_count": 20}'`."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse the text, or fail with the place where it is not JSON."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError as error:
+            self.fail(f"{value!r} is not JSON: {error}", param, ctx)
+
+
+def _one_line(error: UserError | ValidationError | ParameterTypeError) -> str:
+    if not isinstance(error, ValidationError):
+        return " ".join(str(error).split())
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"bad value {first['input']!r} for {place}: {first['msg']}"
+
+
+def _stem(flow: Flow[..., Any]) -> str:
+    return flow.fn.__name__
