@@ -1,0 +1,137 @@
+"""The world of an episode: what is inspected and taken, behind four tools. It lives on the host only."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tasks.knapsack.instance import Instance, Item
+from tasks.runtime.protocol import ToolInvocationException, ToolRuntimeException
+
+TOOL_NAMES: tuple[str, ...] = ("inspect", "take_item", "list_items", "finish")
+"""In the order in which prompts document them (arXiv 2603.01209, appendix B)."""
+
+
+class Outcome(NamedTuple):
+    """What an episode achieved so far; items already taken count however it ended."""
+
+    value_taken: int
+    weight_taken: int
+    taken_item_ids: tuple[str, ...]
+    """In order of taking."""
+    inspected_count: int
+    score: float
+    """Normalized optimality: value taken / optimal value; 0 for a state over capacity."""
+    is_solved: bool
+
+
+class KnapsackEnvironment:
+    """Budget, ledger and tools of one episode (arXiv 2603.01209, Table 4).
+
+    Class validity is learnt from `take_item` alone, and only about inspected items: an error about an item that was
+    not inspected never depends on its attributes.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._items = {item.item_id: item for item in instance.items}
+        self._inspected: set[str] = set()
+        self._taken: dict[str, Item] = {}
+        self._failing_tool: str | None = None
+        self.is_finished = False
+        """Whether `finish` was called."""
+        self.tools: dict[str, Callable[..., Any]] = {
+            "inspect": self.inspect,
+            "take_item": self.take_item,
+            "list_items": self.list_items,
+            "finish": self.finish,
+        }
+        """The tools by name, in the order of the documentation."""
+
+    def inspect(self, item_id: str) -> str:
+        """Reveal an item: JSON text with its class, value and weight.
+
+        The first inspection of an item costs one unit of the inspection budget; later ones are free.
+        Fails for an unknown id, and when the budget is spent.
+        """
+        self._fail_if_armed("inspect")
+        item = self._find(item_id)
+        if item_id not in self._inspected:
+            budget = self._instance.inspection_budget
+            if len(self._inspected) >= budget:
+                raise ToolRuntimeException(f"Inspection budget is spent: {len(self._inspected)} of {budget} used.")
+            self._inspected.add(item_id)
+        content = {"class": item.item_class, "value": item.value, "weight": item.weight}
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+    def take_item(self, item_id: str) -> None:
+        """Put an inspected item into the knapsack for good.
+
+        Fails for an unknown id, an item already taken, one not inspected, one of a disallowed class, and one that
+        exceeds the capacity.
+        """
+        self._fail_if_armed("take_item")
+        item = self._find(item_id)
+        if item_id in self._taken:
+            raise ToolRuntimeException(f"Item {item_id} is already taken.")
+        if item_id not in self._inspected:
+            raise ToolRuntimeException(f"Item {item_id} must be inspected before it is taken.")
+        if item.item_class not in self._instance.allowed_classes:
+            raise ToolRuntimeException(f"Item {item_id} is of the disallowed class {item.item_class}.")
+        load, capacity = self._load(), self._instance.capacity
+        if load + item.weight > capacity:
+            raise ToolRuntimeException(
+                f"Item {item_id} exceeds capacity: load {load} + weight {item.weight} > capacity {capacity}."
+            )
+        self._taken[item_id] = item
+
+    def list_items(self) -> str:
+        """Return JSON text: the list of all item ids, sorted."""
+        self._fail_if_armed("list_items")
+        return json.dumps(sorted(self._items))
+
+    def finish(self) -> None:
+        """End the episode; the items taken so far are the answer."""
+        self._fail_if_armed("finish")
+        self.is_finished = True
+
+    def outcome(self) -> Outcome:
+        """Return value, weight, counts and score of the present state."""
+        optimum = self._instance.optimum.value
+        value = sum(item.value for item in self._taken.values())
+        weight = self._load()
+        is_feasible = weight <= self._instance.capacity
+        return Outcome(
+            value_taken=value,
+            weight_taken=weight,
+            taken_item_ids=tuple(self._taken),
+            inspected_count=len(self._inspected),
+            score=value / optimum if is_feasible else 0.0,
+            is_solved=is_feasible and value == optimum,
+        )
+
+    def fail_next(self, tool: str) -> None:
+        """Make the next call of a tool fail once, whatever its arguments (fault injection)."""
+        if tool not in self.tools:
+            raise ValueError(f"unknown tool {tool!r}; choose from {', '.join(self.tools)}")
+        self._failing_tool = tool
+
+    def disarm(self) -> bool:
+        """Take back a failure that no call has met yet; tell whether there was one."""
+        was_armed = self._failing_tool is not None
+        self._failing_tool = None
+        return was_armed
+
+    def _fail_if_armed(self, tool: str) -> None:
+        if self._failing_tool == tool:
+            self._failing_tool = None
+            raise ToolRuntimeException(f"{tool} is temporarily unavailable.")
+
+    def _find(self, item_id: str) -> Item:
+        if not isinstance(item_id, str):
+            raise ToolInvocationException(f"item_id must be a str, not {type(item_id).__name__}.")
+        if item_id not in self._items:
+            raise ToolRuntimeException(f"Unknown item_id: {item_id!r}.")
+        return self._items[item_id]
+
+    def _load(self) -> int:
+        return sum(item.weight for item in self._taken.values())

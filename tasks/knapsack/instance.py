@@ -1,0 +1,126 @@
+"""An Opaque Knapsack instance: frozen data, identified by its content."""
+
+import hashlib
+import json
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from tasks.knapsack.spec import KnapsackSpec
+from tasks.traces.rows import InstanceRow, ItemRow
+
+
+class Item(BaseModel):
+    """An item; its attributes are hidden until it is inspected."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    item_id: str
+    """Opaque name."""
+    weight: int
+    """In weight units."""
+    value: int
+    """In value units."""
+    item_class: str
+    """One letter."""
+
+
+class Packing(NamedTuple):
+    """A set of items that fits."""
+
+    item_ids: tuple[str, ...]
+    """Sorted."""
+    value: int
+    """Total value."""
+    weight: int
+    """Total weight."""
+
+
+class Instance(BaseModel):
+    """A knapsack problem with its reference solution (arXiv 2603.01209, section 3)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spec: KnapsackSpec
+    """Bucket that it was drawn from."""
+    seed: int
+    """Seed that it is a function of; hidden from the agent."""
+    items: tuple[Item, ...]
+    """Sorted by id, so that their order says nothing about their attributes."""
+    capacity: int
+    """Largest total weight."""
+    inspection_budget: int
+    """Number of distinct items that may be inspected."""
+    allowed_classes: tuple[str, ...]
+    """Classes that may be taken, sorted; hidden from the agent."""
+    optimum: Packing
+    """One optimal set; hidden from the agent."""
+
+    @property
+    def instance_id(self) -> str:
+        """Content hash: what the problem is, whatever seed it came from."""
+        content = {
+            "items": [[item.item_id, item.weight, item.value, item.item_class] for item in self.items],
+            "capacity": self.capacity,
+            "inspection_budget": self.inspection_budget,
+            "allowed_classes": self.allowed_classes,
+        }
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:24]
+
+    @property
+    def task_id(self) -> str:
+        """The authors' form of a name, kept for export; it tells the seed, so no agent sees it."""
+        return f"knapsack-{self.seed:010d}"
+
+    @property
+    def bucket(self) -> str:
+        """Name of the bucket."""
+        return self.spec.bucket
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes that occur among the items, sorted: what the prompt may show."""
+        return tuple(sorted({item.item_class for item in self.items}))
+
+    @property
+    def allowed_items(self) -> tuple[Item, ...]:
+        """Items of an allowed class."""
+        return tuple(item for item in self.items if item.item_class in self.allowed_classes)
+
+
+def instance_rows(
+    instance: Instance, run_id: str, split: Literal["train", "evaluation"]
+) -> tuple[InstanceRow, list[ItemRow]]:
+    """Return the instance and its items as rows of the warehouse."""
+    instance_row = InstanceRow(
+        run_id=run_id,
+        instance_id=instance.instance_id,
+        split=split,
+        bucket=instance.bucket,
+        task_id=instance.task_id,
+        seed=instance.seed,
+        item_count=len(instance.items),
+        capacity=instance.capacity,
+        inspection_budget=instance.inspection_budget,
+        class_universe=instance.classes,
+        allowed_classes=instance.allowed_classes,
+        optimal_item_ids=instance.optimum.item_ids,
+        optimal_value=instance.optimum.value,
+        optimal_weight=instance.optimum.weight,
+        spec_json=json.dumps(instance.spec.model_dump(mode="json"), sort_keys=True),
+    )
+    item_rows = [
+        ItemRow(
+            run_id=run_id,
+            instance_id=instance.instance_id,
+            item_id=item.item_id,
+            weight=item.weight,
+            value=item.value,
+            item_class=item.item_class,
+            is_allowed=item.item_class in instance.allowed_classes,
+            is_optimal=item.item_id in instance.optimum.item_ids,
+        )
+        for item in instance.items
+    ]
+    return instance_row, item_rows

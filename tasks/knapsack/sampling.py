@@ -1,0 +1,140 @@
+"""Drawing instances: a function of bucket and seed, with the authors' rejection rules."""
+
+import hashlib
+import math
+import random
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from tasks.knapsack.instance import Instance, Item, Packing
+from tasks.knapsack.solver import solve
+from tasks.knapsack.spec import KnapsackSpec
+
+MAXIMUM_ATTEMPTS = 200
+ATTEMPT_STRIDE = 1_000_003
+"""Attempt k of a seed draws from seed + k strides (the authors' code)."""
+SMALLEST_BUDGET = 5
+"""Lower end of the inspection budget (arXiv 2603.01209, A.5)."""
+SEED_STARTS: dict[str, int] = {"train": 0, "evaluation": 123_456_789}
+"""First seed of a split before the bucket's own offset (the authors' configurations)."""
+
+Rejection = Literal["few_allowed", "capacity_too_small", "small_optimum", "dominance"]
+
+
+class SamplingError(ValueError):
+    """No draw of a seed passed the rejection rules."""
+
+
+class Draw(NamedTuple):
+    """One attempt, before the rules are asked."""
+
+    items: tuple[Item, ...]
+    """In order of drawing: the first one always has an allowed class."""
+    allowed_classes: tuple[str, ...]
+    capacity: int
+    optimum: Packing
+
+
+def instance_seed(spec: KnapsackSpec, split: Literal["train", "evaluation"], index: int) -> int:
+    """Return the seed of a split's instance number `index`; buckets and splits never share one below 400,000."""
+    family = int(hashlib.sha256(f"knapsack-{spec.bucket}".encode()).hexdigest()[:8], 16)
+    return SEED_STARTS[split] + family + index
+
+
+def sample_instance(spec: KnapsackSpec, seed: int) -> Instance:
+    """Return the instance of a seed; raise `SamplingError` when 200 attempts are all rejected."""
+    rejections: list[str] = []
+    for attempt in range(MAXIMUM_ATTEMPTS):
+        draw = draw_attempt(spec, random.Random(seed + attempt * ATTEMPT_STRIDE))
+        rejection = find_rejection(spec, draw)
+        if rejection is None:
+            return Instance(
+                spec=spec,
+                seed=seed,
+                items=tuple(sorted(draw.items, key=lambda item: item.item_id)),
+                capacity=draw.capacity,
+                inspection_budget=inspection_budget(spec, draw),
+                allowed_classes=draw.allowed_classes,
+                optimum=draw.optimum,
+            )
+        rejections.append(rejection)
+    counts = ", ".join(f"{reason} {rejections.count(reason)}" for reason in sorted(set(rejections)))
+    raise SamplingError(
+        f"bucket {spec.bucket!r}, seed {seed}: all {MAXIMUM_ATTEMPTS} attempts were rejected ({counts}); "
+        "widen the bucket's ranges or relax the rule that rejects"
+    )
+
+
+def draw_attempt(spec: KnapsackSpec, generator: random.Random) -> Draw:
+    """Draw items, allowed classes and capacity, and solve the result."""
+    item_count = generator.randint(*spec.item_count)
+    allowed = tuple(sorted(generator.sample(spec.classes, spec.allowed_class_count)))
+    item_ids = _draw_ids(_ID_FORMS[spec.id_form], item_count, generator)
+    items = tuple(
+        Item(
+            item_id=item_id,
+            item_class=generator.choice(allowed if index == 0 else spec.classes),
+            weight=generator.randint(*spec.weight),
+            value=generator.randint(*spec.value),
+        )
+        for index, item_id in enumerate(item_ids)
+    )
+    allowed_items = [item for item in items if item.item_class in allowed]
+    ratio = generator.uniform(*spec.capacity_ratio)
+    capacity = max(1, round(ratio * sum(item.weight for item in allowed_items)))
+    return Draw(items, allowed, capacity, solve(allowed_items, capacity))
+
+
+def find_rejection(spec: KnapsackSpec, draw: Draw) -> Rejection | None:
+    """Return the first rule that the draw breaks, none for a draw to keep (arXiv 2603.01209, appendix A)."""
+    allowed_items = [item for item in draw.items if item.item_class in draw.allowed_classes]
+    if len(allowed_items) < spec.minimum_allowed_items:
+        return "few_allowed"
+    if draw.capacity < min(item.weight for item in allowed_items):
+        return "capacity_too_small"  # the paper rejects; the authors' code raises the capacity
+    if len(draw.optimum.item_ids) < spec.minimum_optimal_items:
+        return "small_optimum"
+    largest = max(item.value for item in draw.items if item.item_id in draw.optimum.item_ids)
+    if largest / draw.optimum.value > spec.maximum_dominance:
+        return "dominance"
+    return None
+
+
+def inspection_budget(spec: KnapsackSpec, draw: Draw) -> int:
+    """Return the number of distinct items that may be inspected (arXiv 2603.01209, A.5).
+
+    1.5 times the number of items that a full knapsack holds, over the share of items that are allowed, at least 1.1
+    times the optimal set, and in 5 to n. The nominal reading takes mean weight and share from the bucket; it is the
+    one that the published coverage of 82 % (Easy) fits.
+    """
+    item_count = len(draw.items)
+    if spec.budget_reading == "nominal":
+        mean_weight = sum(spec.weight) / 2
+        allowed_share = spec.allowed_class_count / len(spec.classes)
+    else:
+        mean_weight = sum(item.weight for item in draw.items) / item_count
+        allowed_share = sum(item.item_class in draw.allowed_classes for item in draw.items) / item_count
+    estimate = 1.5 * draw.capacity / mean_weight / allowed_share
+    floor = 1.1 * len(draw.optimum.item_ids)
+    return min(max(math.ceil(max(estimate, floor)), SMALLEST_BUDGET), item_count)
+
+
+def _draw_ids(draw_id: Callable[[random.Random], str], count: int, generator: random.Random) -> list[str]:
+    item_ids: dict[str, None] = {}
+    while len(item_ids) < count:
+        item_ids[draw_id(generator)] = None
+    return list(item_ids)
+
+
+def _hexadecimal_id(generator: random.Random) -> str:
+    return "item_" + hashlib.sha256(generator.getrandbits(128).to_bytes(16, "big")).hexdigest()[:12]
+
+
+def _syllable_id(generator: random.Random) -> str:
+    return f"item_{generator.choice('bdfgklmnprstvz')}{generator.choice('aeiou')}{generator.randint(10, 99)}"
+
+
+_ID_FORMS: dict[str, Callable[[random.Random], str]] = {
+    "hexadecimal": _hexadecimal_id,
+    "syllable": _syllable_id,
+}

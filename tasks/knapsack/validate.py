@@ -1,0 +1,44 @@
+"""Checking an instance without a model: its reference solution must be playable and score 1."""
+
+from tasks.knapsack.environment import KnapsackEnvironment, Outcome
+from tasks.knapsack.instance import Instance
+from tasks.knapsack.solver import solve
+
+
+class InvalidInstanceError(ValueError):
+    """An instance that contradicts itself."""
+
+
+def validate(instance: Instance) -> Outcome:
+    """Replay the optimal set through the tools and return the outcome, which has score 1.
+
+    Raises `InvalidInstanceError` when the stored optimum is not the exact one, does not fit the inspection budget, or
+    does not score 1, and `ToolRuntimeException` when the environment refuses one of its items.
+    """
+    exact = solve(instance.allowed_items, instance.capacity)
+    if exact.value != instance.optimum.value:
+        raise InvalidInstanceError(
+            f"instance {instance.instance_id}: stored optimum {instance.optimum.value}, exact optimum {exact.value}; "
+            "sample it again"
+        )
+    if len(instance.optimum.item_ids) > instance.inspection_budget:
+        raise InvalidInstanceError(
+            f"instance {instance.instance_id}: the optimal set has {len(instance.optimum.item_ids)} items, "
+            f"more than the inspection budget of {instance.inspection_budget}"
+        )
+    outcome = replay(instance, instance.optimum.item_ids)
+    if outcome.score != 1.0:
+        raise InvalidInstanceError(
+            f"instance {instance.instance_id}: replaying the optimal set scores {outcome.score}, not 1"
+        )
+    return outcome
+
+
+def replay(instance: Instance, item_ids: tuple[str, ...]) -> Outcome:
+    """Inspect and take the items in order in a fresh environment, finish, and return the outcome."""
+    environment = KnapsackEnvironment(instance)
+    for item_id in item_ids:
+        environment.inspect(item_id)
+        environment.take_item(item_id)
+    environment.finish()
+    return environment.outcome()

@@ -1,0 +1,141 @@
+import json
+
+import pytest
+
+from tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
+from tasks.knapsack.instance import Instance, Item, Packing
+from tasks.knapsack.spec import KNAPSACK
+from tasks.runtime.protocol import ToolInvocationException, ToolRuntimeException
+
+
+def make_environment(budget=4):
+    """Five items: a, b, c and e of the allowed class A, d of the disallowed class B; capacity 10."""
+    attributes = {"a": (4, 40, "A"), "b": (5, 30, "A"), "c": (3, 20, "A"), "d": (1, 90, "B"), "e": (6, 10, "A")}
+    return KnapsackEnvironment(
+        Instance(
+            spec=KNAPSACK["small"],
+            seed=1,
+            items=tuple(
+                Item(item_id=item_id, weight=weight, value=value, item_class=item_class)
+                for item_id, (weight, value, item_class) in attributes.items()
+            ),
+            capacity=10,
+            inspection_budget=budget,
+            allowed_classes=("A",),
+            optimum=Packing(item_ids=("a", "b"), value=70, weight=9),
+        )
+    )
+
+
+def test_tools_stand_in_the_order_of_the_documentation():
+    assert tuple(make_environment().tools) == TOOL_NAMES == ("inspect", "take_item", "list_items", "finish")
+
+
+def test_ids_are_listed_sorted_as_json():
+    assert make_environment().list_items() == '["a", "b", "c", "d", "e"]'
+
+
+def test_inspection_returns_compact_json_with_sorted_keys():
+    assert make_environment().inspect("a") == '{"class":"A","value":40,"weight":4}'
+
+
+def test_repeated_inspections_are_free():
+    environment = make_environment(budget=2)
+    environment.inspect("a")
+    environment.inspect("a")
+    environment.inspect("b")
+
+    with pytest.raises(ToolRuntimeException, match="Inspection budget is spent: 2 of 2 used"):
+        environment.inspect("c")
+    assert json.loads(environment.inspect("a"))["weight"] == 4
+    assert environment.outcome().inspected_count == 2
+
+
+def test_an_unknown_id_comes_before_a_spent_budget():
+    with pytest.raises(ToolRuntimeException, match="Unknown item_id: 'x'"):
+        make_environment(budget=0).inspect("x")
+
+
+def test_an_argument_of_another_type_is_an_invocation_error():
+    with pytest.raises(ToolInvocationException, match="item_id must be a str, not int"):
+        make_environment().tools["take_item"](3)
+
+
+def test_errors_of_taking_come_in_an_order_that_hides_uninspected_items():
+    environment = make_environment()
+    with pytest.raises(ToolRuntimeException, match="Unknown item_id: 'x'"):
+        environment.take_item("x")
+    with pytest.raises(ToolRuntimeException, match="Item d must be inspected before it is taken"):
+        environment.take_item("d")
+    environment.inspect("d")
+    with pytest.raises(ToolRuntimeException, match="Item d is of the disallowed class B"):
+        environment.take_item("d")
+    for item_id in ("a", "b"):
+        environment.inspect(item_id)
+        environment.take_item(item_id)
+    with pytest.raises(ToolRuntimeException, match="Item a is already taken"):
+        environment.take_item("a")
+    with pytest.raises(ToolRuntimeException, match="Item c must be inspected"):
+        environment.take_item("c")
+    environment.inspect("c")
+    with pytest.raises(ToolRuntimeException, match=r"Item c exceeds capacity: load 9 \+ weight 3 > capacity 10"):
+        environment.take_item("c")
+    with pytest.raises(ToolRuntimeException, match="disallowed class"):
+        environment.take_item("d")
+
+
+def test_an_error_before_inspection_says_nothing_about_the_item():
+    texts = []
+    for item_id in ("a", "d"):
+        with pytest.raises(ToolRuntimeException) as raised:
+            make_environment().take_item(item_id)
+        texts.append(str(raised.value).replace(item_id, "?", 1))
+
+    assert texts[0].split("?", 1)[1] == texts[1].split("?", 1)[1]
+
+
+def test_the_outcome_counts_what_was_taken():
+    environment = make_environment()
+    for item_id in ("a", "c"):
+        environment.inspect(item_id)
+        environment.take_item(item_id)
+
+    assert environment.outcome() == (60, 7, ("a", "c"), 2, 60 / 70, False)
+    assert not environment.is_finished
+
+
+def test_a_set_of_optimal_value_is_solved():
+    environment = make_environment()
+    for item_id in ("b", "a"):
+        environment.inspect(item_id)
+        environment.take_item(item_id)
+    environment.finish()
+
+    assert environment.is_finished
+    assert environment.outcome().score == 1.0
+    assert environment.outcome().is_solved
+
+
+def test_an_armed_tool_fails_once_and_changes_nothing():
+    environment = make_environment()
+    environment.fail_next("inspect")
+    environment.list_items()
+
+    with pytest.raises(ToolRuntimeException, match="inspect is temporarily unavailable"):
+        environment.inspect("a")
+    assert environment.outcome().inspected_count == 0
+    environment.inspect("a")
+    assert not environment.disarm()
+
+
+def test_a_failure_that_no_call_met_can_be_taken_back():
+    environment = make_environment()
+    environment.fail_next("inspect")
+
+    assert environment.disarm()
+    environment.inspect("a")
+
+
+def test_an_unknown_tool_cannot_be_armed():
+    with pytest.raises(ValueError, match="unknown tool 'look'; choose from inspect, take_item, list_items, finish"):
+        make_environment().fail_next("look")

@@ -1,0 +1,40 @@
+from tasks.knapsack.instance import instance_rows
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import KNAPSACK
+
+
+def test_the_id_is_the_content_and_not_the_seed():
+    instance = sample_instance(KNAPSACK["small"], 1)
+
+    assert instance.instance_id == instance.model_copy(update={"seed": 2}).instance_id
+    assert len(instance.instance_id) == 24
+    for change in (
+        {"capacity": 1},
+        {"inspection_budget": 1},
+        {"allowed_classes": ("D",)},
+        {"items": instance.items[1:]},
+    ):
+        assert instance.instance_id != instance.model_copy(update=change).instance_id
+
+
+def test_the_id_survives_json():
+    instance = sample_instance(KNAPSACK["small"], 1)
+
+    assert type(instance).model_validate_json(instance.model_dump_json()).instance_id == instance.instance_id
+
+
+def test_the_task_id_has_the_authors_form():
+    assert sample_instance(KNAPSACK["small"], 42).task_id == "knapsack-0000000042"
+
+
+def test_rows_mark_allowed_and_optimal_items():
+    instance = sample_instance(KNAPSACK["easy"], 5)
+
+    instance_row, item_rows = instance_rows(instance, "run", "train")
+
+    assert instance_row.item_count == len(item_rows) == len(instance.items)
+    assert instance_row.class_universe == tuple(sorted({row.item_class for row in item_rows}))
+    assert {row.item_class for row in item_rows if row.is_allowed} <= set(instance_row.allowed_classes)
+    assert sum(row.value for row in item_rows if row.is_optimal) == instance_row.optimal_value
+    assert sum(row.weight for row in item_rows if row.is_optimal) == instance_row.optimal_weight
+    assert all(row.is_allowed for row in item_rows if row.is_optimal)

@@ -1,0 +1,31 @@
+import pytest
+
+from tasks.knapsack.instance import Packing
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import KNAPSACK
+from tasks.knapsack.validate import InvalidInstanceError, validate
+
+
+@pytest.mark.parametrize("bucket", list(KNAPSACK))
+def test_replaying_the_optimal_set_scores_one(bucket):
+    for seed in range(25):
+        outcome = validate(sample_instance(KNAPSACK[bucket], seed))
+
+        assert outcome.score == 1.0
+        assert outcome.is_solved
+
+
+def test_a_wrong_optimum_is_found():
+    instance = sample_instance(KNAPSACK["small"], 1)
+    item = instance.allowed_items[0]
+    wrong = instance.model_copy(update={"optimum": Packing((item.item_id,), item.value, item.weight)})
+
+    with pytest.raises(InvalidInstanceError, match=r"stored optimum .* exact optimum"):
+        validate(wrong)
+
+
+def test_an_optimal_set_beyond_the_budget_is_found():
+    instance = sample_instance(KNAPSACK["small"], 1)
+
+    with pytest.raises(InvalidInstanceError, match="more than the inspection budget of 1"):
+        validate(instance.model_copy(update={"inspection_budget": 1}))
