@@ -1,0 +1,83 @@
+"""Spending limits of a study: tokens and money, counted over every run of one plan."""
+
+import threading
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from tasks.running.errors import UserError
+
+
+class Prices(BaseModel):
+    """Prices of an endpoint, in one currency per million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: float = 0.0
+    cached_prompt: float = 0.0
+    completion: float = 0.0
+
+    def cost(self, spent: "Spent") -> float:
+        """Return what the tokens cost."""
+        fresh = spent.prompt_tokens - spent.cached_prompt_tokens
+        return (
+            fresh * self.prompt
+            + spent.cached_prompt_tokens * self.cached_prompt
+            + spent.completion_tokens * self.completion
+        ) / 1_000_000
+
+
+class Spent(NamedTuple):
+    """Tokens by kind; `prompt_tokens` holds the cached ones too."""
+
+    prompt_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def total(self) -> int:
+        """Prompt and completion tokens."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def plus(self, other: "Spent") -> "Spent":
+        """Return the sum by kind."""
+        return Spent(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class LimitReachedError(UserError):
+    """A limit is spent: the run stops cleanly and goes on with a higher one."""
+
+
+class Meter:
+    """Counts what a plan has spent and says when to stop; safe to use from several threads."""
+
+    def __init__(self, spent: Spent, prices: Prices, max_tokens_total: int | None, max_cost: float | None) -> None:
+        self._spent = spent
+        self._prices = prices
+        self._max_tokens_total = max_tokens_total
+        self._max_cost = max_cost
+        self._lock = threading.Lock()
+
+    def add(self, spent: Spent) -> None:
+        """Count an episode's tokens."""
+        with self._lock:
+            self._spent = self._spent.plus(spent)
+
+    def check(self) -> None:
+        """Let another episode start.
+
+        Raises:
+            LimitReachedError: A limit is spent.
+        """
+        with self._lock:
+            spent, cost = self._spent, self._prices.cost(self._spent)
+        if self._max_tokens_total is not None and spent.total >= self._max_tokens_total:
+            raise LimitReachedError(
+                f"{spent.total:,} tokens are spent of max_tokens_total {self._max_tokens_total:,}; "
+                "everything so far is kept, start again with a higher limit to go on"
+            )
+        if self._max_cost is not None and cost >= self._max_cost:
+            raise LimitReachedError(
+                f"{cost:.2f} is spent of max_cost {self._max_cost:.2f}; "
+                "everything so far is kept, start again with a higher limit to go on"
+            )

@@ -1,0 +1,29 @@
+import pytest
+
+from tasks.running.limits import LimitReachedError, Meter, Prices, Spent
+
+
+def test_cost_prices_fresh_cached_and_completion_tokens_apart():
+    prices = Prices(prompt=2.0, cached_prompt=0.5, completion=10.0)
+    spent = Spent(prompt_tokens=1_500_000, cached_prompt_tokens=500_000, completion_tokens=100_000)
+    assert prices.cost(spent) == 2.0 + 0.25 + 1.0
+
+
+def test_meter_stops_at_the_token_limit_counting_earlier_runs():
+    meter = Meter(Spent(900, 0, 50), Prices(), max_tokens_total=1000, max_cost=None)
+    meter.check()
+    meter.add(Spent(40, 0, 10))
+    with pytest.raises(LimitReachedError, match=r"1,000 tokens are spent of max_tokens_total 1,000"):
+        meter.check()
+
+
+def test_meter_stops_at_the_cost_limit():
+    meter = Meter(Spent(), Prices(completion=1.0), max_tokens_total=None, max_cost=0.5)
+    meter.add(Spent(completion_tokens=500_000))
+    with pytest.raises(LimitReachedError, match=r"0\.50 is spent of max_cost 0\.50"):
+        meter.check()
+
+
+def test_no_limit_never_stops():
+    meter = Meter(Spent(10**12, 0, 10**12), Prices(prompt=1.0), max_tokens_total=None, max_cost=None)
+    meter.check()

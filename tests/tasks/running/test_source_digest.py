@@ -1,0 +1,53 @@
+import pytest
+
+from tasks.running import source_digest as module
+from tasks.running.source_digest import canonical_json, source_digest, stage_key
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project of two packages: `tasks.upper` imports `tasks.lower`."""
+    for package, text in {"upper": "from tasks.lower import rule\n", "lower": "LIMIT = 1  # one\n"}.items():
+        folder = tmp_path / "tasks" / package
+        folder.mkdir(parents=True)
+        (folder / "rule.py").write_text(text)
+    (tmp_path / "tasks" / "lower" / "prompt.md").write_text("Think.")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    return tmp_path
+
+
+def test_comments_docstrings_and_layout_do_not_count(project):
+    before = source_digest(["tasks.upper"])
+    (project / "tasks" / "lower" / "rule.py").write_text('"""What is allowed."""\n\nLIMIT = 1\n')
+    assert source_digest(["tasks.upper"]) == before
+
+
+def test_an_edit_in_an_imported_package_counts(project):
+    before = source_digest(["tasks.upper"])
+    (project / "tasks" / "lower" / "rule.py").write_text("LIMIT = 2\n")
+    assert source_digest(["tasks.upper"]) != before
+
+
+def test_an_edit_of_a_prompt_counts(project):
+    before = source_digest(["tasks.upper"])
+    (project / "tasks" / "lower" / "prompt.md").write_text("Think twice.")
+    assert source_digest(["tasks.upper"]) != before
+
+
+def test_an_edit_above_does_not_count_below(project):
+    before = source_digest(["tasks.lower"])
+    (project / "tasks" / "upper" / "rule.py").write_text("OTHER = 1\n")
+    assert source_digest(["tasks.lower"]) == before
+
+
+def test_keys_differ_by_stage_version_and_inputs(project):
+    def key(stage="sample", version=1, **inputs):
+        return stage_key(stage, version, ["tasks.lower"])(None, inputs)
+
+    keys = {key(count=1), key(count=2), key(stage="other", count=1), key(version=2, count=1)}
+    assert len(keys) == 4
+    assert all("/" not in key for key in keys)
+
+
+def test_canonical_json_does_not_depend_on_the_order_of_keys():
+    assert canonical_json({"b": 1, "a": (2, 3)}) == '{"a":[2,3],"b":1}'
