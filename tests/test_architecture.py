@@ -1,0 +1,93 @@
+"""The layout holds: imports run one way, heavy libraries load late, flow files shadow nothing."""
+
+import ast
+import importlib.metadata
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LEVELS = {"tasks/<package>": 0, "storage": 1, "tasks/*.py": 2, "flows": 3}
+FORBIDDEN_IN_PACKAGES = {"prefect", "duckdb"}
+HEAVY = {"torch", "transformers", "trl", "peft", "vllm", "bitsandbytes", "datasets", "great_expectations"}
+TOP_LEVEL = {
+    "pyproject.toml",
+    "flows",
+    "tasks",
+    "sql",
+    "storage",
+    "tests",
+    "deployments",
+    "README.md",
+    "Makefile",
+    "LICENSE",
+}
+
+
+def sources() -> list[Path]:
+    return [file for room in ("flows", "tasks", "storage") for file in sorted((ROOT / room).rglob("*.py"))]
+
+
+def room_of(parts: tuple[str, ...]) -> str | None:
+    match parts:
+        case ("flows", *_):
+            return "flows"
+        case ("storage", *_):
+            return "storage"
+        case ("tasks", package, *_) if (ROOT / "tasks" / package).is_dir():
+            return "tasks/<package>"
+        case ("tasks", _):
+            return "tasks/*.py"
+        case _:
+            return None
+
+
+def imports(file: Path, *, is_module_level: bool = False) -> Iterator[str]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in tree.body if is_module_level else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            yield node.module or ""
+
+
+def name_of(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("file", sources(), ids=name_of)
+def test_imports_run_one_way(file):
+    here = room_of(file.relative_to(ROOT).with_suffix("").parts)
+    if here is None:
+        return
+    for name in imports(file):
+        there = room_of(tuple(name.split(".")))
+        assert there is None or LEVELS[there] <= LEVELS[here], f"{name_of(file)} imports {name} against the arrows"
+        if here == "tasks/<package>":
+            assert name.split(".")[0] not in FORBIDDEN_IN_PACKAGES, f"{name_of(file)} imports {name}"
+
+
+@pytest.mark.parametrize("file", sources(), ids=name_of)
+def test_heavy_libraries_are_imported_inside_functions(file):
+    heavy = {name.split(".")[0] for name in imports(file, is_module_level=True)} & HEAVY
+    assert not heavy, f"{name_of(file)} imports {sorted(heavy)} at module level"
+
+
+def test_flow_files_bear_no_name_of_an_installed_module():
+    installed = set(sys.stdlib_module_names) | set(importlib.metadata.packages_distributions())
+    names = {file.stem for file in (ROOT / "flows").glob("*.py")} - {"__init__"}
+    assert not names & installed
+
+
+def test_tests_are_no_packages():
+    assert not list((ROOT / "tests").rglob("__init__.py"))
+
+
+def test_the_top_level_is_what_it_should_be():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    top = {Path(file).parts[0] for file in tracked}
+    assert {name for name in top if not name.startswith(".")} <= TOP_LEVEL
