@@ -19,6 +19,8 @@ class Row(BaseModel):
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
+    LATEST_WINS: ClassVar[bool] = False
+    """Whether a row landed later replaces one of the same key; set for rows computed from other rows."""
 
     run_id: str
     """Run that landed the row."""

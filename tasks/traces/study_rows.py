@@ -163,6 +163,7 @@ class StatisticRow(Row):
 
     TABLE: ClassVar[str] = "statistics"
     KEY: ClassVar[tuple[str, ...]] = ("statistic_id",)
+    LATEST_WINS: ClassVar[bool] = True
 
     statistic_id: str
     """Digest of plan, analysis, metric, arms and method."""
@@ -208,6 +209,7 @@ class ClaimRow(Row):
 
     TABLE: ClassVar[str] = "claims"
     KEY: ClassVar[tuple[str, ...]] = ("paper", "claim", "place")
+    LATEST_WINS: ClassVar[bool] = True
 
     paper: str
     claim: str
