@@ -35,12 +35,14 @@ def source_digest(packages: Sequence[str]) -> str:
 def stage_key(stage: str, version: int, packages: Sequence[str]) -> Callable[[Any, dict[str, Any]], str]:
     """Make a Prefect cache key function: stage, version, canonical inputs, and the source behind the stage.
 
-    The source is read when the key is asked for, so a worker that lives long sees an edit.
+    An input with a `cache_identity` counts by that alone. The source is read when the key is asked for, so a worker
+    that lives long sees an edit.
     """
 
     def compute(_context: Any, parameters: dict[str, Any]) -> str:
         digest = hashlib.sha256()
-        for part in (stage, str(version), canonical_json(parameters), source_digest(packages)):
+        inputs = {name: getattr(value, "cache_identity", value) for name, value in parameters.items()}
+        for part in (stage, str(version), canonical_json(inputs), source_digest(packages)):
             digest.update(part.encode())
             digest.update(b"\0")
         return f"{stage}-{digest.hexdigest()}"

@@ -49,5 +49,18 @@ def test_keys_differ_by_stage_version_and_inputs(project):
     assert all("/" not in key for key in keys)
 
 
+def test_an_input_with_an_identity_counts_by_that_alone(project):
+    class Run:
+        def __init__(self, run_id, plan):
+            self.run_id = run_id
+            self.cache_identity = {"plan": plan}
+
+    def key(run_id, plan):
+        return stage_key("sample", 1, ["tasks.lower"])(None, {"run": Run(run_id, plan)})
+
+    assert key("first", "a") == key("second", "a")
+    assert key("first", "a") != key("first", "b")
+
+
 def test_canonical_json_does_not_depend_on_the_order_of_keys():
     assert canonical_json({"b": 1, "a": (2, 3)}) == '{"a":[2,3],"b":1}'

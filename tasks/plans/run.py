@@ -1,0 +1,48 @@
+"""A run: one execution of a flow, and what its tasks are handed."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from tasks.plans.spec import StudyPlan
+from tasks.running.limits import Prices
+from tasks.running.places import Places
+
+
+class Limits(BaseModel):
+    """When a study stops cleanly, to be resumed; no part of the plan, so a higher limit goes on with the same one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_tokens_total: int | None = None
+    """Prompt and completion tokens of all of the plan's episodes; none for no limit."""
+    max_cost: float | None = None
+    """What they may cost at the given prices; none for no limit."""
+    prices: Prices = Prices()
+    """Prices per million tokens."""
+
+
+class Run(BaseModel):
+    """What every task of a run is handed; only the plan and the data folder count in cache keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_id: str
+    plan: StudyPlan
+    home: Path
+    """The data folder."""
+    landing: str
+    """The landing zone, a folder or an fsspec URL."""
+    generation: str
+    """Identity of the data folder: a new one for a folder made anew, so that no cached result points into an old one."""
+    limits: Limits = Limits()
+
+    @property
+    def places(self) -> Places:
+        """Where things lie."""
+        return Places(home=self.home, landing=self.landing)
+
+    @property
+    def cache_identity(self) -> dict[str, str]:
+        """What of the run decides a task's result."""
+        return {"plan": self.plan.digest, "home": str(self.home), "landing": self.landing, "generation": self.generation}
