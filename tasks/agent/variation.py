@@ -1,0 +1,84 @@
+"""Variation of wording and header in training traces, so that a small model does not hang on one exact prompt.
+
+Every variant is true of its own contract. Together the variants of one contract use the words of both, so that no word
+of the other contract's prompt is new to a model that was trained on one; and the lists of the header are sometimes
+empty under the persistent contract and filled under the stateless one. What differs between the contracts in every
+variant is what the interpreter does.
+"""
+
+import random
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, NamedTuple
+
+HeaderForm = Literal["standard", "new_names", "none"]
+
+WORDINGS: dict[str, tuple[str, ...]] = {
+    "persistent": (
+        "Runtime: PERSISTENT, not RESET. Names stay defined after every block; reuse them.",
+        "The environment is not fresh: what each block defined stays. Reuse what you need.",
+        "Runtime: PERSISTENT. Every block runs in one environment; no need to import or define names again.",
+        "Names stay. Runtime: PERSISTENT.",
+    ),
+    "stateless": (
+        "Runtime: RESET, not PERSISTENT. Every block runs in a fresh environment; define what you need again.",
+        "The environment is fresh: no names stay defined after a block; you cannot reuse them.",
+        "Runtime: RESET. Nothing stays; import and define names again in every block.",
+        "Every block is fresh. Runtime: RESET.",
+    ),
+}
+"""Other wordings of the runtime instruction, by contract."""
+
+CONTRAST = {"persistent": "persistent, not reset", "reset": "reset, not persistent"}
+"""The header's word for the runtime, with the word for the other one."""
+
+STANDARD_SHARE = 0.4
+"""Share of episodes with the standard instruction; drawn apart, share with the standard header."""
+SILENT_SHARE = 0.15
+"""Share of episodes without any runtime instruction."""
+NO_HEADER_SHARE = 0.3
+"""Share of episodes without a header."""
+
+
+class Variation(NamedTuple):
+    """How one episode words its runtime instruction and its header."""
+
+    wording: str | None
+    """Text in place of the runtime instruction; empty for none at all, null for the standard one."""
+    header_form: HeaderForm
+
+    def instruction(self, standard: str) -> str:
+        """Return the runtime instruction in this wording; empty where it is left out."""
+        return standard if self.wording is None else self.wording
+
+    def header(self, standard: Mapping[str, Any], known_names: Collection[str]) -> dict[str, Any] | None:
+        """Return the header in this form, null for none.
+
+        `standard` holds `runtime`, `active_globals` and `last_step_globals`; `known_names` are the user names that
+        were alive before the last block.
+        """
+        match self.header_form:
+            case "standard":
+                return dict(standard)
+            case "none":
+                return None
+            case "new_names":
+                new_names = [name for name in standard["last_step_globals"] if name not in known_names]
+                return {"runtime": CONTRAST[standard["runtime"]], "new_globals": new_names}
+
+
+def draw_variation(contract: str, instance_id: str) -> Variation:
+    """Return an episode's variation: equal draws under both contracts, each in its own words.
+
+    A contract without wordings of its own keeps the standard text.
+    """
+    draw = random.Random(f"variation {instance_id}")
+    wording_draw, header_draw, choice = draw.random(), draw.random(), draw.random()
+    wordings = WORDINGS.get(contract, ())
+    wording: str | None = None
+    if STANDARD_SHARE <= wording_draw < STANDARD_SHARE + SILENT_SHARE:
+        wording = ""
+    elif wording_draw >= STANDARD_SHARE + SILENT_SHARE and wordings:
+        wording = wordings[int(choice * len(wordings))]
+    if header_draw < STANDARD_SHARE:
+        return Variation(wording, "standard")
+    return Variation(wording, "none" if header_draw < STANDARD_SHARE + NO_HEADER_SHARE else "new_names")
