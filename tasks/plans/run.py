@@ -34,7 +34,7 @@ class Run(BaseModel):
     landing: str
     """The landing zone, a folder or an fsspec URL."""
     generation: str
-    """Identity of the data folder: a new one for a folder made anew, so that no cached result points into an old one."""
+    """Identity of the data folder; a folder made anew has another, so that no cached result points into the old one."""
     limits: Limits = Limits()
 
     @property
@@ -45,4 +45,9 @@ class Run(BaseModel):
     @property
     def cache_identity(self) -> dict[str, str]:
         """What of the run decides a task's result."""
-        return {"plan": self.plan.digest, "home": str(self.home), "landing": self.landing, "generation": self.generation}
+        return {
+            "plan": self.plan.digest,
+            "home": str(self.home),
+            "landing": self.landing,
+            "generation": self.generation,
+        }

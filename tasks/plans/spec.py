@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, computed_field
 
 from tasks.agent.condition import Condition
 from tasks.agent.spec import EndpointSpec, EpisodeSpec
-from tasks.runtime.spec import RuntimeSpec
 from tasks.running.source_digest import canonical_json, source_digest
+from tasks.runtime.spec import RuntimeSpec
 from tasks.serving.spec import ServingSpec
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
 from tasks.sft.spec import TrainingSpec
