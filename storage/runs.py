@@ -1,0 +1,87 @@
+"""Runs: opened with their plan and environment, closed with how they ended."""
+
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from storage.landing import LandingZone
+from tasks.plans.run import Limits, Run
+from tasks.plans.spec import StudyPlan
+from tasks.running.environment import describe_environment
+from tasks.running.limits import LimitReachedError
+from tasks.running.places import Places, open_places
+from tasks.traces.study_rows import RunEndRow, RunRow
+
+GENERATION_FILE = ".generation"
+"""File in the data folder that tells one folder from another made later at the same place."""
+
+
+@contextmanager
+def open_run(
+    flow: str, plan: StudyPlan, limits: Limits, run_id: str | None = None, home: Path | None = None
+) -> Iterator[Run]:
+    """Yield a run whose start is landed, and land how it ended: finished, stopped by a limit, or failed and why.
+
+    With a `run_id` the caller joins a run that another flow opened, and nothing is landed here.
+    """
+    places = open_places(home)
+    run = Run(
+        run_id=run_id or new_run_id(),
+        plan=plan,
+        home=places.home,
+        landing=places.landing,
+        generation=_generation(places),
+        limits=limits,
+    )
+    if run_id is not None:
+        yield run
+        return
+    zone = LandingZone(run.landing)
+    zone.write({"runs": [_run_row(flow, run)]}, run.run_id)
+    try:
+        yield run
+    except LimitReachedError as error:
+        _land_end(zone, run, "stopped", str(error))
+        raise
+    except BaseException as error:
+        _land_end(zone, run, "failed", f"{type(error).__name__}: {error}")
+        raise
+    _land_end(zone, run, "finished", "")
+
+
+def new_run_id() -> str:
+    """Return a new run's id: its time in UTC, so that ids sort, and six random digits."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _run_row(flow: str, run: Run) -> RunRow:
+    return RunRow(
+        run_id=run.run_id,
+        flow=flow,
+        plan_name=run.plan.name,
+        plan_digest=run.plan.digest,
+        scale=run.plan.scale,
+        plan_json=run.plan.model_dump_json(),
+        environment_json=json.dumps(describe_environment()),
+        started_at=datetime.now(UTC),
+    )
+
+
+def _land_end(zone: LandingZone, run: Run, status: str, message: str) -> None:
+    end = RunEndRow.model_validate(
+        {"run_id": run.run_id, "status": status, "message": message, "finished_at": datetime.now(UTC)}
+    )
+    zone.write({"run_ends": [end]}, run.run_id)
+
+
+def _generation(places: Places) -> str:
+    file = places.home / GENERATION_FILE
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(secrets.token_hex(8))
+    except FileExistsError:
+        pass
+    return file.read_text(encoding="utf-8")

@@ -1,0 +1,76 @@
+"""Many episodes of one condition, a bounded number at a time."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from tasks.agent.condition import Condition
+from tasks.agent.loop import RecordedEpisode, run_episode
+from tasks.agent.protocol import ModelClient
+from tasks.agent.spec import EpisodeSpec
+from tasks.knapsack.instance import Instance
+from tasks.runtime.protocol import Runtime
+
+
+class PlannedEpisode(NamedTuple):
+    """An episode that is still to be run."""
+
+    instance: Instance
+    replicate: int
+    attempt: int
+
+
+async def run_shard(
+    planned: Iterable[PlannedEpisode],
+    condition: Condition,
+    client: ModelClient,
+    runtime: Runtime,
+    spec: EpisodeSpec,
+    *,
+    run_id: str,
+    plan_digest: str,
+    scale: str,
+    concurrency: int,
+    check: Callable[[], None],
+    on_recorded: Callable[[RecordedEpisode], None],
+) -> None:
+    """Run episodes, at most `concurrency` at a time, and hand each to `on_recorded` as it ends.
+
+    Memory does not grow with the number of episodes: `planned` is drawn from as places come free. `check` is called
+    before each start; when it raises, no further episode starts, those alive end and are handed over, and its error is
+    raised here. An error of an episode itself (a contract violation) does the same.
+    """
+    waiting = iter(planned)
+    failures: list[BaseException] = []
+
+    async def work() -> None:
+        for episode in _until_failure(waiting, failures):
+            try:
+                check()
+                recorded = await run_episode(
+                    episode.instance,
+                    condition,
+                    client,
+                    runtime,
+                    spec,
+                    run_id=run_id,
+                    plan_digest=plan_digest,
+                    scale=scale,
+                    replicate=episode.replicate,
+                    attempt=episode.attempt,
+                )
+                on_recorded(recorded)
+            except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
+                failures.append(error)
+
+    await asyncio.gather(*(work() for _ in range(concurrency)))
+    if failures:
+        raise failures[0]
+
+
+def _until_failure(waiting: Iterator[PlannedEpisode], failures: list[BaseException]) -> Iterator[PlannedEpisode]:
+    while not failures:
+        episode = next(waiting, None)
+        if episode is None:
+            return
+        yield episode

@@ -1,0 +1,12 @@
+"""Stage 5: landed rows into the warehouse."""
+
+from prefect import task
+
+from storage.merger import MergeReport, merge
+from tasks.plans.run import Run
+
+
+@task
+def merge_landing(run: Run) -> MergeReport:
+    """Take every landed bundle into the warehouse, refresh the marts and publish a copy for readers."""
+    return merge(run.landing, run.places.warehouse)
