@@ -1,0 +1,156 @@
+-- one row per episode with every metric of the tables, under the default readings; the statistics read this
+with default_behaviour as (
+    select episode_behaviour.*
+    from marts.episode_behaviour
+    where episode_behaviour.is_default
+),
+
+default_failures as (
+    select episode_failures.*
+    from marts.episode_failures
+    where episode_failures.is_default
+),
+
+own_errors as (
+    select
+        errors.episode_id,
+        count(*) filter (errors.kind = 'interpreter' and not errors.is_caught) as interpreter_error_count,
+        count(*) filter (errors.kind = 'tool' and not errors.is_caught) as tool_error_count,
+        count(*) filter (errors.kind = 'tool' and errors.is_caught) as caught_tool_error_count,
+        count(*) filter (errors.kind = 'cap' and not errors.is_caught) as cap_error_count,
+        count(*) filter (errors.kind = 'protocol') as protocol_error_count,
+        count(*) filter (errors.kind = 'model') as model_error_count,
+        -- D.1: interpreter errors of the observation, each event once
+        count(*) filter (
+            errors.kind = 'interpreter' and errors.is_missing_name and not errors.is_caught
+        ) as missing_name_count
+    from main.errors
+    where not errors.is_injected
+    group by errors.episode_id
+),
+
+described_instances as (
+    select
+        instances.instance_id,
+        any_value(instances.capacity) as capacity,
+        any_value(instances.inspection_budget) as inspection_budget
+    from main.instances
+    group by instances.instance_id
+),
+
+final as (
+    select
+        episodes.episode_id,
+        episodes.run_id,
+        episodes.plan_digest,
+        episodes.scale,
+        -- heads our column wherever it stands beside a published one
+        case episodes.scale
+            when 'paper' then 'paper, Qwen3-8B'
+            when 'import' then 'imported rows'
+            else episodes.scale || ', not Qwen3-8B'
+        end as measured_on,
+        episodes.purpose,
+        episodes.variant,
+        episodes.base,
+        episodes.model_name,
+        episodes.train_contract,
+        episodes.runtime_contract,
+        episodes.visibility,
+        episodes.header,
+        episodes.bucket,
+        -- split of the paper that a bucket stands for: Hard is the paper's held-out one
+        case
+            when episodes.bucket in ('easy', 'hard') then episodes.bucket
+            when episodes.is_out_of_distribution then 'hard'
+            else 'easy'
+        end as published_split,
+        case
+            when episodes.purpose = 'teacher' then 'teacher'
+            when episodes.train_contract is null then 'base'
+            else 'sft'
+        end as model,
+        case episodes.train_contract
+            when 'persistent' then 'P'
+            when 'stateless' then 'S'
+            else coalesce(episodes.train_contract, episodes.base)
+        end || '->' || case episodes.runtime_contract
+            when 'persistent' then 'P'
+            when 'stateless' then 'S'
+            else episodes.runtime_contract
+        end as condition,
+        episodes.split,
+        episodes.is_out_of_distribution,
+        episodes.instance_id,
+        episodes.training_seed,
+        episodes.replicate,
+        episodes.attempt,
+        -- an episode that ended with `error` runs again; only its last attempt counts
+        row_number() over (
+            partition by
+                episodes.plan_digest,
+                episodes.purpose,
+                episodes.variant,
+                episodes.base,
+                episodes.model_name,
+                episodes.train_contract,
+                episodes.runtime_contract,
+                episodes.visibility,
+                episodes.header,
+                episodes.bucket,
+                episodes.split,
+                episodes.instance_id,
+                episodes.training_seed,
+                episodes.replicate
+            order by episodes.attempt desc, episodes.episode_id
+        ) = 1 as is_last_attempt,
+        episodes.finish_reason,
+        coalesce(finish_signals.category, 'other') as finish_category,
+        coalesce(finish_signals.table_6_category, 'other') as table_6_category,
+        episodes.score,
+        episodes.is_solved,
+        episodes.weight_taken / described_instances.capacity as capacity_use,
+        episodes.inspected_count,
+        episodes.inspected_count / described_instances.inspection_budget as inspection_budget_use,
+        episodes.turn_count,
+        episodes.step_count,
+        episodes.call_site_count,
+        episodes.executed_call_count,
+        episodes.prompt_tokens,
+        episodes.cached_prompt_tokens,
+        episodes.completion_tokens,
+        episodes.prompt_tokens + episodes.completion_tokens as total_tokens,
+        (episodes.prompt_tokens + episodes.completion_tokens) / nullif(episodes.turn_count, 0) as tokens_per_turn,
+        episodes.training_tokens,
+        episodes.injected_fault_count,
+        episodes.model_seconds,
+        episodes.execution_seconds,
+        episodes.wall_seconds,
+        coalesce(own_errors.interpreter_error_count, 0) as interpreter_error_count,
+        coalesce(own_errors.tool_error_count, 0) as tool_error_count,
+        coalesce(own_errors.caught_tool_error_count, 0) as caught_tool_error_count,
+        coalesce(own_errors.cap_error_count, 0) as cap_error_count,
+        coalesce(own_errors.protocol_error_count, 0) as protocol_error_count,
+        coalesce(own_errors.model_error_count, 0) as model_error_count,
+        coalesce(own_errors.missing_name_count, 0) as missing_name_count,
+        coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
+        default_failures.failure_class,
+        default_behaviour.unparsed_step_count,
+        default_behaviour.import_count,
+        default_behaviour.state_footprint,
+        default_behaviour.user_name_count,
+        default_behaviour.context_lifespan,
+        default_behaviour.interpreter_lifespan,
+        default_behaviour.imports_per_step,
+        default_behaviour.state_utilization,
+        default_behaviour.redefinitions_per_step
+    from main.episodes
+    left join described_instances on episodes.instance_id = described_instances.instance_id
+    left join staging.finish_signals on episodes.finish_reason = finish_signals.finish_reason
+    left join own_errors on episodes.episode_id = own_errors.episode_id
+    left join default_failures on episodes.episode_id = default_failures.episode_id
+    left join default_behaviour on episodes.episode_id = default_behaviour.episode_id
+)
+
+select * from final
+order by plan_digest, purpose, variant, base, bucket, condition, instance_id, training_seed, replicate, attempt

@@ -1,0 +1,69 @@
+-- Table 1: teachers' episodes, one row per metric; ours beside Gemini 3 Flash on Easy
+with measured_teachers as (
+    select
+        episode_metrics.measured_on,
+        episode_metrics.scale,
+        episode_metrics.variant,
+        episode_metrics.bucket,
+        episode_metrics.runtime_contract,
+        cast(count(*) as double) as episode_count,
+        100 * avg(cast(episode_metrics.is_solved as integer)) as teacher_success_rate,
+        avg(episode_metrics.score) as avg_teacher_optimality,
+        100 * avg(episode_metrics.capacity_use) as avg_capacity_utilization,
+        avg(episode_metrics.inspected_count) as avg_items_inspected,
+        avg(episode_metrics.step_count) as avg_steps_per_episode,
+        avg(episode_metrics.call_site_count) as avg_tool_calls_per_episode,
+        avg(episode_metrics.executed_call_count) as avg_executed_calls_per_episode,
+        avg(episode_metrics.total_tokens) as avg_total_tokens_per_episode,
+        avg(episode_metrics.prompt_tokens) as avg_prompt_tokens_per_episode,
+        avg(episode_metrics.cached_prompt_tokens) as avg_cached_prompt_tokens_per_episode,
+        avg(episode_metrics.completion_tokens) as avg_completion_tokens_per_episode
+    from marts.episode_metrics
+    where episode_metrics.plan_digest = $plan_digest
+        and episode_metrics.purpose = 'teacher'
+        and episode_metrics.is_last_attempt
+    group by all
+),
+
+unpivoted_metrics as (
+    unpivot measured_teachers
+    on columns(* exclude (measured_on, scale, variant, bucket, runtime_contract))
+    into name metric value measured
+),
+
+paired_contracts as (
+    select
+        unpivoted_metrics.measured_on,
+        unpivoted_metrics.scale,
+        unpivoted_metrics.variant,
+        unpivoted_metrics.bucket,
+        unpivoted_metrics.metric,
+        max(unpivoted_metrics.measured) filter (unpivoted_metrics.runtime_contract = 'persistent') as persistent,
+        max(unpivoted_metrics.measured) filter (unpivoted_metrics.runtime_contract = 'stateless') as stateless
+    from unpivoted_metrics
+    group by all
+),
+
+final as (
+    select
+        paired_contracts.variant,
+        paired_contracts.bucket,
+        paired_contracts.metric,
+        coalesce(table1.unit, case when paired_contracts.metric like '%tokens%' then 'tokens' else 'count' end) as unit,
+        paired_contracts.measured_on,
+        paired_contracts.persistent,
+        paired_contracts.stateless,
+        paired_contracts.stateless / nullif(paired_contracts.persistent, 0) as stateless_over_persistent,
+        table1.persistent as gemini_3_flash_easy_persistent,
+        table1.stateless as gemini_3_flash_easy_stateless,
+        table1.stateless / table1.persistent as gemini_3_flash_easy_stateless_over_persistent,
+        case when paired_contracts.scale = 'paper' then paired_contracts.persistent - table1.persistent end
+            as persistent_difference,
+        case when paired_contracts.scale = 'paper' then paired_contracts.stateless - table1.stateless end
+            as stateless_difference
+    from paired_contracts
+    left join published.table1 on paired_contracts.metric = table1.metric
+)
+
+select * from final
+order by variant, bucket, unit, metric

@@ -1,0 +1,117 @@
+-- Table 5: training sets, one row per metric; ours beside the paper's (Gemini 3 Flash on Easy, Qwen3 tokens)
+with plan_examples as (
+    select
+        training_examples.*,
+        episodes.scale,
+        episodes.bucket
+    from main.training_examples
+    inner join main.episodes on training_examples.episode_id = episodes.episode_id
+    where episodes.plan_digest = $plan_digest
+),
+
+measured_sets as (
+    select
+        plan_examples.scale,
+        plan_examples.variant,
+        plan_examples.bucket,
+        plan_examples.text_format,
+        plan_examples.retention,
+        plan_examples.matching,
+        plan_examples.contract,
+        count(*) as traces_available,
+        count(*) filter (status <> 'unprocessed') as processed_until_cap,
+        count(*) filter (status = 'retained') as retained,
+        count(*) filter (status = 'skipped') as skipped_within_processed,
+        count(*) filter (status = 'unprocessed') as unprocessed_due_to_cap,
+        100 * count(*) filter (status = 'retained') / nullif(count(*) filter (status <> 'unprocessed'), 0)
+            as retained_over_processed,
+        100 * count(*) filter (status = 'retained') / count(*) as retained_over_available,
+        count(*) filter (is_truncated) as truncated,
+        min(token_count) filter (status = 'retained') as min_tokens,
+        max(token_count) filter (status = 'retained') as max_tokens,
+        avg(token_count) filter (status = 'retained') as mean_tokens,
+        sum(token_count) filter (status = 'retained') as total_tokens,
+        sum(assistant_token_count) filter (status = 'retained') as total_assistant_tokens
+    from plan_examples
+    group by all
+),
+
+unpivoted_metrics as (
+    unpivot (select columns(*)::varchar from measured_sets)
+    on columns(* exclude (scale, variant, bucket, text_format, retention, matching, contract))
+    into name metric value measured
+),
+
+counted_reasons as (
+    select
+        plan_examples.scale,
+        plan_examples.variant,
+        plan_examples.bucket,
+        plan_examples.text_format,
+        plan_examples.retention,
+        plan_examples.matching,
+        plan_examples.contract,
+        plan_examples.reason as metric,
+        count(*)::varchar as measured
+    from plan_examples
+    where plan_examples.status = 'skipped'
+    group by all
+),
+
+all_metrics as (
+    select *, if(metric like '%tokens', 'tokens', 'yield') as section
+    from unpivoted_metrics
+    union all by name
+    select *, 'skip_reason' as section
+    from counted_reasons
+),
+
+paired_contracts as (
+    select
+        all_metrics.scale,
+        all_metrics.variant,
+        all_metrics.bucket,
+        all_metrics.text_format,
+        all_metrics.retention,
+        all_metrics.matching,
+        all_metrics.section,
+        all_metrics.metric,
+        max(all_metrics.measured::double) filter (all_metrics.contract = 'persistent') as persistent,
+        max(all_metrics.measured::double) filter (all_metrics.contract = 'stateless') as stateless
+    from all_metrics
+    group by all
+),
+
+final as (
+    select
+        paired_contracts.variant,
+        paired_contracts.bucket,
+        paired_contracts.text_format,
+        paired_contracts.retention,
+        paired_contracts.matching,
+        paired_contracts.section,
+        paired_contracts.metric,
+        case paired_contracts.scale
+            when 'paper' then 'paper, Gemini 3 Flash'
+            when 'import' then 'imported rows'
+            else paired_contracts.scale || ', not Gemini 3 Flash'
+        end as measured_on,
+        paired_contracts.persistent,
+        paired_contracts.stateless,
+        table5.persistent as gemini_3_flash_easy_persistent,
+        table5.stateless as gemini_3_flash_easy_stateless,
+        case when paired_contracts.scale = 'paper' then paired_contracts.persistent - table5.persistent end
+            as persistent_difference,
+        case when paired_contracts.scale = 'paper' then paired_contracts.stateless - table5.stateless end
+            as stateless_difference
+    from paired_contracts
+    left join published.table5
+        on table5.section <> 'config'
+        and table5.metric = case paired_contracts.metric
+            when 'zombie_loop' then 'repetitive_recovery_loop'
+            else paired_contracts.metric
+        end
+)
+
+select * from final
+order by variant, bucket, text_format, retention, matching, section desc, metric
