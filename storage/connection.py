@@ -1,0 +1,64 @@
+"""DuckDB connections as the warehouse wants them: no downloads, no Python variables as tables, times in UTC."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from duckdb import DuckDBPyConnection
+
+from storage.errors import WarehouseError
+
+_SETTINGS: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    # A misspelt table must not turn into whatever Python variable bears its name.
+    "python_enable_replacements": False,
+}
+
+
+def open_memory() -> DuckDBPyConnection:
+    """Return a connection to an empty database in memory."""
+    return _in_utc(duckdb.connect(":memory:", config=dict(_SETTINGS)))
+
+
+def open_for_writing(path: Path, memory_limit: str, threads: int | None) -> DuckDBPyConnection:
+    """Return the one writing connection to a warehouse file; raise `WarehouseError` where the file is no database."""
+    settings = _SETTINGS | {
+        "memory_limit": memory_limit,
+        # Rows carry their keys; keeping the order of the files as well would hold gigabytes back.
+        "preserve_insertion_order": False,
+        "temp_directory": str(path.with_name(path.name + ".tmp")),
+    }
+    if threads is not None:
+        settings["threads"] = threads
+    try:
+        return _in_utc(duckdb.connect(path, config=settings))
+    except duckdb.Error as error:
+        raise WarehouseError(f"cannot open {path} as a warehouse: {error}") from error
+
+
+def open_for_reading(path: Path) -> DuckDBPyConnection:
+    """Return a connection whose default database is the file, read-only; raise `WarehouseError` where it is none.
+
+    The file is attached to a database in memory: a process that opens a path which has been replaced meanwhile then
+    sees the new file, while older connections keep the old one.
+    """
+    connection = open_memory()
+    try:
+        connection.execute(f"attach {quoted(str(path))} as warehouse (read_only)")
+        connection.execute("use warehouse")
+    except duckdb.Error as error:
+        connection.close()
+        raise WarehouseError(f"cannot open {path} as a warehouse: {error}") from error
+    return connection
+
+
+def quoted(text: str) -> str:
+    """Return text as an SQL literal, for the statements that take no parameters."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _in_utc(connection: DuckDBPyConnection) -> DuckDBPyConnection:
+    # An extension's setting, so it cannot be given at connecting; global, so that cursors share it.
+    connection.execute("set global TimeZone = 'UTC'")
+    return connection

@@ -1,0 +1,26 @@
+"""What can go wrong between rows and warehouse, by who can mend it."""
+
+
+class StorageError(Exception):
+    """Base of the errors of landing zone and warehouse; the message names the path and the way out."""
+
+
+class LandingError(StorageError):
+    """Rows could not be landed or read: disk full, folder not writable, bucket not reachable, rows that do not fit."""
+
+
+class WarehouseError(StorageError):
+    """A warehouse cannot be opened or written: not one, of another version, or missing."""
+
+
+class WarehouseBusyError(WarehouseError):
+    """Another process merges into the warehouse; the message names it."""
+
+
+class QueryError(StorageError):
+    """DuckDB refused a query; `str(error)` is DuckDB's message."""
+
+    def __init__(self, message: str, near_names: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.near_names = near_names
+        """Tables or columns of the warehouse whose names are close to the one that was not found."""

@@ -1,0 +1,148 @@
+"""Files that appear whole or not at all, on a local folder or on anything fsspec opens."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import fsspec
+from fsspec import AbstractFileSystem
+from fsspec.implementations.local import LocalFileSystem
+
+from storage.errors import LandingError
+
+TEMPORARY_SUFFIX = ".tmp"
+"""Ends the name of a file that is still being written."""
+
+
+class FoundFile(NamedTuple):
+    """A file below a store's root, as a listing shows it."""
+
+    path: str
+    """Relative to the root, with `/`."""
+    byte_count: int
+    modified_at: datetime | None
+
+
+class FileStore:
+    """A folder of immutable files behind fsspec; knows what makes a write atomic and durable there."""
+
+    def __init__(self, url: str | Path, storage_options: Mapping[str, Any] | None = None) -> None:
+        """Open the folder or bucket at `url`; raise `LandingError` for a URL that no installed filesystem opens."""
+        try:
+            self.filesystem, root = fsspec.url_to_fs(str(url), **(storage_options or {}))
+        except (ValueError, ImportError) as error:
+            raise LandingError(f"cannot open {url}: {error}") from error
+        self.url = str(url).rstrip("/")
+        self.root = root.rstrip("/")
+        self.is_local = isinstance(self.filesystem, LocalFileSystem)
+
+    def write(self, path: str, content: bytes | memoryview) -> None:
+        """Make `content` appear at `path` whole and durably; raise `LandingError` naming the path where it cannot."""
+        target = self.absolute(path)
+        try:
+            if self.is_local:
+                _write_local(Path(target), content)
+            else:
+                # One put of one object is atomic on object storage: there is nothing to rename.
+                self.filesystem.pipe_file(target, bytes(content))
+        except OSError as error:
+            raise LandingError(
+                f"cannot write {target}: {error.strerror or error}; free space there or land somewhere else"
+            ) from error
+
+    def read(self, path: str) -> bytes:
+        """Return a file's bytes; raise `FileNotFoundError` where there is none."""
+        return self.filesystem.cat_file(self.absolute(path))
+
+    def read_many(self, paths: list[str]) -> dict[str, bytes]:
+        """Return the bytes of several files by path, vanished ones left out; fetched at once where the store can."""
+        if self.is_local:
+            return {path: content for path in paths if (content := _read_local(Path(self.absolute(path)))) is not None}
+        found = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return") if paths else {}
+        for error in found.values():
+            if isinstance(error, Exception) and not isinstance(error, FileNotFoundError):
+                raise LandingError(f"cannot read from {self.url}: {error}") from error
+        return {self.relative(name): content for name, content in found.items() if isinstance(content, bytes)}
+
+    def find(self, folder: str = "") -> list[FoundFile]:
+        """Return every file below `folder`, sorted by path; an absent folder holds none."""
+        start = self.absolute(folder) if folder else self.root
+        # Listings are cached per process by some filesystems; other machines land files meanwhile.
+        self.filesystem.invalidate_cache()
+        try:
+            found = self.filesystem.find(start, detail=True)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise LandingError(f"cannot list {start}: {error.strerror or error}") from error
+        return sorted(
+            FoundFile(self.relative(name), info["size"] or 0, _modified_at(info)) for name, info in found.items()
+        )
+
+    def move(self, path: str, target: str) -> None:
+        """Move a file within the store; a file that is gone already stays gone."""
+        with suppress(FileNotFoundError):
+            self.filesystem.makedirs(self.absolute(target).rsplit("/", 1)[0], exist_ok=True)
+            self.filesystem.mv(self.absolute(path), self.absolute(target))
+
+    def remove(self, path: str) -> None:
+        """Remove a file; a file that is gone already stays gone."""
+        with suppress(FileNotFoundError):
+            self.filesystem.rm_file(self.absolute(path))
+
+    def absolute(self, path: str) -> str:
+        """Return a path as this store's filesystem knows it."""
+        return f"{self.root}/{path}"
+
+    def relative(self, name: str) -> str:
+        """Return the path below the root of a name that the filesystem gave."""
+        return name[len(self.root) :].lstrip("/") if name.startswith(self.root) else name
+
+    def location(self, path: str) -> str:
+        """Return a path with its protocol, as DuckDB and Polars want it."""
+        return self.absolute(path) if self.is_local else self.filesystem.unstrip_protocol(self.absolute(path))
+
+
+def filesystem_for_duckdb(store: FileStore) -> AbstractFileSystem | None:
+    """Return the filesystem that a DuckDB connection must register to read the store; none for local files."""
+    return None if store.is_local else store.filesystem
+
+
+def _write_local(target: Path, content: bytes | memoryview) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}{TEMPORARY_SUFFIX}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    # The name is durable only with its folder.
+    descriptor = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read_local(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _modified_at(info: Mapping[str, Any]) -> datetime | None:
+    modified = info.get("LastModified") or info.get("mtime") or info.get("modified") or info.get("created")
+    if isinstance(modified, int | float):
+        return datetime.fromtimestamp(modified, UTC)
+    if not isinstance(modified, datetime):
+        return None
+    return modified if modified.tzinfo else modified.replace(tzinfo=UTC)

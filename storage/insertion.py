@@ -1,0 +1,133 @@
+"""Insertion of bundles into the warehouse: one transaction, every row once, an episode's rows from one bundle only.
+
+Table and column names in the statements come from the row models, never from data.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from storage.bundles import Manifest, Share, share_episodes
+from storage.errors import StorageError, WarehouseError
+from storage.landing import LandingZone
+from storage.quarantine import Refusal, record_refusals
+from storage.schemas import EPISODE_CHILDREN, arrow_schema, row_model
+from storage.sources import each_once, lost_episodes, table_source
+from tasks.traces.rows import EpisodeRow
+from tasks.traces.study_rows import TABLES
+
+_EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
+
+
+class Inserted(NamedTuple):
+    """What a transaction inserted."""
+
+    row_counts: dict[str, int]
+    """Rows by table; tables without new rows left out."""
+    repeated_episode_count: int
+    """Episodes of the bundles that are taken from an earlier bundle."""
+
+
+class UnreadableBundleError(StorageError):
+    """The landed files could not be read to the end; nothing was inserted."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def insert_bundles(
+    connection: DuckDBPyConnection, landing: LandingZone, bundles: Sequence[Manifest], refusals: Sequence[Refusal]
+) -> Inserted:
+    """Insert the bundles' new rows, remember the bundles and note the refusals, all in one transaction.
+
+    Raise `UnreadableBundleError` where DuckDB fails while it reads the files.
+    """
+    connection.begin()
+    try:
+        shares = share_episodes(bundles, _present_episodes(connection, bundles))
+        counts = _insert_tables(connection, landing, shares)
+        _remember(connection, landing, bundles)
+        record_refusals(connection, landing.url, refusals)
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+    repeated = sum(len(share.lost_episode_ids) for share in shares)
+    return Inserted({table: count for table, count in counts.items() if count}, repeated)
+
+
+def _present_episodes(connection: DuckDBPyConnection, bundles: Sequence[Manifest]) -> set[str]:
+    landed = [episode.episode_id for manifest in bundles for episode in manifest.episodes]
+    connection.register("landed_episodes", pa.table({"episode_id": pa.array(landed, pa.string())}))
+    present = connection.sql(
+        "select landed_episodes.episode_id from landed_episodes semi join main.episodes using (episode_id)"
+    ).fetchall()
+    connection.unregister("landed_episodes")
+    return {episode_id for (episode_id,) in present}
+
+
+def _insert_tables(connection: DuckDBPyConnection, landing: LandingZone, shares: Sequence[Share]) -> dict[str, int]:
+    connection.register("lost_episodes", lost_episodes(shares))
+    try:
+        counts = {
+            table: _insert_table(connection, table, source)
+            for table in TABLES
+            if (source := table_source(landing.store, table, shares))
+        }
+        _check_counts(counts, shares)
+    except (duckdb.Error, WarehouseError) as error:
+        raise UnreadableBundleError(error) from error
+    finally:
+        connection.unregister("lost_episodes")
+    return counts
+
+
+def _insert_table(connection: DuckDBPyConnection, table: str, source: str) -> int:
+    columns = ", ".join(arrow_schema(table).names)
+    rows = each_once(table, source)
+    if table in _EPISODE_TABLES:
+        return _count(connection, f"insert into main.{table} ({columns}) {rows}")
+    model = row_model(table)
+    key = ", ".join(model.KEY)
+    if model.LATEST_WINS:
+        connection.execute(f"delete from main.{table} where ({key}) in (select ({key}) from ({source}))")
+    return _count(
+        connection,
+        f"insert into main.{table} ({columns}) from ({rows}) as landed anti join main.{table} as held using ({key})",
+    )
+
+
+def _count(connection: DuckDBPyConnection, statement: str) -> int:
+    row = connection.execute(statement).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _check_counts(counts: dict[str, int], shares: Sequence[Share]) -> None:
+    """Every episode row that the manifests promise arrived; with repeated episodes the promise says less."""
+    if any(share.lost_episode_ids for share in shares):
+        return
+    for table in _EPISODE_TABLES:
+        promised = sum(file.row_count for share in shares if (file := share.manifest.file(table)))
+        if counts.get(table, 0) != promised:
+            raise WarehouseError(f"{counts.get(table, 0)} rows of {table!r} read, the manifests say {promised}")
+
+
+def _remember(connection: DuckDBPyConnection, landing: LandingZone, bundles: Sequence[Manifest]) -> None:
+    ledger = pa.table(
+        {
+            "bundle_id": pa.array([manifest.bundle_id for manifest in bundles], pa.string()),
+            "run_id": pa.array([manifest.run_id for manifest in bundles], pa.string()),
+            "row_count": pa.array([sum(file.row_count for file in bundle.files) for bundle in bundles], pa.int64()),
+        }
+    )
+    connection.register("new_bundles", ledger)
+    connection.execute(
+        "insert into main.merged_bundles select bundle_id, run_id, $url, row_count, $now from new_bundles",
+        {"url": landing.url, "now": datetime.now(UTC)},
+    )
+    connection.unregister("new_bundles")

@@ -1,0 +1,116 @@
+"""Merger: the one process that owns the warehouse file and takes landed bundles in, in one transaction."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+from duckdb import DuckDBPyConnection
+
+from storage.connection import open_for_writing
+from storage.errors import WarehouseError
+from storage.files import filesystem_for_duckdb
+from storage.insertion import UnreadableBundleError, insert_bundles
+from storage.landing import LandingZone
+from storage.lock import owned
+from storage.marts import refresh_marts
+from storage.migrations import migrate
+from storage.published import is_published, publish
+from storage.quarantine import Refusal, inspect_bundles, inspect_contents, inspect_landing, quarantine_files
+
+GRACE = timedelta(hours=1)
+"""Age from which files without a manifest count as left behind by a killed writer."""
+
+
+class MergeReport(NamedTuple):
+    """What a merge did."""
+
+    bundle_count: int
+    """Bundles taken in."""
+    row_counts: dict[str, int]
+    """Rows inserted, by table."""
+    repeated_episode_count: int
+    """Landed episodes that were there already, from an earlier bundle."""
+    refusals: tuple[Refusal, ...]
+    """Files put into quarantine."""
+    is_published: bool
+    """Whether readers get a new copy."""
+    seconds: float
+
+
+def merge(
+    landing: LandingZone | str | Path,
+    warehouse_path: str | Path,
+    *,
+    grace: timedelta = GRACE,
+    memory_limit: str = "2500MB",
+    threads: int | None = None,
+) -> MergeReport:
+    """Take every bundle that is not yet in the warehouse into it, refresh the marts and publish a copy for readers.
+
+    Merging the same landing zone again changes nothing. Torn and foreign files go to quarantine, with a row that says
+    why, and the rest goes on. Raise `WarehouseBusyError` while another process merges, and `WarehouseError` for a file
+    that is no warehouse or cannot be written.
+    """
+    started = time.monotonic()
+    landing = landing if isinstance(landing, LandingZone) else LandingZone(landing)
+    path = Path(warehouse_path)
+    with owned(path):
+        _create_if_absent(path)
+        connection = open_for_writing(path, memory_limit, threads)
+        try:
+            migrate(connection)
+            if filesystem := filesystem_for_duckdb(landing.store):
+                connection.register_filesystem(filesystem)
+            report = _take_in(connection, landing, grace)
+            refresh_marts(connection)
+        except duckdb.Error as error:
+            raise WarehouseError(f"cannot write {path}: {error}") from error
+        finally:
+            connection.close()
+        has_news = not is_published(path)
+        if has_news:
+            publish(path)
+    return report._replace(is_published=has_news, seconds=time.monotonic() - started)
+
+
+def _create_if_absent(path: Path) -> None:
+    """Create an empty warehouse under its final name only when it is one, so that a kill leaves nothing half made."""
+    if path.exists():
+        return
+    draft = path.with_name(f".{path.name}.new")
+    draft.unlink(missing_ok=True)
+    connection = open_for_writing(draft, "1GB", None)
+    try:
+        migrate(connection)
+    finally:
+        connection.close()
+    draft.replace(path)
+
+
+def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timedelta) -> MergeReport:
+    merged = {row[0] for row in connection.sql("select bundle_id from main.merged_bundles").fetchall()}
+    manifests = landing.manifests(known=merged)
+    files = landing.store.find()
+    strays = inspect_landing(files, manifests, merged, datetime.now(UTC) - grace)
+    bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store)
+    refusals = [*strays, *unfit]
+    try:
+        inserted = insert_bundles(connection, landing, bundles, refusals)
+    except UnreadableBundleError as error:
+        bundles, torn = inspect_contents(bundles, landing.store)
+        if not torn:
+            raise error.cause from error
+        refusals += torn
+        inserted = insert_bundles(connection, landing, bundles, refusals)
+    # After the commit: a kill in between leaves the files where the next merge finds and moves them.
+    quarantine_files(landing.store, refusals)
+    return MergeReport(
+        bundle_count=len(bundles),
+        row_counts=inserted.row_counts,
+        repeated_episode_count=inserted.repeated_episode_count,
+        refusals=tuple(refusals),
+        is_published=False,
+        seconds=0.0,
+    )

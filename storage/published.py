@@ -1,0 +1,39 @@
+"""The published copy of a warehouse: what readers open while the merger owns the live file."""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from storage.errors import WarehouseError
+
+
+def published_path(warehouse_path: Path) -> Path:
+    """Return where the published copy of a warehouse file lies: `study.duckdb` is read as `study.published.duckdb`."""
+    return warehouse_path.with_name(f"{warehouse_path.stem}.published{warehouse_path.suffix}")
+
+
+def is_published(warehouse_path: Path) -> bool:
+    """Tell whether the published copy is as new as the live file."""
+    copy = published_path(warehouse_path)
+    return copy.exists() and copy.stat().st_mtime_ns >= warehouse_path.stat().st_mtime_ns
+
+
+def publish(warehouse_path: Path) -> Path:
+    """Replace the published copy by the live file as it is, atomically, and return the copy's path.
+
+    The caller owns the warehouse and has closed its connection. Readers of the former copy keep it until they close.
+    Raise `WarehouseError` naming the copy where it cannot be written.
+    """
+    copy = published_path(warehouse_path)
+    temporary = copy.with_name(f".{copy.name}.tmp")
+    try:
+        shutil.copyfile(warehouse_path, temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(copy)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise WarehouseError(f"cannot publish {copy}: {error.strerror}; free space there and merge again") from error
+    return copy

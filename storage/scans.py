@@ -1,0 +1,45 @@
+"""Lazy scans over landed Parquet: every row once, as the merger would take it, without a warehouse."""
+
+from collections.abc import Sequence
+
+import polars as pl
+import pyarrow.dataset as ds
+
+from storage.bundles import Manifest, Share, share_episodes
+from storage.files import FileStore
+from storage.schemas import EPISODE_CHILDREN, arrow_schema, row_model
+from tasks.traces.rows import EpisodeRow
+
+
+def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) -> pl.LazyFrame:
+    """Return the rows of a table as a lazy frame, each row once: what a merge of the bundles would hold."""
+    model = row_model(table)
+    bundles = [manifest for manifest in manifests if manifest.file(table)]
+    if not bundles:
+        return pl.LazyFrame(pl.from_arrow(arrow_schema(table).empty_table()))
+    if table == EpisodeRow.TABLE or table in EPISODE_CHILDREN:
+        return _scan_shares(store, table, share_episodes(manifests))
+    kept = "last" if model.LATEST_WINS else "first"
+    return _scan_files(store, table, bundles).unique(subset=list(model.KEY), keep=kept, maintain_order=True)
+
+
+def _scan_shares(store: FileStore, table: str, shares: Sequence[Share]) -> pl.LazyFrame:
+    shares = [share for share in shares if share.manifest.file(table)]
+    whole = [share.manifest for share in shares if not share.lost_episode_ids]
+    frames = [_scan_files(store, table, whole)] if whole else []
+    for share in shares:
+        if share.lost_episode_ids:
+            is_lost = pl.col("episode_id").is_in(share.lost_episode_ids)
+            frames.append(_scan_files(store, table, [share.manifest]).filter(~is_lost))
+    return pl.concat(frames)
+
+
+def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
+    files = [file for manifest in bundles if (file := manifest.file(table))]
+    if store.is_local:
+        return pl.scan_parquet([store.location(file.path) for file in files], hive_partitioning=False)
+    # Polars has readers of its own for some object stores; going through fsspec keeps one set of credentials.
+    paths = [store.absolute(file.path) for file in files]
+    return pl.scan_pyarrow_dataset(
+        ds.dataset(paths, schema=arrow_schema(table), filesystem=store.filesystem, format="parquet")
+    )

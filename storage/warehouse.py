@@ -1,0 +1,153 @@
+"""Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames; a reader never waits."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from storage.bundles import share_episodes
+from storage.connection import open_for_reading, open_memory
+from storage.errors import WarehouseError
+from storage.files import filesystem_for_duckdb
+from storage.landing import LandingZone
+from storage.lock import owned
+from storage.marts import refresh_marts
+from storage.migrations import check_version, migrate
+from storage.names import query_error
+from storage.published import publish, published_path
+from storage.schemas import row_model
+from storage.sources import each_once, lost_episodes, table_source
+from tasks.traces.study_rows import TABLES
+
+
+class Result:
+    """A query's rows, held as Arrow; the other forms share its memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self._table.column_names
+
+    def arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        return self._table
+
+    def polars(self) -> pl.DataFrame:
+        """Return the rows as a Polars frame over the same buffers."""
+        frame = pl.from_arrow(self._table)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples of Python values."""
+        return list(zip(*(column.to_pylist() for column in self._table.columns), strict=True))
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+
+class Warehouse:
+    """A warehouse for reading: the published copy of a file, or a landing zone seen as one."""
+
+    def __init__(self, connection: DuckDBPyConnection, source: Path | LandingZone) -> None:
+        self._connection = connection
+        self._source = source
+
+    @classmethod
+    def open(cls, path_or_url: str | Path, storage_options: Mapping[str, Any] | None = None) -> Self:
+        """Open a warehouse file through its published copy, or the landing zone at a folder or URL by scanning it.
+
+        Raise `WarehouseError` where there is neither, and for a file that is no warehouse or of another version.
+        """
+        if "://" in str(path_or_url) or Path(path_or_url).is_dir():
+            landing = LandingZone(path_or_url, storage_options)
+            return cls(_open_landing(landing), landing)
+        path = Path(path_or_url)
+        return cls(_open_file(path), path)
+
+    def sql(self, query: str, **parameters: Any) -> Result:
+        """Run a query with `$name` parameters; raise `QueryError` with DuckDB's message and near names."""
+        try:
+            relation = self._cursor().sql(query, params=parameters or None)
+            return Result(relation.to_arrow_table() if relation is not None else pa.table({}))
+        except duckdb.Error as error:
+            raise query_error(error, self._connection) from error
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """Return a table as a lazy Polars frame; over the landed Parquet where a landing zone is open."""
+        row_model(table)
+        if isinstance(self._source, LandingZone):
+            return self._source.scan(table)
+        relation = self._cursor().sql(f"from main.{table}")
+        assert relation is not None
+        return relation.pl(lazy=True)
+
+    def publish(self) -> Path:
+        """Publish the warehouse file as it is now, go on reading from the new copy, and return the copy's path.
+
+        `merge` does so by itself. Raise `WarehouseBusyError` while another process merges.
+        """
+        if isinstance(self._source, LandingZone):
+            raise WarehouseError(f"{self._source.url} is a landing zone, which needs no published copy")
+        with owned(self._source):
+            copy = publish(self._source)
+        self._connection.close()
+        self._connection = open_for_reading(copy)
+        return copy
+
+    def close(self) -> None:
+        """Close the warehouse."""
+        self._connection.close()
+
+    def _cursor(self) -> DuckDBPyConnection:
+        # One per query: threads may share the warehouse. A cursor forgets which database is the default one.
+        cursor = self._connection.cursor()
+        if isinstance(self._source, Path):
+            cursor.execute("use warehouse")
+        return cursor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _open_file(path: Path) -> DuckDBPyConnection:
+    copy = published_path(path)
+    readable = copy if copy.exists() else path
+    if not readable.exists():
+        raise WarehouseError(f"no warehouse at {path}; `carryover merge` makes one from a landing zone")
+    connection = open_for_reading(readable)
+    try:
+        check_version(connection)
+    except WarehouseError as error:
+        connection.close()
+        raise WarehouseError(f"{readable}: {error}") from error
+    return connection
+
+
+def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
+    connection = open_memory()
+    if filesystem := filesystem_for_duckdb(landing.store):
+        connection.register_filesystem(filesystem)
+    migrate(connection)
+    shares = share_episodes(landing.manifests().bundles)
+    connection.register("lost", lost_episodes(shares))
+    connection.execute("create table main.lost_episodes as from lost")
+    for table in TABLES:
+        if source := table_source(landing.store, table, shares):
+            connection.execute(f"drop table main.{table}")
+            connection.execute(f"create view main.{table} as {each_once(table, source)}")
+    refresh_marts(connection, is_materialized=False)
+    return connection
