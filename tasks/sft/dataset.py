@@ -1,0 +1,210 @@
+"""Training data of both contracts from recorded episodes: validated, extracted, truncated, kept or not, and why."""
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+
+from tasks.sft.conversations import TrainingMessage
+from tasks.sft.data_spec import DatasetSpec, ValidationSpec
+from tasks.sft.extraction import TextFormat, extract_conversations
+from tasks.sft.selection import Candidate, order_candidates, select
+from tasks.sft.token_costs import TokenCosts, tokenizer_digest
+from tasks.sft.truncation import CostedMessage, truncate
+from tasks.sft.validation import Frame, judge_traces
+from tasks.traces.study_rows import TrainingExampleRow
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+CONTRACTS = ("persistent", "stateless")
+
+OMITTED = "[output omitted to fit the context]"
+PLACEHOLDERS: dict[TextFormat, str] = {
+    "paper": json.dumps({"output": OMITTED}),
+    "exact_wire": json.dumps({"observation": {"output": OMITTED}}),
+}
+"""What stands for an observation that does not fit; the only text that no trace holds."""
+
+_MESSAGE_TYPE = pa.struct([("role", pa.string()), ("content", pa.string()), ("train", pa.bool_())])
+_SCHEMA = pa.schema(
+    [
+        ("episode_id", pa.string()),
+        ("instance_id", pa.string()),
+        ("contract", pa.string()),
+        ("token_count", pa.int64()),
+        ("messages", pa.list_(_MESSAGE_TYPE)),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class PreparedDataset:
+    """Training data of every contract; equal inputs give equal bytes."""
+
+    dataset_id: str
+    """Digest of the spec, the tokenizer, and what became of every trace."""
+    contracts: tuple[str, ...]
+    rows: list[TrainingExampleRow]
+    """One row per trace, retained or not, in the order of the contracts and of the shuffle."""
+    verdicts: pl.DataFrame
+    """What the data checks measured, as `judge_traces` returns it."""
+    records: dict[str, list[dict[str, Any]]]
+    """Retained examples by contract, in order: ids, `token_count` and `messages` with role, content and `train`."""
+
+    def jsonl(self, contract: str) -> bytes:
+        """Return a contract's examples, one JSON object per line, in ASCII: no reader sees a line end in a text."""
+        return b"".join(json.dumps(record).encode() + b"\n" for record in self.records[contract])
+
+    def parquet(self, contract: str) -> bytes:
+        """Return a contract's examples as a Parquet file whose `messages` column Hugging Face `datasets` reads."""
+        buffer = io.BytesIO()
+        pyarrow.parquet.write_table(pa.Table.from_pylist(self.records[contract], schema=_SCHEMA), buffer)
+        return buffer.getvalue()
+
+    def write(self, folder: Path) -> dict[str, Path]:
+        """Write `CONTRACT.jsonl` and `CONTRACT.parquet` and return the JSONL path of every contract."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for contract in self.contracts:
+            (folder / f"{contract}.parquet").write_bytes(self.parquet(contract))
+            (folder / f"{contract}.jsonl").write_bytes(self.jsonl(contract))
+        return {contract: folder / f"{contract}.jsonl" for contract in self.contracts}
+
+    def token_total(self, contract: str) -> int:
+        """Return the tokens of a contract's examples."""
+        return sum(record["token_count"] for record in self.records[contract])
+
+    def shared_instances(self) -> list[str]:
+        """Return the instances that every contract keeps; keep-first retention does not make them all (C.1)."""
+        kept = [{record["instance_id"] for record in records} for records in self.records.values()]
+        return sorted(set.intersection(*kept)) if kept else []
+
+
+def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
+    episodes: Frame,
+    turns: Frame,
+    steps: Frame,
+    errors: Frame,
+    spec: DatasetSpec,
+    tokenizer: "PreTrainedTokenizerBase",
+    *,
+    run_id: str,
+    contracts: Sequence[str] = CONTRACTS,
+    validation: ValidationSpec | None = None,
+) -> PreparedDataset:
+    """Turn recorded teacher episodes into training data.
+
+    Args:
+        episodes: Rows of `EpisodeRow`, of every contract.
+        turns: Rows of `TurnRow`.
+        steps: Rows of `StepRow`.
+        errors: Rows of `ErrorRow`.
+        spec: Format, retention and budget.
+        tokenizer: The tokenizer of training; every length is its count.
+        run_id: Run that lands the rows.
+        contracts: Contracts to prepare, one dataset each.
+        validation: Thresholds of the data checks; the paper's by default.
+    """
+    verdicts = judge_traces(episodes, turns, steps, errors, validation or ValidationSpec())
+    candidates = order_candidates(verdicts, contracts, spec.shuffle_seed)
+    costs = TokenCosts(tokenizer, spec.message_overhead_tokens)
+
+    def prepare(batch: Sequence[Candidate]) -> None:
+        _give_text(batch, turns, steps, spec, costs)
+
+    select(candidates, contracts, spec, prepare)
+    digests = {each.episode_id: _content_digest(each) for each in candidates if each.status == "retained"}
+    dataset_id = _dataset_id(spec, tokenizer, candidates, digests)
+    rows = [_row(each, spec, costs, digests, dataset_id=dataset_id, run_id=run_id) for each in candidates]
+    records = {contract: list(_records(candidates, contract)) for contract in contracts}
+    return PreparedDataset(dataset_id, tuple(contracts), rows, verdicts, records)
+
+
+def _give_text(batch: Sequence[Candidate], turns: Frame, steps: Frame, spec: DatasetSpec, costs: TokenCosts) -> None:
+    extractions = extract_conversations(turns, steps, [each.episode_id for each in batch], spec.text_format)
+    placeholder = TrainingMessage(role="user", content=PLACEHOLDERS[spec.text_format])
+    costs.measure(message for extraction in extractions.values() for message in extraction.messages)
+    costs.measure([placeholder])
+    for candidate in batch:
+        extraction = extractions.get(candidate.episode_id)
+        if extraction is None or extraction.reason:
+            candidate.reason = extraction.reason if extraction else "extraction_without_task_or_steps"
+            continue
+        costed = [CostedMessage(message, costs.cost(message)) for message in extraction.messages]
+        truncation = truncate(costed, spec.token_budget, CostedMessage(placeholder, costs.cost(placeholder)))
+        if truncation.reason:
+            candidate.reason = truncation.reason
+            candidate.measured = float(sum(message.cost for message in costed))
+            candidate.threshold = float(spec.token_budget)
+        else:
+            candidate.truncation = truncation
+
+
+def _records(candidates: Sequence[Candidate], contract: str) -> Iterator[dict[str, Any]]:
+    for candidate in candidates:
+        if candidate.contract == contract and candidate.status == "retained":
+            yield {
+                "episode_id": candidate.episode_id,
+                "instance_id": candidate.instance_id,
+                "contract": contract,
+                "token_count": candidate.token_count,
+                "messages": [message.model_dump() for message in candidate.messages],
+            }
+
+
+def _row(
+    candidate: Candidate,
+    spec: DatasetSpec,
+    costs: TokenCosts,
+    digests: dict[str, str],
+    *,
+    dataset_id: str,
+    run_id: str,
+) -> TrainingExampleRow:
+    is_retained = candidate.status == "retained"
+    is_skipped = candidate.status == "skipped"
+    imitated = [message for message in candidate.messages if message.role == "assistant" and message.train]
+    return TrainingExampleRow(
+        run_id=run_id,
+        dataset_id=dataset_id,
+        variant=spec.variant,
+        contract=candidate.contract,
+        episode_id=candidate.episode_id,
+        instance_id=candidate.instance_id,
+        position=candidate.position,
+        status=candidate.status,
+        reason=candidate.reason if is_skipped else None,
+        measured=candidate.measured if is_skipped else None,
+        threshold=candidate.threshold if is_skipped else None,
+        token_count=candidate.token_count if is_retained else None,
+        assistant_token_count=sum(map(costs.token_count, imitated)) if is_retained else None,
+        message_count=len(candidate.messages) if is_retained else None,
+        is_truncated=candidate.truncation is not None and candidate.truncation.is_truncated,
+        text_format=spec.text_format,
+        retention=spec.retention,
+        matching=spec.matching,
+        content_digest=digests.get(candidate.episode_id),
+    )
+
+
+def _content_digest(candidate: Candidate) -> str:
+    content = [[message.role, message.content, message.train] for message in candidate.messages]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _dataset_id(
+    spec: DatasetSpec,
+    tokenizer: "PreTrainedTokenizerBase",
+    candidates: Sequence[Candidate],
+    digests: dict[str, str],
+) -> str:
+    fates = [[each.contract, each.episode_id, each.status, digests.get(each.episode_id)] for each in candidates]
+    identity = [spec.model_dump(mode="json"), tokenizer_digest(tokenizer), fates]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
