@@ -1,0 +1,130 @@
+"""What a trained model declares: its contract, data, plan and metrics, beside the weights and in words."""
+
+import json
+import warnings
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tasks.running.errors import UserError
+from tasks.sft.spec import TrainingSpec
+from tasks.sft.training_log import TrainingMetric
+
+CARD_NAME = "carryover.json"
+
+
+class ModelCard(BaseModel):
+    """The machine-readable card; a folder that has one holds a finished training."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    contract: str | None
+    """Contract of the training traces; none for a base."""
+    kind: Literal["checkpoint", "adapter"]
+    """A whole model, or a LoRA on `base_model`."""
+    base_model: str
+    """What the training started from: a folder, a hub id, or `untrained`."""
+    spec: TrainingSpec
+    seed: int
+    plan_digest: str | None
+    dataset_digest: str
+    """SHA-256 of the training data's file."""
+    example_count: int
+    """Conversations trained on."""
+    model_digest: str
+    """SHA-256 over the saved tensors."""
+    parameter_count: int
+    """Parameters of the model, adapters included."""
+    trained_parameter_count: int
+    token_count: int
+    """Tokens seen, all epochs."""
+    step_count: int
+    final_loss: float
+    """Mean loss of the last logging interval."""
+    validation_loss: float | None
+    device: str
+    wall_seconds: float
+    started_at: datetime
+    metrics: tuple[TrainingMetric, ...]
+
+
+class ContractMismatchError(UserError):
+    """A model is about to run under another contract than it was trained on, and nobody called it an evaluation."""
+
+
+class ContractMismatchWarning(UserWarning):
+    """A model runs under another contract than it was trained on, by intention."""
+
+
+def write_card(folder: Path, card: ModelCard) -> None:
+    """Write README.md and, as the last file of a finished training, carryover.json."""
+    (folder / "README.md").write_text(_in_words(card), encoding="utf-8")
+    temporary = folder / f".{CARD_NAME}.tmp"
+    temporary.write_text(card.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    temporary.replace(folder / CARD_NAME)
+
+
+def read_card(folder: Path) -> ModelCard:
+    """Return the card of a model folder.
+
+    Raises:
+        UserError: There is no card, or it is not one.
+    """
+    path = folder / CARD_NAME
+    try:
+        return ModelCard.model_validate_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"{folder} has no {CARD_NAME}: not a finished training of ours; train it first") from error
+    except ValidationError as error:
+        raise UserError(f"{path} is not a model card of this version; train the model again") from error
+
+
+def load_for_runtime(folder: Path, runtime_contract: str, is_cross_evaluation: bool = False) -> ModelCard:
+    """Return the card of a model that may run under a contract.
+
+    A model trained on another contract warns by name in a cross-evaluation and is refused otherwise. A base has no
+    contract and runs under any.
+
+    Raises:
+        ContractMismatchError: The contracts differ and this is no cross-evaluation.
+        UserError: The folder holds no finished training.
+    """
+    card = read_card(folder)
+    if card.contract is None or card.contract == runtime_contract:
+        return card
+    mismatch = f"model {folder.name} was trained on the {card.contract} contract, the runtime is {runtime_contract}"
+    if not is_cross_evaluation:
+        raise ContractMismatchError(f"{mismatch}; load the other model, or say that this is a cross-evaluation")
+    warnings.warn(mismatch, ContractMismatchWarning, stacklevel=2)
+    return card
+
+
+def _in_words(card: ModelCard) -> str:
+    front_matter = {"library_name": "transformers" if card.kind == "checkpoint" else "peft", "tags": ["carryover"]}
+    if card.base_model != "untrained":
+        front_matter["base_model"] = card.base_model
+    lines = [
+        "---",
+        *(f"{key}: {json.dumps(value)}" for key, value in front_matter.items()),
+        "---",
+        f"# {card.contract or 'base'} {card.kind}",
+        "",
+        f"Declared contract: **{card.contract or 'none'}**"
+        + (". Under another one its code assumes the wrong lifetime of bindings." if card.contract else "."),
+        "",
+        "| | |",
+        "|---|---|",
+        f"| base | {card.base_model} |",
+        f"| training | {card.spec.name} ({card.spec.method}), seed {card.seed} |",
+        f"| plan | {card.plan_digest or '-'} |",
+        f"| dataset | {card.example_count} conversations, sha256 {card.dataset_digest} |",
+        f"| parameters | {card.parameter_count:,}, trained {card.trained_parameter_count:,} |",
+        f"| tokens seen | {card.token_count:,} in {card.step_count:,} steps |",
+        f"| final loss | {card.final_loss:.4f} |",
+        f"| validation loss | {'-' if card.validation_loss is None else format(card.validation_loss, '.4f')} |",
+        f"| tensors | sha256 {card.model_digest} |",
+        f"| trained on | {card.device}, {card.wall_seconds:.0f} s |",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,96 @@
+"""Loading what a training starts from, with one clear line for everything that can be wrong with it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasks.running.errors import UserError
+from tasks.sft.spec import TrainingSpec
+from tasks.sft.tiny import new_model
+from tasks.sft.tokenizer import chat_template, load_tokenizer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.utils.quantization_config import BitsAndBytesConfig
+
+
+def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
+    """Return model and tokenizer that a training starts from, the tokenizer with the template of the training.
+
+    Args:
+        spec: The training.
+        source: Tokenizer's folder for `scratch`; folder or hub id of the base otherwise.
+        seed: Seed of scratch weights.
+
+    Raises:
+        UserError: The base is missing or gated, or its chat template shows no replies.
+    """
+    if spec.architecture is not None:
+        tokenizer = load_tokenizer(source)
+        model = new_model(spec.architecture, tokenizer, seed)
+    else:
+        tokenizer, model = _load_base(spec, source)
+    tokenizer.chat_template = chat_template(spec.chat_template) if spec.chat_template else _own_template(tokenizer)
+    return model, tokenizer
+
+
+def _load_base(spec: TrainingSpec, source: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
+    import torch
+    from huggingface_hub.errors import GatedRepoError
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    if source.startswith(("/", ".")) and not (Path(source) / "config.json").exists():
+        raise UserError(f"no model at {source} (no config.json); train or copy the base there, or name a hub id")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=spec.base_revision)
+        model = AutoModelForCausalLM.from_pretrained(
+            source,
+            revision=spec.base_revision,
+            dtype=getattr(torch, spec.precision),
+            quantization_config=_four_bit() if spec.method == "qlora" else None,
+            attn_implementation=attention(),
+            device_map={"": 0} if torch.cuda.is_available() else None,
+        )
+    except GatedRepoError as error:
+        raise UserError(
+            f"{source} is gated on the hub; accept its licence there and set HF_TOKEN, or name a local copy"
+        ) from error
+    except OSError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(f"cannot load the base model {source}: {reason}; name a local folder or a hub id") from error
+    return tokenizer, model
+
+
+def _four_bit() -> "BitsAndBytesConfig":
+    """NF4 with double quantization and bfloat16 compute (appendix C.2)."""
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+
+
+def attention() -> str:
+    """Return flash attention where there are a GPU and the package, else PyTorch's own."""
+    import torch
+    from transformers.utils.import_utils import is_flash_attn_2_available
+
+    return "flash_attention_2" if torch.cuda.is_available() and is_flash_attn_2_available() else "sdpa"
+
+
+def _own_template(tokenizer: "PreTrainedTokenizerBase") -> str:
+    from trl.chat_template_utils import get_training_chat_template
+
+    if tokenizer.chat_template is None:
+        raise UserError("the base's tokenizer has no chat template; set chat_template to 'chatml' or 'qwen3'")
+    try:
+        patched = get_training_chat_template(tokenizer)
+    except ValueError as error:
+        raise UserError(
+            "the base's chat template does not mark replies and TRL has no patch for it, so nothing but whole "
+            "conversations could be learned; set chat_template to 'chatml' or 'qwen3'"
+        ) from error
+    return patched or str(tokenizer.chat_template)

@@ -1,0 +1,84 @@
+"""From conversations to token ids and labels: only what a reply generates is learned."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tasks.running.errors import UserError
+from tasks.sft.conversations import Conversation
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import PreTrainedTokenizerBase
+
+IGNORED = -100
+"""Label of a token that is read but not learned."""
+
+
+class PreparedData(NamedTuple):
+    """Tokenized conversations with what they amount to."""
+
+    train: "Dataset"
+    """Columns `input_ids` and `labels`, one conversation per row."""
+    validation: "Dataset | None"
+    token_count: int
+    """Tokens of one pass over the training rows."""
+    learned_token_count: int
+    """Those of them that the loss is taken on."""
+
+
+def prepare_data(
+    conversations: Sequence[Conversation],
+    tokenizer: "PreTrainedTokenizerBase",
+    *,
+    max_length: int,
+    validation_share: float,
+    seed: int,
+) -> PreparedData:
+    """Tokenize conversations with the tokenizer's chat template and split off the validation rows by the seed.
+
+    Raises:
+        UserError: A conversation is longer than `max_length` tokens, or none has anything to learn.
+    """
+    import random
+
+    from datasets import Dataset
+
+    rows = tokenize(conversations, tokenizer)
+    for number, (ids, _) in enumerate(rows, start=1):
+        if len(ids) > max_length:
+            raise UserError(
+                f"conversation {number} has {len(ids)} tokens, more than max_length {max_length}; "
+                "truncate the dataset to the training length"
+            )
+    rows = [row for row in rows if any(label != IGNORED for label in row[1])]
+    if not rows:
+        raise UserError("no reply in the training data is marked for training; there is nothing to learn")
+    random.Random(seed).shuffle(rows)
+    held_out = round(len(rows) * validation_share)
+    validation, train = rows[:held_out], rows[held_out:]
+    return PreparedData(
+        train=Dataset.from_dict(_columns(train)),
+        validation=Dataset.from_dict(_columns(validation)) if validation else None,
+        token_count=sum(len(ids) for ids, _ in train),
+        learned_token_count=sum(label != IGNORED for _, labels in train for label in labels),
+    )
+
+
+def tokenize(
+    conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase"
+) -> list[tuple[list[int], list[int]]]:
+    """Return token ids and labels per conversation; a label is the token's id where a trained reply generated it."""
+    encoded = tokenizer.apply_chat_template(
+        [conversation.template_messages() for conversation in conversations],
+        tokenize=True,
+        return_dict=True,
+        return_assistant_tokens_mask=True,
+    )
+    return [
+        (ids, [token if is_learned else IGNORED for token, is_learned in zip(ids, mask, strict=True)])
+        for ids, mask in zip(encoded["input_ids"], encoded["assistant_masks"], strict=True)  # pyright: ignore
+    ]
+
+
+def _columns(rows: list[tuple[list[int], list[int]]]) -> dict[str, list[list[int]]]:
+    return {"input_ids": [ids for ids, _ in rows], "labels": [labels for _, labels in rows]}

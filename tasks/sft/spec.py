@@ -1,0 +1,230 @@
+"""How a model is trained: frozen specs and the named presets (arXiv 2603.01209, appendix C.2)."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+PAPER_SEED = 3407
+"""Seed of the authors' training configuration."""
+LINEAR_LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+"""Every projection of a Qwen3 layer (appendix C.2)."""
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TokenizerSpec(_Spec):
+    """A byte-level BPE tokenizer trained on the traces themselves."""
+
+    vocabulary_size: int = 640
+    """Tokens, with the 256 bytes and three control tokens."""
+    conversation_limit: int = 1500
+    """Conversations per contract to learn merges from."""
+
+
+class ArchitectureSpec(_Spec):
+    """A Qwen3-architecture model small enough to train from scratch on a CPU."""
+
+    hidden_size: int = 128
+    layer_count: int = 3
+    head_size: int = 32
+    """Numbers per attention head; hidden_size / head_size heads, each with its own keys and values."""
+    intermediate_size: int = 256
+    max_positions: int = 8192
+    """Longest sequence, in tokens."""
+
+    @model_validator(mode="after")
+    def _heads_fill_the_width(self) -> "ArchitectureSpec":
+        if self.hidden_size % self.head_size:
+            raise ValueError(f"hidden_size {self.hidden_size} is not a multiple of head_size {self.head_size}")
+        return self
+
+
+class LoraSpec(_Spec):
+    """Low-rank adapters on the linear layers."""
+
+    rank: int = 64
+    alpha: int = 128
+    dropout: float = 0.05
+    target_modules: tuple[str, ...] = LINEAR_LAYERS
+
+
+class OptimizerSpec(_Spec):
+    """How the weights move."""
+
+    kind: Literal["adamw", "muon"] = "adamw"
+    """`muon` moves the layers' matrices by Muon and everything else (embedding, norms) by AdamW."""
+    learning_rate: float = 1e-4
+    """Peak rate of AdamW."""
+    matrix_learning_rate: float = 0.02
+    """Peak rate of Muon; unused by `adamw`."""
+    beta1: float = 0.9
+    beta2: float = 0.999
+    weight_decay: float = 0.01
+    max_gradient_norm: float = 1.0
+    schedule: Literal["cosine", "trapezoid"] = "cosine"
+    """After the warm-up: a half cosine to 0, or constant and then linear to `final_ratio` of the peak."""
+    warmup_ratio: float = 0.03
+    """Share of the steps in which the rate rises from 0."""
+    decay_ratio: float = 0.5
+    """Share of the steps in which a trapezoid falls."""
+    final_ratio: float = 0.03
+    """Where a trapezoid ends, as a share of the peak."""
+
+
+class BatchSpec(_Spec):
+    """What one optimizer step sees."""
+
+    max_length: int = 16384
+    """Longest sequence, in tokens."""
+    packing: bool = True
+    """Fill sequences of `max_length` with whole conversations (best fit); attention stays within a conversation."""
+    sequences: int = 1
+    """Sequences per forward pass, with packing."""
+    tokens: int = 3500
+    """Padded tokens per forward pass, without packing: conversations of like length share a batch."""
+    accumulation: int = 16
+    """Forward passes per optimizer step."""
+
+
+class TrainingSpec(_Spec):
+    """One fine-tuning; the dataset, the seed and the contract are arguments of `train`."""
+
+    name: str
+    base: Literal["scratch", "common", "hub"]
+    """New random weights; a base of our own trained before; a model of the hub or a local copy of it."""
+    base_model: str | None = None
+    """Hub id or folder for `hub`; for `common` the folder is known only at run time and passed to `train`."""
+    base_revision: str | None = None
+    """Commit of the hub's repository; none for the newest."""
+    method: Literal["full", "lora", "qlora"]
+    """All weights, adapters, or adapters on a base held in NF4 with double quantization."""
+    tokenizer: TokenizerSpec | None = None
+    """How the tokenizer of a scratch model is built; other bases bring theirs."""
+    architecture: ArchitectureSpec | None = None
+    """Shape of a scratch model."""
+    lora: LoraSpec | None = None
+    """Adapter's shape for `lora` and `qlora`."""
+    chat_template: Literal["chatml", "qwen3"] | None
+    """Our template of that name, which the trained model is also served with; none for the base's own."""
+    optimizer: OptimizerSpec = OptimizerSpec()
+    batch: BatchSpec = BatchSpec()
+    epochs: float = 3.0
+    """Passes over the data; a fraction ends within a pass."""
+    max_steps: int | None = None
+    """Optimizer steps at most; none for all that the epochs give."""
+    validation_share: float = 0.05
+    """Share of the conversations held out for the validation loss; 0 for none."""
+    precision: Literal["bfloat16", "float32"] = "bfloat16"
+    """Number format of the weights that are not quantized, and of the computation."""
+    gradient_checkpointing: bool = True
+    """Recompute activations in the backward pass (non-reentrant) to save memory."""
+    logging_steps: int = 10
+    save_steps: int = 100
+    evaluation_steps: int = 100
+    kept_checkpoints: int = 3
+    cpu_threads: int = 1
+    """Torch threads on a CPU: arms train side by side, one core each."""
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> "TrainingSpec":
+        needs = {
+            "architecture": self.base == "scratch",
+            "tokenizer": self.base == "scratch",
+            "lora": self.method != "full",
+        }
+        for field, is_needed in needs.items():
+            if is_needed != (getattr(self, field) is not None):
+                state = "missing" if is_needed else "given but unused"
+                raise ValueError(f"{field} is {state} for base {self.base!r} and method {self.method!r}")
+        if self.base == "scratch" and self.method != "full":
+            raise ValueError("an adapter on random weights learns nothing; train a scratch model with method 'full'")
+        if self.base == "hub" and self.base_model is None:
+            raise ValueError("base 'hub' needs base_model, a hub id or a folder")
+        if self.save_steps % self.logging_steps:
+            raise ValueError(
+                f"save_steps {self.save_steps} is not a multiple of logging_steps {self.logging_steps}: "
+                "a resumed run would log other averages than an unbroken one"
+            )
+        if not 0 <= self.validation_share < 1:
+            raise ValueError(f"validation_share {self.validation_share} is not in [0, 1)")
+        return self
+
+
+_PAPER = TrainingSpec(
+    name="paper",
+    base="hub",
+    base_model="Qwen/Qwen3-8B",
+    method="qlora",
+    lora=LoraSpec(),
+    chat_template="qwen3",
+)
+# 1 sequence x 16 accumulated x 16k tokens = 262k tokens per step, padding-free
+
+_LAPTOP_OPTIMIZER = OptimizerSpec(kind="muon", learning_rate=3e-3, beta2=0.95, schedule="trapezoid")
+
+_LAPTOP_SCRATCH = TrainingSpec(
+    name="laptop_scratch",
+    base="scratch",
+    method="full",
+    tokenizer=TokenizerSpec(),
+    architecture=ArchitectureSpec(),
+    chat_template="chatml",
+    optimizer=_LAPTOP_OPTIMIZER,
+    batch=BatchSpec(max_length=8192, packing=False, tokens=3500, accumulation=1),
+    epochs=1.0,
+    validation_share=0.04,
+    precision="float32",
+    gradient_checkpointing=False,
+    logging_steps=10,
+    save_steps=100,
+    evaluation_steps=200,
+    kept_checkpoints=2,
+)
+# about 3,500 padded tokens per step
+
+_LAPTOP_COMMON = _LAPTOP_SCRATCH.model_copy(
+    update={
+        "name": "laptop_common",
+        "base": "common",
+        "method": "lora",
+        "tokenizer": None,
+        "architecture": None,
+        "lora": LoraSpec(rank=16, alpha=32, dropout=0.0),
+        "optimizer": OptimizerSpec(learning_rate=2e-3, beta2=0.95, schedule="trapezoid"),
+    }
+)
+
+_SMOKE = _LAPTOP_SCRATCH.model_copy(
+    update={
+        "name": "smoke",
+        "tokenizer": TokenizerSpec(vocabulary_size=400),
+        "architecture": ArchitectureSpec(hidden_size=32, layer_count=1, head_size=16, intermediate_size=64),
+        "max_steps": 20,
+        "validation_share": 0.0,
+        "logging_steps": 5,
+        "save_steps": 10,
+        "evaluation_steps": 10,
+    }
+)
+
+TRAINING: dict[str, TrainingSpec] = {
+    "paper": _PAPER,
+    "laptop_scratch": _LAPTOP_SCRATCH,
+    "laptop_base": _LAPTOP_SCRATCH.model_copy(update={"name": "laptop_base"}),
+    "laptop_common": _LAPTOP_COMMON,
+    "smoke": _SMOKE,
+    "smoke_common": _LAPTOP_COMMON.model_copy(
+        update={
+            "name": "smoke_common",
+            "lora": LoraSpec(rank=4, alpha=8, dropout=0.0),
+            "max_steps": 10,
+            "validation_share": 0.0,
+            "logging_steps": 5,
+            "save_steps": 10,
+            "evaluation_steps": 10,
+        }
+    ),
+}
+"""The named trainings: `laptop_base` is the common base that `laptop_common` adapts."""

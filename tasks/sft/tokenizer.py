@@ -1,0 +1,131 @@
+"""Tokenizers: our own byte-level BPE for scratch models, chat templates, and counting tokens as a server would."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tasks.agent.protocol import Message
+from tasks.running.errors import UserError
+from tasks.sft.spec import TokenizerSpec
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+END_OF_TURN = "<|im_end|>"
+PADDING = "<|endoftext|>"
+WORDS = r"\d{1,2}| ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+|\n *| +"
+"""Pieces that no token crosses: names whole, digits by two, a newline with its indentation."""
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def chat_template(name: Literal["chatml", "qwen3"]) -> str:
+    """Return the text of one of our chat templates."""
+    return (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+
+
+def chat_template_path(name: Literal["chatml", "qwen3"]) -> Path:
+    """Return the file of one of our chat templates, for a server's `--chat-template`."""
+    return TEMPLATES / f"{name}.jinja"
+
+
+def build_tokenizer(texts: Iterable[str], spec: TokenizerSpec, output: Path) -> Path:
+    """Train a tokenizer on texts and save it as a folder that transformers and vLLM load.
+
+    Equal texts in equal order give equal files. Returns the folder.
+    """
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(WORDS), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=spec.vocabulary_size,
+        special_tokens=[PADDING, "<|im_start|>", END_OF_TURN],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=END_OF_TURN,
+        pad_token=PADDING,
+        chat_template=chat_template("chatml"),
+        clean_up_tokenization_spaces=False,
+    ).save_pretrained(output)
+    return output
+
+
+def load_tokenizer(path: str | Path) -> "PreTrainedTokenizerBase":
+    """Return the tokenizer of a folder.
+
+    Raises:
+        UserError: There is none.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(str(path), local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise UserError(f"no tokenizer at {path}: {_first_line(error)}; build it or name another folder") from error
+
+
+class TokenCounter:
+    """Counts tokens of conversations as a server with this tokenizer reports them.
+
+    Our templates keep messages apart by control tokens, which no merge crosses, so a conversation's count is the sum
+    of its messages' and a growing conversation costs only its new messages.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", cached_messages: int = 100_000) -> None:
+        self._tokenizer = tokenizer
+        self._counts: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._cached_messages = cached_messages
+        opening = [{"role": "user", "content": ""}]
+        self._generation_prompt = self._length(opening, with_prompt=True) - self._length(opening, with_prompt=False)
+
+    def __call__(self, messages: Sequence[Message]) -> int:
+        """Return the tokens of a conversation; with the generation prompt unless it ends with a reply."""
+        prompt = 0 if messages and messages[-1].role == "assistant" else self._generation_prompt
+        return prompt + sum(self._message_tokens(message) for message in messages)
+
+    def count_reply(self, text: str) -> int:
+        """Return the tokens that a model generates for a reply, its end-of-turn token included."""
+        return self.count_texts([text.lstrip()])[0] + 1
+
+    def count_texts(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text without control tokens, tokenized as one batch."""
+        if not texts:
+            return []
+        encoded = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)
+        return [len(ids) for ids in encoded["input_ids"]]
+
+    def _message_tokens(self, message: Message) -> int:
+        key = (message.role, message.content)
+        if key in self._counts:
+            self._counts.move_to_end(key)
+            return self._counts[key]
+        count = self._length([{"role": message.role, "content": message.content}], with_prompt=False)
+        self._counts[key] = count
+        if len(self._counts) > self._cached_messages:
+            self._counts.popitem(last=False)
+        return count
+
+    def _length(self, messages: list[dict[str, str]], *, with_prompt: bool) -> int:
+        text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=with_prompt)
+        return len(self._tokenizer(str(text), add_special_tokens=False)["input_ids"])
+
+
+def open_token_counter(path: str | Path) -> TokenCounter:
+    """Return a counter for the tokenizer in a folder."""
+    return TokenCounter(load_tokenizer(path))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,193 @@
+"""One fine-tuning, top to bottom: load, prepare, train, save (arXiv 2603.01209, appendix C.2)."""
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tasks.running.errors import UserError
+from tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
+from tasks.sft.conversations import digest_of_file, read_conversations
+from tasks.sft.load import load_start
+from tasks.sft.prepare import prepare_data
+from tasks.sft.quiet import quiet_libraries
+from tasks.sft.resources import check_resources
+from tasks.sft.spec import TrainingSpec
+from tasks.sft.trainer import open_trainer
+from tasks.sft.training_log import LOG_NAME, OnLog, log_callback, read_log
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+CHECKPOINTS = "checkpoints"
+IDENTITY = "training.json"
+LAST_FILE = "trainer_state.json"
+"""What the trainer writes last into a checkpoint."""
+
+
+class TrainedModel(ModelCard):
+    """A finished training: its card, and where it lies."""
+
+    path: Path
+    """Folder with the weights or the adapter, tokenizer, chat template, card, log and kept checkpoints."""
+
+
+def train(
+    spec: TrainingSpec,
+    dataset: Path,
+    output: Path,
+    *,
+    contract: str | None,
+    seed: int,
+    base_model: str | Path | None = None,
+    tokenizer: Path | None = None,
+    plan_digest: str | None = None,
+    on_log: OnLog | None = None,
+) -> TrainedModel:
+    """Train one model or adapter and save it; a killed training goes on from its last checkpoint.
+
+    Args:
+        spec: What to train, and how.
+        dataset: JSONL of conversations, as `conversations.py` defines it.
+        output: Folder of the model; a finished training of the same inputs there is returned as it is.
+        contract: Contract of the training traces; none for a base.
+        seed: Seed of weights, data order, dropout and the validation split.
+        base_model: What to start from instead of `spec.base_model`; required for a `common` base.
+        tokenizer: Tokenizer's folder; required for `scratch`, other bases bring theirs.
+        plan_digest: Digest of the plan, for the card.
+        on_log: Told of every logging step.
+
+    Raises:
+        UserError: Data, base, disk or memory do not fit, or `output` holds another training.
+    """
+    import torch
+
+    quiet_libraries()
+    source = _source(spec, base_model, tokenizer)
+    conversations = read_conversations(dataset)
+    dataset_digest = digest_of_file(dataset)
+    _claim(output, spec=spec, dataset_digest=dataset_digest, seed=seed)
+    if (output / CARD_NAME).exists():
+        return read_trained(output)
+    check_resources(spec, source, output)
+    started_at = datetime.now(UTC)
+    if not torch.cuda.is_available():
+        torch.set_num_threads(spec.cpu_threads)
+
+    model, processing = load_start(spec, source, seed)
+    data = prepare_data(
+        conversations,
+        processing,
+        max_length=spec.batch.max_length,
+        validation_share=spec.validation_share,
+        seed=seed,
+    )
+    log_path = output / LOG_NAME
+    trainer = open_trainer(
+        spec,
+        model,
+        processing,
+        data,
+        checkpoints=output / CHECKPOINTS,
+        seed=seed,
+        callback=log_callback(log_path, on_log),
+    )
+    trainer.train(resume_from_checkpoint=_last_checkpoint(output / CHECKPOINTS))
+    validation_loss = trainer.evaluate()["eval_loss"] if data.validation is not None else None
+    trained = cast("PreTrainedModel", trainer.model)
+    trained.save_pretrained(output)
+    processing.save_pretrained(output)
+
+    metrics = tuple(read_log(log_path))
+    card = ModelCard(
+        contract=contract,
+        kind="checkpoint" if spec.method == "full" else "adapter",
+        base_model="untrained" if spec.base == "scratch" else source,
+        spec=spec,
+        seed=seed,
+        plan_digest=plan_digest,
+        dataset_digest=dataset_digest,
+        example_count=len(data.train),
+        model_digest=digest_of_tensors(output),
+        parameter_count=_count_parameters(trained.parameters()),
+        trained_parameter_count=_count_parameters(p for p in trained.parameters() if p.requires_grad),
+        token_count=trainer.state.num_input_tokens_seen,
+        step_count=trainer.state.global_step,
+        final_loss=metrics[-1].loss,
+        validation_loss=validation_loss,
+        device=torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        wall_seconds=metrics[-1].wall_seconds,
+        started_at=started_at,
+        metrics=metrics,
+    )
+    write_card(output, card)
+    return read_trained(output)
+
+
+def read_trained(folder: Path) -> TrainedModel:
+    """Return the finished training in a folder."""
+    return TrainedModel(path=folder, **dict(read_card(folder)))
+
+
+def digest_of_tensors(folder: Path) -> str:
+    """Return the SHA-256 over the tensor files of a model folder, by name."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        digest.update(path.name.encode())
+        digest.update(digest_of_file(path).encode())
+    return digest.hexdigest()
+
+
+def _source(spec: TrainingSpec, base_model: str | Path | None, tokenizer: Path | None) -> str:
+    """What the training starts from, as one path or hub id."""
+    if spec.base == "scratch":
+        if tokenizer is None:
+            raise UserError(f"training {spec.name} starts from scratch and needs a tokenizer; build one first")
+        return str(tokenizer)
+    source = base_model or spec.base_model
+    if source is None:
+        raise UserError(f"training {spec.name} adapts a base of our own and needs base_model; train the base first")
+    return str(source)
+
+
+def _claim(output: Path, *, spec: TrainingSpec, dataset_digest: str, seed: int) -> None:
+    """Make the folder this training's own, so that no checkpoint of another one is taken up."""
+    identity = {"spec": spec.model_dump(mode="json"), "dataset_digest": dataset_digest, "seed": seed}
+    text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
+    path = output / IDENTITY
+    output.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        temporary = output / f".{IDENTITY}.tmp"
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    elif path.read_text(encoding="utf-8") != text:
+        raise UserError(
+            f"{output} holds a training of other settings, data or seed; choose another folder or delete it"
+        )
+
+
+def _last_checkpoint(folder: Path) -> str | None:
+    """Return the newest checkpoint that was written to its end; a torn one is removed."""
+    checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    while checkpoints and not _is_whole(checkpoints[-1]):
+        shutil.rmtree(checkpoints.pop())
+    return str(checkpoints[-1]) if checkpoints else None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    try:
+        json.loads((checkpoint / LAST_FILE).read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return False
+    return True
+
+
+def _count_parameters(parameters: "Iterable[torch.nn.Parameter]") -> int:
+    """Count numbers; a four-bit tensor tells how many it packs."""
+    states = ((parameter, getattr(parameter, "quant_state", None)) for parameter in parameters)
+    return sum(parameter.numel() if state is None else math.prod(state.shape) for parameter, state in states)

@@ -1,0 +1,129 @@
+"""The trainer: TRL's, with batches by length and our optimizer where the spec asks for them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.sft.batches import LengthBatches
+from tasks.sft.optimizer import muon_with_adamw
+from tasks.sft.prepare import PreparedData
+from tasks.sft.spec import TrainingSpec
+
+if TYPE_CHECKING:
+    import torch
+    from peft import LoraConfig
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
+    from trl.trainer.sft_config import SFTConfig
+    from trl.trainer.sft_trainer import SFTTrainer
+
+
+def open_trainer(
+    spec: TrainingSpec,
+    start: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase",
+    data: PreparedData,
+    *,
+    checkpoints: Path,
+    seed: int,
+    callback: "TrainerCallback",
+) -> "SFTTrainer":
+    """Return the trainer of a spec, ready to train from the start or from one of its checkpoints."""
+    import torch
+    from torch.utils.data import DataLoader
+    from transformers.trainer_callback import PrinterCallback, ProgressCallback
+    from trl.trainer.sft_trainer import SFTTrainer
+
+    class Trainer(SFTTrainer):
+        """Overrides the methods that the library documents for it."""
+
+        def create_optimizer(self, model: "torch.nn.Module | None" = None) -> "torch.optim.Optimizer":
+            if spec.optimizer.kind == "muon" and self.optimizer is None:
+                self.optimizer = muon_with_adamw(start, spec.optimizer)
+            return super().create_optimizer(model)
+
+        def create_scheduler(
+            self, num_training_steps: int, optimizer: "torch.optim.Optimizer | None" = None
+        ) -> "torch.optim.lr_scheduler.LRScheduler":
+            if spec.optimizer.schedule == "trapezoid":
+                self.args.lr_scheduler_kwargs = {
+                    "num_decay_steps": round(num_training_steps * spec.optimizer.decay_ratio),
+                    "decay_type": "linear",
+                    "min_lr_ratio": spec.optimizer.final_ratio,
+                }
+            return super().create_scheduler(num_training_steps, optimizer)
+
+        def get_train_dataloader(self) -> DataLoader:
+            if spec.batch.packing:
+                return super().get_train_dataloader()
+            rows: Any = data.train
+            batches = LengthBatches([len(ids) for ids in rows["input_ids"]], token_budget=spec.batch.tokens, seed=seed)
+            return self.accelerator.prepare(DataLoader(rows, batch_sampler=batches, collate_fn=self.data_collator))
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.cuda.is_available()
+    trainer = Trainer(
+        model=start,
+        args=_arguments(spec, checkpoints, seed, has_validation=data.validation is not None),
+        train_dataset=data.train,
+        eval_dataset=data.validation,
+        processing_class=tokenizer,
+        peft_config=_adapter(spec),
+        callbacks=[callback],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.remove_callback(ProgressCallback)
+    return trainer
+
+
+def _arguments(spec: TrainingSpec, checkpoints: Path, seed: int, *, has_validation: bool) -> "SFTConfig":
+    import torch
+    from trl.trainer.sft_config import SFTConfig
+
+    optimizer, batch = spec.optimizer, spec.batch
+    return SFTConfig(
+        output_dir=str(checkpoints),
+        seed=seed,
+        data_seed=seed,
+        num_train_epochs=spec.epochs,
+        max_steps=spec.max_steps or -1,
+        per_device_train_batch_size=batch.sequences,
+        per_device_eval_batch_size=1,
+        gradient_accumulation_steps=batch.accumulation,
+        max_length=batch.max_length if batch.packing else None,  # nothing is cut: prepare_data refuses longer ones
+        packing=batch.packing,
+        packing_strategy="bfd",
+        assistant_only_loss=False,  # the labels already say what is learned, message by message
+        optim="adamw_torch",
+        learning_rate=optimizer.learning_rate,
+        adam_beta1=optimizer.beta1,
+        adam_beta2=optimizer.beta2,
+        weight_decay=optimizer.weight_decay,
+        max_grad_norm=optimizer.max_gradient_norm,
+        lr_scheduler_type="warmup_stable_decay" if optimizer.schedule == "trapezoid" else "cosine",
+        warmup_steps=optimizer.warmup_ratio,  # below 1 the library reads a share of all steps
+        bf16=spec.precision == "bfloat16",
+        tf32=True if torch.cuda.is_available() else None,
+        gradient_checkpointing=spec.gradient_checkpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False},
+        use_cpu=not torch.cuda.is_available(),
+        logging_steps=spec.logging_steps,
+        save_steps=spec.save_steps,
+        save_total_limit=spec.kept_checkpoints,
+        eval_strategy="steps" if has_validation else "no",
+        eval_steps=spec.evaluation_steps,
+        include_num_input_tokens_seen="non_padding",
+        disable_tqdm=True,
+        report_to=[],
+    )
+
+
+def _adapter(spec: TrainingSpec) -> "LoraConfig | None":
+    from peft import LoraConfig
+
+    if spec.lora is None:
+        return None
+    return LoraConfig(
+        r=spec.lora.rank,
+        lora_alpha=spec.lora.alpha,
+        lora_dropout=spec.lora.dropout,
+        target_modules=list(spec.lora.target_modules),
+        task_type="CAUSAL_LM",
+    )

@@ -1,0 +1,85 @@
+"""The log of a training: one JSON line per logging step, for rows of the warehouse and for a progress bar elsewhere."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from transformers import TrainerCallback
+
+LOG_NAME = "training_log.jsonl"
+
+
+class TrainingMetric(BaseModel):
+    """What a logging step saw; the fields of `TrainingMetricRow`, and the step at which the training ends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    optimizer_step: int
+    total_steps: int
+    epoch: float
+    loss: float
+    """Mean over the steps since the previous line, per learned token."""
+    learning_rate: float
+    """Of the first parameter group: Muon's where the spec has it."""
+    gradient_norm: float | None
+    """Before clipping, at this step."""
+    token_count: int
+    """Tokens seen so far, padding excluded."""
+    wall_seconds: float
+    """Training time so far, over all attempts of a resumed training."""
+
+
+OnLog = Callable[[TrainingMetric], None]
+"""Told of every logging step, in order."""
+
+
+def read_log(path: Path) -> list[TrainingMetric]:
+    """Return the metrics that a training has logged so far; a last line still being written is left out."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [TrainingMetric.model_validate_json(line) for line in lines[:-1]]
+
+
+def log_callback(path: Path, on_log: OnLog | None) -> "TrainerCallback":
+    """Return a trainer callback that appends metrics to the log and passes them on.
+
+    A training that goes on from a checkpoint drops the lines behind it and adds to the time that they tell.
+    """
+    from transformers import TrainerCallback
+
+    class LogCallback(TrainerCallback):
+        """Writes what the trainer logs."""
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            earlier = [metric for metric in read_log(path) if metric.optimizer_step <= state.global_step]
+            path.write_text("".join(f"{metric.model_dump_json()}\n" for metric in earlier), encoding="utf-8")
+            self.started = time.monotonic() - (earlier[-1].wall_seconds if earlier else 0.0)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if state.global_step == state.max_steps:
+                control.should_log = True  # the last steps have their line, whatever the interval
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
+            if logs is None or "loss" not in logs:
+                return
+            metric = TrainingMetric(
+                optimizer_step=state.global_step,
+                total_steps=state.max_steps,
+                epoch=state.epoch,
+                loss=logs["loss"],
+                learning_rate=logs["learning_rate"],
+                gradient_norm=logs.get("grad_norm"),
+                token_count=state.num_input_tokens_seen,
+                wall_seconds=round(time.monotonic() - self.started, 3),
+            )
+            with path.open("a", encoding="utf-8") as file:
+                file.write(metric.model_dump_json() + "\n")
+            if on_log is not None:
+                on_log(metric)
+
+    return LogCallback()
