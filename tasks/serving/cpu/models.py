@@ -1,0 +1,106 @@
+"""Loading of bases, adapters and checkpoints as models that the CPU server can batch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.serving.cpu.cache import CacheShape
+from tasks.serving.cpu.ragged import ATTENTION_NAME, register_ragged_attention
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from tasks.serving.spec import ServedModels
+
+
+class ModelLoadError(Exception):
+    """A model or adapter cannot be served as it is."""
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model under its served name, with the tokenizer that renders its prompts."""
+
+    name: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    end_ids: frozenset[int]
+    """Tokens that end a reply."""
+    cache_shape: CacheShape
+    max_positions: int
+    """Positions that the model was made for."""
+
+
+def load_models(models: ServedModels) -> list[LoadedModel]:
+    """Load every model, an adapter as a merged copy of the base; raise `ModelLoadError` for what cannot be served."""
+    loaded = [_load(models.base_name, models.base)]
+    loaded += [_load(name, models.base, adapter=path) for name, path in models.adapters.items()]
+    loaded += [_load(name, str(path)) for name, path in models.checkpoints.items()]
+    return loaded
+
+
+def _load(name: str, source: str, adapter: Path | None = None) -> LoadedModel:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    register_ragged_attention()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, attn_implementation=ATTENTION_NAME)
+    except (OSError, ValueError) as error:
+        raise ModelLoadError(f"model {name!r} cannot be loaded from {source}: {error}") from error
+    if adapter is not None:
+        model = _merge_adapter(name, model, adapter)
+    model.eval().requires_grad_(False)
+    if tokenizer.chat_template is None:
+        raise ModelLoadError(f"tokenizer of model {name!r} at {source} has no chat template")
+    return LoadedModel(
+        name=name,
+        model=model,
+        tokenizer=tokenizer,
+        end_ids=_end_ids(model, tokenizer),
+        cache_shape=_cache_shape(name, model.config),
+        max_positions=model.config.max_position_embeddings,
+    )
+
+
+def _merge_adapter(name: str, model: PreTrainedModel, adapter: Path) -> PreTrainedModel:
+    from peft import PeftModel
+
+    settings = adapter / "adapter_config.json"
+    if not settings.is_file():
+        raise ModelLoadError(f"adapter {name!r}: {settings} does not exist; give the directory that training saved")
+    trained_on = json.loads(settings.read_text())["peft_type"]
+    if trained_on != "LORA":
+        raise ModelLoadError(f"adapter {name!r} is of type {trained_on}; only LORA adapters can be merged")
+    try:
+        return PeftModel.from_pretrained(model, adapter).merge_and_unload()  # pyright: ignore[reportReturnType]
+    except (RuntimeError, ValueError) as error:
+        raise ModelLoadError(f"adapter {name!r} at {adapter} does not fit the base model: {error}") from error
+
+
+def _end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    ends: list[Any] = [tokenizer.eos_token_id]
+    if model.generation_config is not None:
+        configured = model.generation_config.eos_token_id
+        ends += configured if isinstance(configured, list) else [configured]
+    return frozenset(end for end in ends if end is not None)
+
+
+def _cache_shape(name: str, config: Any) -> CacheShape:
+    layer_types = set(getattr(config, "layer_types", None) or ["full_attention"])
+    if layer_types != {"full_attention"} or getattr(config, "sliding_window", None):
+        kinds = ", ".join(sorted(layer_types))
+        raise ModelLoadError(
+            f"model {name!r} ({config.model_type}) has layers of kind {kinds} with sliding window "
+            f"{getattr(config, 'sliding_window', None)}; the CPU server serves full attention only"
+        )
+    heads = config.num_attention_heads
+    return CacheShape(
+        layer_count=config.num_hidden_layers,
+        head_count=getattr(config, "num_key_value_heads", None) or heads,
+        head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
+    )

@@ -1,0 +1,69 @@
+"""How the models of a study are served, and which ones."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class ServingSpec(BaseModel):
+    """Which server answers the evaluation, and with what limits (arXiv 2603.01209, section 4.1 and appendix B)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    engine: Literal["cpu", "vllm", "external"] = "cpu"
+    """Our own server on the CPU, vLLM on a GPU, or an endpoint that somebody else runs."""
+    url: str | None = None
+    """Base URL of an `external` endpoint, e.g. `http://gpu-host:8000/v1`."""
+    context_tokens: int = Field(default=40_960, gt=0)
+    """Longest prompt and reply together, in tokens; refused with 400 above."""
+    max_concurrent: int = Field(default=4, gt=0)
+    """Requests decoded at the same time; the rest queue."""
+    is_thinking: bool = False
+    """Whether the chat template may open a think block."""
+    startup_timeout_seconds: float = 900.0
+    """How long loading may take before the server counts as failed."""
+    cpu_threads: int = Field(default=1, gt=0)
+    """Torch threads of a CPU server."""
+    cache_bytes: int = Field(default=2 * 1024**3, gt=0)
+    """Key-value cache of a CPU server, all conversations together."""
+    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    """Weights and activations under vLLM; the CPU server computes in float32."""
+    gpu_memory_share: float = Field(default=0.95, gt=0, le=1)
+    """Share of the GPU's memory that vLLM may take."""
+    tensor_parallel: int = Field(default=1, gt=0)
+    """GPUs that share the model under vLLM."""
+    max_lora_rank: int = Field(default=64, gt=0)
+    """Rank of the largest adapter."""
+
+    @model_validator(mode="after")
+    def _url_belongs_to_external(self) -> "ServingSpec":
+        if (self.engine == "external") != (self.url is not None):
+            raise ValueError(f"engine {self.engine!r} with url {self.url!r}: give a url exactly for engine 'external'")
+        return self
+
+
+class ServedModels(BaseModel):
+    """The models behind one endpoint, under the names by which requests ask for them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base: str
+    """Directory or hub name of the base model."""
+    base_name: str = "base"
+    """Name of the base model itself."""
+    adapters: dict[str, Path] = {}
+    """LoRA adapter directories on the base, by name."""
+    checkpoints: dict[str, Path] = {}
+    """Directories of whole models, by name; only the CPU server takes them."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that the endpoint answers to."""
+        return (self.base_name, *self.adapters, *self.checkpoints)
+
+    @model_validator(mode="after")
+    def _names_are_distinct(self) -> "ServedModels":
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"names of served models must differ, got {', '.join(self.names)}")
+        return self
