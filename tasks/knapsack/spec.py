@@ -77,7 +77,7 @@ KNAPSACK: dict[str, KnapsackSpec] = {
     # lists, inspects and tries to take every item (2n + 3), so that it never binds by accident.
     "small": KnapsackSpec(
         bucket="small",
-        item_count=(6, 9),
+        item_count=(8, 11),
         weight=(5, 20),
         value=(10, 99),
         classes=LETTERS[:4],
@@ -91,7 +91,7 @@ KNAPSACK: dict[str, KnapsackSpec] = {
     ),
     "small_large": KnapsackSpec(
         bucket="small_large",
-        item_count=(10, 12),
+        item_count=(12, 15),
         weight=(5, 30),
         value=(10, 99),
         classes=LETTERS[:5],
@@ -101,7 +101,7 @@ KNAPSACK: dict[str, KnapsackSpec] = {
         minimum_optimal_items=2,
         maximum_dominance=0.60,
         id_form="syllable",
-        tool_call_cap=30,
+        tool_call_cap=35,
     ),
 }
 """The buckets by name."""

@@ -1,0 +1,137 @@
+import contextlib
+import io
+import json
+
+import pytest
+
+from tasks.agent.faults import FaultInjector, FaultSpec
+from tasks.agent.protocol import Message
+from tasks.agent.teachers import small_blocks
+from tasks.agent.teachers.small import read_turns, write_small_reply
+from tasks.knapsack.environment import KnapsackEnvironment
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import KNAPSACK
+from tasks.runtime.protocol import BlockError, BlockResult, ToolError
+from tasks.traces.events import parse_block
+
+OPENING = [Message(role="system", content="Play."), Message(role="user", content="Go.")]
+
+
+class Namespace:
+    """What a contract does to the names of trusted blocks, without processes."""
+
+    def __init__(self, contract, environment):
+        self.contract, self.environment, self.names = contract, environment, {}
+
+    def drop_name(self, name):
+        return self.names.pop(name, None) is not None
+
+    def alive(self):
+        return () if self.contract == "stateless" else tuple(self.names.keys() - self.environment.tools.keys())
+
+    def run(self, code):
+        if self.contract == "stateless" or not self.names:
+            self.names = dict(self.environment.tools)
+        output, error = io.StringIO(), None
+        try:
+            with contextlib.redirect_stdout(output):
+                exec(code, self.names)
+        except (NameError, ToolError) as raised:
+            error = BlockError("interpreter", type(raised).__name__, f"{type(raised).__name__}: {raised}")
+        return BlockResult(output.getvalue(), None, error, (), (), (), "kept", None, (), 0.0)
+
+
+def play(contract, bucket="small", seed=0, faults=None, **options):
+    """Return the replies, the errors by step, the injected faults by step and the outcome."""
+    instance = sample_instance(KNAPSACK[bucket], seed)
+    environment = KnapsackEnvironment(instance)
+    namespace = Namespace(contract, environment)
+    injector = FaultInjector(faults or FaultSpec(rate=0.0, storm_share=0.0), instance.instance_id)
+    messages, errors, injected = list(OPENING), [], []
+    while not environment.is_finished and len(errors) < 60:
+        reply = write_small_reply(contract, messages, seed=len(errors), **options)
+        code = reply.partition("```python\n")[2].removesuffix("\n```")
+        injector.before_step(len(errors) + 1, code, namespace.alive(), namespace, environment)
+        result = namespace.run(code)
+        injected.append(injector.after_step(result, environment))
+        errors.append(result.error and result.error.type)
+        observation = {"output": result.output} | ({"error": result.error.message} if result.error else {})
+        messages += [Message(role="assistant", content=reply), Message(role="user", content=json.dumps(observation))]
+    return messages, errors, injected, environment.outcome()
+
+
+@pytest.mark.parametrize("bucket", ["small", "small_large"])
+def test_both_contracts_take_the_same_items_in_the_same_number_of_turns(bucket):
+    for seed in range(40):
+        _, errors_p, _, outcome_p = play("persistent", bucket, seed)
+        _, errors_s, _, outcome_s = play("stateless", bucket, seed)
+        assert errors_p == errors_s == [None] * len(errors_p)
+        assert outcome_p == outcome_s
+
+
+def test_equal_faults_cost_both_contracts_the_same_turns():
+    fault_count = 0
+    for seed in range(40):
+        _, errors_p, injected_p, outcome_p = play("persistent", seed=seed, faults=FaultSpec())
+        _, errors_s, injected_s, outcome_s = play("stateless", seed=seed, faults=FaultSpec())
+        assert [fault is None for fault in injected_p] == [fault is None for fault in injected_s]
+        assert len(errors_p) == len(errors_s)
+        assert outcome_p == outcome_s
+        fault_count += sum(fault is not None for fault in injected_p)
+    assert fault_count > 20
+
+
+def test_no_step_fails_that_met_no_fault():
+    for contract in ("persistent", "stateless"):
+        for seed in range(20):
+            _, errors, injected, _ = play(contract, seed=seed, faults=FaultSpec())
+            assert [error is None for error in errors] == [fault is None for fault in injected]
+
+
+def test_an_error_is_followed_by_a_block_that_needs_nothing():
+    messages = [*OPENING, Message(role="assistant", content="I look.\n```python\nlook(3)\n```")]
+    messages.append(Message(role="user", content=json.dumps({"output": "", "error": "NameError: look"})))
+    assert small_blocks.PERSISTENT_REPAIR in write_small_reply("persistent", messages, seed=0)
+    assert small_blocks.stateless_take("items") in write_small_reply("stateless", messages, seed=0)
+
+
+def test_persistent_blocks_after_the_first_read_names_and_import_nothing():
+    parsed = parse_block(small_blocks.PERSISTENT_TAKE, ("finish",))
+    assert parsed.import_count == 0
+    assert next(event.name for event in parsed.events if event.kind == "read") == "grab"
+
+
+def test_stateless_blocks_import_and_bind_all_that_they_read():
+    for block in (small_blocks.stateless_look(2, "items"), small_blocks.stateless_take("items")):
+        parsed = parse_block(block, ("list_items", "inspect", "take_item", "finish"))
+        assert parsed.import_count == 1
+        bound = set()
+        for event in parsed.events:
+            assert event.kind != "read" or event.name in bound
+            bound |= {event.name} if event.kind == "bind" else set()
+
+
+def test_no_more_tool_calls_in_a_block_than_the_buckets_cap():
+    for bucket in ("small", "small_large"):
+        spec = KNAPSACK[bucket]
+        assert spec.tool_call_cap is not None
+        assert spec.tool_call_cap >= 2 * spec.item_count[1] + 3
+
+
+def test_the_table_is_printed_or_only_its_size():
+    with_table, *_ = play("stateless")
+    without, *_ = play("stateless", prints_table=False)
+    assert "item_" in with_table[3].content
+    assert "item_" not in without[3].content
+
+
+def test_turns_are_read_from_wrapped_observations_as_well():
+    reply = Message(role="assistant", content="I look.\n```python\nlook(3)\n```")
+    wrapped = {"observation": {"output": "more 3\n", "error": None}, "runtime_state": {}}
+    turns = read_turns([*OPENING, reply, Message(role="user", content=json.dumps(wrapped))])
+    assert turns == [("look(3)", "more 3\n", False)]
+
+
+def test_a_contract_without_a_teacher_is_refused_by_name():
+    with pytest.raises(ValueError, match="'injected'; choose from persistent, stateless"):
+        write_small_reply("injected", OPENING, seed=0)
