@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -143,13 +143,12 @@ def record(*traces: Trace) -> Tables:
     )
 
 
-@dataclass
-class TraceFactory:
+class TraceFactory(NamedTuple):
     """What tests of training data build their inputs with."""
 
-    Trace: type[Trace] = Trace
-    Step: type[Step] = Step
-    record: Callable[..., Tables] = staticmethod(record)
+    trace: type[Trace] = Trace
+    step: type[Step] = Step
+    record: Callable[..., Tables] = record
     systems: tuple[str, ...] = SYSTEMS
 
 

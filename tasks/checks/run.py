@@ -1,0 +1,162 @@
+"""Evaluate suites with Great Expectations, render Data Docs, and stop a stage whose data fail."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tasks.checks.check import Check, Suite
+from tasks.running.errors import UserError
+from tasks.traces.study_rows import CheckResultRow
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationValidationResult
+    from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+    from great_expectations.expectations.expectation import Expectation
+
+COMPLETE_ROWS = 10_000
+"""Largest table whose offending rows Data Docs list in full; above, Great Expectations takes a minute for them."""
+LISTED_IDS = 20
+"""Offending ids kept in a check row."""
+
+_SITE = "carryover"
+
+
+class _Outcome(NamedTuple):
+    is_passed: bool
+    unexpected_count: int
+    unexpected_ids: list[str] | None
+    """The first offending ids; none where Great Expectations was not asked for them."""
+
+
+class CheckBackendError(Exception):
+    """Great Expectations could not evaluate a check: nothing is known about the data."""
+
+
+class FailedChecksError(UserError):
+    """Data that break their checks; `rows` holds every check's result, passed or not."""
+
+    def __init__(self, message: str, rows: list[CheckResultRow]) -> None:
+        super().__init__(message)
+        self.rows = rows
+
+
+def run_suites(
+    suites: Sequence[Suite], docs_folder: Path, *, run_id: str, checked_at: datetime
+) -> list[CheckResultRow]:
+    """Evaluate every suite, write Data Docs to `docs_folder/index.html`, and return one row per check.
+
+    Raises:
+        CheckBackendError: A check could not be evaluated.
+    """
+    context = _open_context(docs_folder)
+    rows = []
+    for suite in suites:
+        outcomes = _evaluate(context, suite)
+        rows += [
+            _row(suite, check, outcomes[check.name], run_id=run_id, checked_at=checked_at) for check in suite.checks
+        ]
+    context.build_data_docs(site_names=[_SITE])
+    return rows
+
+
+def _open_context(docs_folder: Path) -> "EphemeralDataContext":
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
+
+    docs_folder.mkdir(parents=True, exist_ok=True)
+    config = DataContextConfig(
+        store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False), analytics_enabled=False
+    )
+    config["progress_bars"] = {"globally": False}
+    context = gx.get_context(mode="ephemeral", project_config=config)
+    context.add_data_docs_site(
+        _SITE,
+        {
+            "class_name": "SiteBuilder",
+            "store_backend": {
+                "class_name": "TupleFilesystemStoreBackend",
+                "base_directory": str(docs_folder.absolute()),
+            },
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+        },
+    )
+    return context
+
+
+def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, _Outcome]:
+    """Return what Great Expectations found, by the check's name."""
+    import great_expectations as gx
+
+    expectations = gx.ExpectationSuite(name=suite.name, expectations=[_expectation(check) for check in suite.checks])
+    batch = (
+        context.data_sources.add_pandas(suite.name)
+        .add_dataframe_asset(suite.name)
+        .add_batch_definition_whole_dataframe("all")
+    )
+    definition = context.validation_definitions.add(
+        gx.ValidationDefinition(name=suite.name, data=batch, suite=context.suites.add(expectations))
+    )
+    is_small = suite.frame.height <= COMPLETE_ROWS
+    result_format: dict[str, Any] = (
+        {"result_format": "COMPLETE", "unexpected_index_column_names": [suite.id_column]}
+        if is_small
+        else {"result_format": "SUMMARY"}
+    )
+    result = definition.run(batch_parameters={"dataframe": suite.frame.to_pandas()}, result_format=result_format)
+    return dict(_outcome(suite, each) for each in result.results)
+
+
+def _outcome(suite: Suite, result: "ExpectationValidationResult") -> tuple[str, _Outcome]:
+    name = (result.expectation_config.meta or {})["check"] if result.expectation_config else ""
+    if message := _exception(result.exception_info):
+        raise CheckBackendError(f"Great Expectations could not evaluate {name} of {suite.name}: {message}")
+    found = result.result
+    index = found.get("unexpected_index_list")
+    ids = None if index is None else [str(row[suite.id_column]) for row in index[:LISTED_IDS]]
+    return name, _Outcome(bool(result.success), int(found.get("unexpected_count", 0)), ids)
+
+
+def _exception(info: Any) -> str | None:
+    """Return the message of an exception, however deep the information nests it; none where none was raised."""
+    if not isinstance(info, dict):
+        return None
+    if info.get("raised_exception"):
+        return str(info.get("exception_message")).strip().splitlines()[0]
+    return next((message for value in info.values() if (message := _exception(value))), None)
+
+
+def _expectation(check: Check) -> "Expectation":
+    from great_expectations.expectations.core.expect_column_values_to_be_between import ExpectColumnValuesToBeBetween
+    from great_expectations.expectations.core.expect_column_values_to_be_in_set import ExpectColumnValuesToBeInSet
+    from great_expectations.expectations.core.expect_table_row_count_to_be_between import (
+        ExpectTableRowCountToBeBetween,
+    )
+
+    shared: dict[str, Any] = {"meta": {"check": check.name}, "notes": check.name}
+    if check.kind == "row_count":
+        bounds = {"min_value": check.minimum, "max_value": check.maximum}
+        return ExpectTableRowCountToBeBetween(**bounds, **shared)
+    shared |= {"column": check.column, "mostly": check.minimum_share}
+    if check.kind == "in_set":
+        return ExpectColumnValuesToBeInSet(value_set=list(check.allowed), **shared)
+    return ExpectColumnValuesToBeBetween(min_value=check.minimum, max_value=check.maximum, **shared)
+
+
+def _row(suite: Suite, check: Check, outcome: _Outcome, *, run_id: str, checked_at: datetime) -> CheckResultRow:
+    ids = outcome.unexpected_ids
+    if ids is None:
+        ids = suite.frame.filter(check.is_broken())[suite.id_column].head(LISTED_IDS).to_list()
+    return CheckResultRow(
+        run_id=run_id,
+        check_run_id=f"{run_id}-{suite.name}",
+        suite=suite.name,
+        check_name=check.name,
+        is_passed=outcome.is_passed,
+        row_count=suite.frame.height,
+        unexpected_count=outcome.unexpected_count,
+        threshold_json=check.model_dump_json(exclude={"name"}, exclude_defaults=True),
+        unexpected_json=json.dumps(ids),
+        checked_at=checked_at,
+    )

@@ -1,0 +1,128 @@
+"""The gate before training: the data checks as expectations on what was measured, with yield, pairing and lengths."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from tasks.checks.check import Check, Suite
+from tasks.checks.run import FailedChecksError, run_suites
+from tasks.sft.data_spec import DatasetSpec, ValidationSpec
+from tasks.sft.validation import REASONS, Rule, rules
+from tasks.traces.study_rows import CheckResultRow, TrainingExampleRow
+
+ALWAYS_RECORDED = ("file_corrupt", "result_file_missing")
+"""Reasons that say something about the recording, not about the teacher."""
+
+
+def gate_traces(
+    verdicts: pl.DataFrame,
+    docs_folder: Path,
+    *,
+    spec: ValidationSpec,
+    contracts: Sequence[str],
+    run_id: str,
+    checked_at: datetime,
+) -> list[CheckResultRow]:
+    """State the data checks as expectations, one suite per contract, and stop when too few traces pass.
+
+    Args:
+        verdicts: What `judge_traces` returned.
+        docs_folder: Where Data Docs go: thresholds, shares and ids of the traces that break each rule.
+        spec: The thresholds behind the verdicts.
+        contracts: Contracts that must have traces, on the same instances.
+        run_id: Run that lands the rows.
+        checked_at: Time of the check, in UTC.
+
+    Raises:
+        FailedChecksError: A suite fails; the message has reasons and counts, `rows` every result.
+        CheckBackendError: Great Expectations could not evaluate a check.
+    """
+    suites = [trace_suite(verdicts, contract, contracts, spec) for contract in contracts]
+    rows = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at)
+    return _pass_or_raise(rows, {suite.name: _reasons(suite.frame) for suite in suites}, docs_folder)
+
+
+def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str], spec: ValidationSpec) -> Suite:
+    """Return the suite over a contract's verdicts."""
+    arms = pl.col("contract").filter(pl.col("contract").is_in(list(contracts))).n_unique()
+    frame = (
+        verdicts.with_columns(arm_count=arms.over("instance_id", "replicate"), is_valid=pl.col("is_valid").cast(int))
+        .filter(pl.col("contract") == contract)
+    )  # fmt: skip
+    checks = (
+        Check(name="traces_exist", kind="row_count", minimum=1),
+        *(_rule_check(rule, spec) for rule in rules(spec)),
+        Check(name="yield", kind="between", column="is_valid", minimum=1, minimum_share=spec.minimum_yield),
+        Check(name="known_reason", kind="in_set", column="reason", allowed=REASONS),
+        Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(contracts)),
+    )
+    return Suite(f"traces_{contract}", frame, checks, "episode_id")
+
+
+def gate_examples(
+    rows: Sequence[TrainingExampleRow], docs_folder: Path, *, spec: DatasetSpec, run_id: str, checked_at: datetime
+) -> list[CheckResultRow]:
+    """Check what became training data: something is kept, within the token budget, and paired where it must be.
+
+    Arguments, errors and Data Docs as for `gate_traces`; `rows` are those of `prepare_dataset`.
+    """
+    suites = [example_suite(rows, contract, spec) for contract in dict.fromkeys(row.contract for row in rows)]
+    results = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at)
+    return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder)
+
+
+def example_suite(rows: Sequence[TrainingExampleRow], contract: str, spec: DatasetSpec) -> Suite:
+    """Return the suite over a contract's retained examples."""
+    retained = [row for row in rows if row.status == "retained"]
+    arms = {row.contract for row in rows}
+    columns = ("episode_id", "contract", "instance_id", "position", "token_count", "message_count")
+    frame = (
+        pl.DataFrame([{column: getattr(row, column) for column in columns} for row in retained], schema=list(columns))
+        .with_columns(arm_count=pl.col("contract").n_unique().over("position"))
+        .filter(pl.col("contract") == contract)
+    )
+    paired = Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(arms))
+    checks = (
+        Check(name="examples_exist", kind="row_count", minimum=1, maximum=spec.maximum_kept),
+        Check(name="token_limit", kind="between", column="token_count", minimum=1, maximum=spec.token_budget),
+        Check(name="message_count", kind="between", column="message_count", minimum=2),
+    )
+    return Suite(
+        f"examples_{contract}", frame, (*checks, paired) if spec.retention == "paired" else checks, "episode_id"
+    )
+
+
+def _rule_check(rule: Rule, spec: ValidationSpec) -> Check:
+    share = spec.minimum_recorded_share if rule.reason in ALWAYS_RECORDED else spec.minimum_yield
+    return Check(
+        name=rule.reason,
+        kind="between",
+        column=rule.column,
+        minimum=rule.minimum,
+        maximum=rule.maximum,
+        minimum_share=share,
+    )
+
+
+def _reasons(frame: pl.DataFrame) -> str:
+    counts = frame.drop_nulls("reason")["reason"].value_counts().sort("count", "reason", descending=[True, False])
+    valid = int(frame["is_valid"].sum())
+    found = ", ".join(f"{reason} {count}" for reason, count in counts.iter_rows())
+    return f", {valid} of {frame.height} valid" + (f" ({found})" if found else "")
+
+
+def _pass_or_raise(rows: list[CheckResultRow], details: dict[str, str], docs_folder: Path) -> list[CheckResultRow]:
+    failed: dict[str, list[str]] = {}
+    for row in rows:
+        if not row.is_passed:
+            failed.setdefault(row.suite, []).append(f"{row.check_name} broken by {row.unexpected_count}")
+    if not failed:
+        return rows
+    found = "; ".join(f"{suite}: {', '.join(names)}{details[suite]}" for suite, names in failed.items())
+    raise FailedChecksError(
+        f"checks stop the training: {found}; see {docs_folder / 'index.html'}, then mend the teacher or its traces, or "
+        "change the plan's thresholds",
+        rows,
+    )
