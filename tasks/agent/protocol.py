@@ -22,6 +22,10 @@ class CompletionRequest(NamedTuple):
     """Decoding seed, a function of (instance, turn, replicate) and equal across cells."""
     episode_id: str
     """Lets a server keep the key-value cache of an episode."""
+    temperature: float | None = None
+    """Sampling temperature; none leaves it to the endpoint."""
+    max_completion_tokens: int | None = None
+    """Tokens that the reply may have; none leaves it to the endpoint."""
 
 
 class Completion(NamedTuple):

@@ -1,0 +1,39 @@
+"""The contract that a trace declares: what was promised about bindings, and everything else in force beside it."""
+
+import json
+from functools import cache
+
+from tasks.agent.condition import Condition
+from tasks.agent.prompts import prompt_digest
+from tasks.agent.spec import EpisodeSpec
+from tasks.running.source_digest import source_digest
+from tasks.runtime.protocol import Contract, Runtime
+
+
+def declare_contract(contract: Contract, condition: Condition, spec: EpisodeSpec, runtime: Runtime) -> str:
+    """Return the declaration as canonical JSON; it names no run, so equal episodes declare the same."""
+    content = {
+        "contract": contract.model_dump(mode="json"),
+        "shown_contract": condition.shown_contract,
+        "visibility": condition.visibility,
+        "header": condition.header,
+        "tool_call_cap": spec.tool_call_cap,
+        "max_turns": spec.max_turns,
+        "timeout_seconds": spec.timeout_seconds,
+        "temperature": spec.temperature,
+        "max_completion_tokens": spec.max_completion_tokens,
+        "prompt_set": spec.prompt_set,
+        "prompt_digest": prompt_digest(spec.prompt_set, condition.shown_contract),
+        "varies_wording": spec.varies_wording,
+        "faults": None if spec.faults is None else spec.faults.model_dump(mode="json"),
+        "code_digest": _code_digest(),
+        "backend": runtime.backend,
+        "sandbox_level": runtime.sandbox_level,
+    }
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+@cache
+def _code_digest() -> str:
+    """Return the digest of the loop, the environment and the runtime as this process loaded them."""
+    return source_digest(("tasks.agent", "tasks.knapsack", "tasks.runtime"))[:16]

@@ -1,0 +1,271 @@
+"""Rows of an episode, built as it goes."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tasks.agent.protocol import Completion
+from tasks.agent.reply import Reply
+from tasks.knapsack.environment import TOOL_NAMES
+from tasks.runtime.protocol import BlockError, BlockResult, ToolCall
+from tasks.traces.events import name_event_rows, parse_block
+from tasks.traces.rows import (
+    EPISODE_TABLES,
+    EpisodeRow,
+    ErrorKind,
+    ErrorRow,
+    Row,
+    RuntimeEventRow,
+    StepRow,
+    ToolCallRow,
+    TurnRow,
+)
+
+MISSING_NAME_TYPES = ("NameError", "UnboundLocalError")
+"""With `is not defined` in the message, the signs of a missing name (arXiv 2603.01209, D.1)."""
+_NAME_IN_MESSAGE = re.compile(r"name '(\w+)' is not defined")
+
+
+class RecordedEpisode(NamedTuple):
+    """An episode that has ended."""
+
+    episode: EpisodeRow
+    rows: dict[str, list[Row]]
+    """All rows by table, `episodes` included; every table of an episode is a key."""
+
+
+class TurnNames(NamedTuple):
+    """User names alive after a turn under the contract in force, and those that existed when its block ended."""
+
+    active_globals: tuple[str, ...] = ()
+    last_step_globals: tuple[str, ...] = ()
+
+
+class EpisodeRecorder:
+    """Collects the rows of one episode and counts what the episode row sums up."""
+
+    def __init__(self, run_id: str, episode_id: str) -> None:
+        self._ids = {"run_id": run_id, "episode_id": episode_id}
+        self._rows: dict[str, list[Row]] = {table.TABLE: [] for table in EPISODE_TABLES}
+        self._dropped_names: set[str] = set()
+        self._error_counts: dict[int, int] = {}
+        self.counts: dict[str, Any] = {
+            "turn_count": 0,
+            "step_count": 0,
+            "call_site_count": 0,
+            "executed_call_count": 0,
+            "injected_fault_count": 0,
+            "prompt_tokens": 0,
+            "cached_prompt_tokens": 0,
+            "completion_tokens": 0,
+            "model_seconds": 0.0,
+            "execution_seconds": 0.0,
+        }
+        """Fields of the episode row that are sums over turns and steps."""
+
+    def record_opening(self, messages_json: str) -> None:
+        """Record the opening messages as turn 0."""
+        nothing = Completion("", "", 0, 0, 0, 0.0)
+        self._add_turn(
+            0,
+            Reply(None, 0, ""),
+            nothing,
+            observation=messages_json,
+            seed=None,
+            has_system_note=False,
+            names=TurnNames(),
+        )
+
+    def record_turn(
+        self,
+        turn: int,
+        reply: Reply,
+        completion: Completion,
+        *,
+        observation: str | None,
+        seed: int,
+        has_system_note: bool,
+        names: TurnNames,
+    ) -> None:
+        """Record a reply and the observation that was sent after it, if one was."""
+        self.counts["turn_count"] += 1
+        for field in ("prompt_tokens", "cached_prompt_tokens", "completion_tokens", "model_seconds"):
+            self.counts[field] += getattr(completion, field)
+        self._add_turn(
+            turn,
+            reply,
+            completion,
+            observation=observation,
+            seed=seed,
+            has_system_note=has_system_note,
+            names=names,
+        )
+
+    def record_model_error(self, turn: int, kind: ErrorKind, error_type: str, message: str) -> None:
+        """Record why a turn ran no block."""
+        self._add_error(turn, None, kind, error_type, message, is_caught=False, is_injected=False)
+
+    def record_drop(self, step: int, name: str) -> None:
+        """Record that the harness removed a user name before a step."""
+        self._dropped_names.add(name)
+        self.record_runtime_event(step - 1, "drop", name)
+
+    def record_step(
+        self, turn: int, code: str, result: BlockResult, active_before: tuple[str, ...], injected_fault: str | None
+    ) -> None:
+        """Record an executed block: the step, its name events, its tool calls and its errors.
+
+        `active_before` are the user names alive after the step before; what was dropped since then is left out here.
+        """
+        step = self._count_step(result, injected_fault)
+        active_before = tuple(name for name in active_before if name not in self._dropped_names)
+        parsed = parse_block(code, TOOL_NAMES)
+        self.counts["call_site_count"] += parsed.call_site_count
+        self._rows["steps"].append(
+            StepRow(
+                **self._ids,
+                step=step,
+                turn=turn,
+                code=code,
+                output=result.output,
+                result=result.result,
+                error=None if result.error is None else result.error.message,
+                error_kind=None if result.error is None else ErrorKind(result.error.kind),
+                error_type=None if result.error is None else result.error.type,
+                is_parsed=parsed.is_parsed,
+                import_count=parsed.import_count,
+                call_site_count=parsed.call_site_count,
+                executed_call_count=len(result.tool_calls),
+                active_globals_before=active_before,
+                active_globals=result.active_globals,
+                last_step_globals=result.last_step_globals,
+                state_event=result.state_event,
+                state_hash=result.state_hash,
+                injected_fault=injected_fault,
+                execution_seconds=result.seconds,
+            )
+        )
+        self._rows["name_events"].extend(
+            name_event_rows(parsed, **self._ids, step=step, active_globals_before=active_before)
+        )
+        failing_tool = _failing_tool(injected_fault)
+        for number, call in enumerate(result.tool_calls, start=1):
+            self._record_call(turn, step, number, call, failing_tool)
+        self._dropped_names.difference_update(result.last_step_globals)  # what is bound again is no longer missing
+        if result.error is not None:
+            self._record_block_error(turn, step, result.error, failing_tool)
+        if result.state_event != "kept":
+            self.record_runtime_event(step, result.state_event, detail_json=None)
+
+    def record_runtime_event(
+        self, step: int, kind: str, name: str | None = None, detail_json: str | None = None
+    ) -> None:
+        """Record a change of the interpreter's state other than by a block."""
+        events = self._rows["runtime_events"]
+        events.append(
+            RuntimeEventRow(**self._ids, sequence=len(events), step=step, kind=kind, name=name, detail_json=detail_json)
+        )
+
+    def finish(self, fields: Mapping[str, Any]) -> RecordedEpisode:
+        """Return the episode with its row, made of the counts and of `fields`."""
+        episode = EpisodeRow(**self._ids, **self.counts, **fields)
+        self._rows["episodes"].append(episode)
+        return RecordedEpisode(episode=episode, rows=self._rows)
+
+    def _count_step(self, result: BlockResult, injected_fault: str | None) -> int:
+        self.counts["step_count"] += 1
+        self.counts["executed_call_count"] += len(result.tool_calls)
+        self.counts["injected_fault_count"] += injected_fault is not None
+        self.counts["execution_seconds"] += result.seconds
+        return self.counts["step_count"]
+
+    def _add_turn(
+        self,
+        turn: int,
+        reply: Reply,
+        completion: Completion,
+        *,
+        observation: str | None,
+        seed: int | None,
+        has_system_note: bool,
+        names: TurnNames,
+    ) -> None:
+        self._rows["turns"].append(
+            TurnRow(
+                **self._ids,
+                turn=turn,
+                assistant_text=completion.text,
+                observation=observation,
+                block_count=reply.block_count,
+                has_system_note=has_system_note,
+                model_finish_reason=completion.finish_reason,
+                prompt_tokens=completion.prompt_tokens,
+                cached_prompt_tokens=completion.cached_prompt_tokens,
+                completion_tokens=completion.completion_tokens,
+                decoding_seed=seed,
+                model_seconds=completion.model_seconds,
+                active_globals=names.active_globals,
+                last_step_globals=names.last_step_globals,
+            )
+        )
+
+    def _record_call(self, turn: int, step: int, number: int, call: ToolCall, failing_tool: str | None) -> None:
+        is_injected = call.error_type is not None and call.tool == failing_tool
+        self._rows["tool_calls"].append(
+            ToolCallRow(**self._ids, step=step, call=number, is_injected=is_injected, **call._asdict())
+        )
+        if call.error_type is not None and call.is_caught:
+            kind = ErrorKind.CAP if call.error_type == "ToolCallLimitError" else ErrorKind.TOOL
+            message = call.error_message or ""
+            self._add_error(turn, step, kind, call.error_type, message, is_caught=True, is_injected=is_injected)
+
+    def _record_block_error(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
+        missing = _NAME_IN_MESSAGE.search(error.message)
+        follows_drop = missing is not None and missing.group(1) in self._dropped_names
+        follows_failure = failing_tool is not None and error.kind == "tool"
+        self._add_error(
+            turn,
+            step,
+            ErrorKind(error.kind),
+            error.type,
+            error.message,
+            is_caught=False,
+            is_injected=follows_drop or follows_failure,
+        )
+
+    def _add_error(
+        self,
+        turn: int,
+        step: int | None,
+        kind: ErrorKind,
+        error_type: str,
+        message: str,
+        *,
+        is_caught: bool,
+        is_injected: bool,
+    ) -> None:
+        index = self._error_counts.get(turn, 0)
+        self._error_counts[turn] = index + 1
+        is_missing_name = kind == ErrorKind.INTERPRETER and (
+            error_type in MISSING_NAME_TYPES or "is not defined" in message.lower()
+        )
+        self._rows["errors"].append(
+            ErrorRow(
+                **self._ids,
+                turn=turn,
+                error_index=index,
+                step=step,
+                kind=kind,
+                error_type=error_type,
+                message=message,
+                is_caught=is_caught,
+                is_injected=is_injected,
+                is_missing_name=is_missing_name,
+            )
+        )
+
+
+def _failing_tool(injected_fault: str | None) -> str | None:
+    """Return the tool that a fault made fail, e.g. `inspect` for `fail:inspect`."""
+    kind, _, target = (injected_fault or "").partition(":")
+    return target if kind == "fail" else None

@@ -1,0 +1,66 @@
+"""How an episode is played, and where a model is reached."""
+
+import re
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from tasks.agent.faults import FaultSpec
+
+PromptSet = Literal["full", "compact"]
+"""`full` follows the paper's prompts; `compact` says the same in a few lines, for models that pay per token."""
+
+
+class EpisodeSpec(BaseModel):
+    """The rules of an episode (arXiv 2603.01209, appendices B and E)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_turns: int = 40
+    """Model replies before the episode ends with `max_turns`."""
+    tool_call_cap: int | None = 25
+    """Tool calls allowed per turn; none for no cap. The paper leaves it open at evaluation, so it is a factor."""
+    timeout_seconds: float = 900.0
+    """Wall-clock limit of the episode: 900 at evaluation, 300 for the teacher (the authors' configurations)."""
+    prompt_set: PromptSet = "full"
+    """Wording of prompts and observations."""
+    temperature: float | None = 0.2
+    """Sampling temperature; none leaves it to the endpoint, as for the paper's teacher."""
+    max_completion_tokens: int | None = 12_288
+    """Tokens that one reply may have; none leaves it to the endpoint."""
+    faults: FaultSpec | None = None
+    """Faults that the harness injects, so that the trace shows their repair; none for none."""
+    varies_wording: bool = False
+    """Whether the runtime instruction and the header are worded differently from instance to instance."""
+
+
+class EndpointSpec(BaseModel):
+    """An OpenAI-compatible endpoint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: str
+    """Address up to and including the version, e.g. `http://127.0.0.1:8000/v1`."""
+    api_key_variable: str | None = None
+    """Environment variable that holds the key; none for an endpoint without one. The key itself is never stored."""
+    concurrency: int = 4
+    """Requests in flight at a time."""
+    request_timeout_seconds: float = 300.0
+    """Limit of one request (the authors' configuration)."""
+    max_retries: int = 3
+    """Further attempts after a connection error, a timeout, 408, 409, 429 or 5xx."""
+    extra_body: dict[str, bool | int | float | str | dict[str, bool | int | float | str]] = {
+        "chat_template_kwargs": {"enable_thinking": False}
+    }
+    """Fields sent beside the standard ones; the default switches thinking off through the chat template."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_a_plain_address(cls, base_url: str) -> str:
+        parts = urlsplit(base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"base_url {base_url!r} is not an http address; write e.g. http://127.0.0.1:8000/v1")
+        if parts.username or parts.password or re.search(r"(?i)key|token|secret", parts.query):
+            raise ValueError("base_url carries a credential; put it into an environment variable (api_key_variable)")
+        return base_url.rstrip("/")

@@ -1,0 +1,128 @@
+"""The scripted teacher of the Easy and Hard buckets: inspect as much as the budget allows, then pack by density.
+
+What it writes next is a function of the conversation alone: it reads the task, its earlier replies and what came of
+them, as a model would. The per-turn cap, which the tool documentation tells, decides how much a block does. Under the
+persistent contract later blocks use the names of earlier ones; under the stateless one each block writes down what it
+needs from what was printed.
+"""
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tasks.agent.protocol import Message
+from tasks.agent.teachers import density_blocks as blocks
+from tasks.agent.teachers.density_blocks import Known
+from tasks.agent.teachers.small import PlayedTurn, read_turns
+
+SENTENCES: dict[str, tuple[str, ...]] = {
+    "start": (
+        "I know capacity and budget, but no item yet. I list the ids and inspect as many as one block may.",
+        "Nothing is known about the items, so I start by listing the ids and inspecting a first batch.",
+    ),
+    "inspect": (
+        "{inspected} items are inspected, the budget is {budget}. I go on with the next batch before I take anything.",
+        "So far I know {inspected} items and may inspect {budget}. I inspect more of the list.",
+    ),
+    "take": (
+        "{inspected} items are inspected. I take them by value per unit of weight and note which classes are refused.",
+        "I have looked at {inspected} items. Now I fill the knapsack, densest first, and skip refused classes.",
+    ),
+    "go_on": (
+        "The load is {load} of {capacity} so far. I go on taking where the last block stopped.",
+        "{taken} items are in the knapsack, weight {load} of {capacity}. I continue down the list.",
+    ),
+    "repair": (
+        "The last block failed, so I set up again what I need and go on from what I know.",
+        "That did not work. I rebuild the state from what was printed and continue.",
+    ),
+}
+"""Reflections by what the block does; the same under both contracts."""
+
+_LIMITS = re.compile(r"may not be larger than (\d+).*?at most (\d+) different items", re.DOTALL)
+_CAP = re.compile(r"at most (\d+) tool calls")
+
+
+class Task(NamedTuple):
+    """What the opening messages tell."""
+
+    capacity: int
+    budget: int
+    cap: int | None
+    """Tool calls per block."""
+
+
+def write_density_reply(
+    contract: str, messages: Sequence[Message], seed: int, *, inspections_per_turn: int | None = None
+) -> str:
+    """Return the next reply: a reflection and one block.
+
+    Args:
+        contract: `persistent` or `stateless`; any other raises `ValueError`.
+        messages: The conversation so far, in the format of the study.
+        seed: Chooses among equivalent reflections, equally under both contracts.
+        inspections_per_turn: Inspections per block where that is fewer than the cap allows.
+    """
+    if contract not in ("persistent", "stateless"):
+        raise ValueError(f"no density teacher plays contract {contract!r}; choose from persistent, stateless")
+    task = read_task(messages)
+    turns = read_turns(messages)
+    known = read_known(task, turns)
+    action, code = _next_block(contract, task, turns, known, inspections_per_turn)
+    reflection = (
+        random.Random(f"sentence {seed}")
+        .choice(SENTENCES[action])
+        .format(
+            inspected=len(known.table),
+            budget=known.budget,
+            taken=len(known.taken),
+            load=known.load,
+            capacity=known.capacity,
+        )
+    )
+    return f"{reflection}\n```python\n{code}\n```"
+
+
+def read_task(messages: Sequence[Message]) -> Task:
+    """Return capacity, budget and cap from the opening messages; raise `ValueError` where they are not told."""
+    opening = "\n".join(message.content for message in messages if message.role != "assistant")
+    limits, cap = _LIMITS.search(opening), _CAP.search(opening)
+    if limits is None:
+        raise ValueError("the conversation does not open with the task in the full prompt set; play it with 'full'")
+    return Task(int(limits.group(1)), int(limits.group(2)), None if cap is None else int(cap.group(1)))
+
+
+def read_known(task: Task, turns: Sequence[PlayedTurn]) -> Known:
+    """Return what the printed lines of earlier turns tell."""
+    table: dict[str, list[int | str]] = {}
+    progress = {"taken": [], "refused": [], "load": 0}
+    for turn in turns:
+        for line in turn.output.splitlines():
+            content = json.loads(line)
+            table |= content.pop("new", {})
+            progress |= {key: value for key, value in content.items() if key in progress}
+    return Known(task.capacity, task.budget, table, **progress)
+
+
+def _next_block(
+    contract: str, task: Task, turns: Sequence[PlayedTurn], known: Known, inspections_per_turn: int | None
+) -> tuple[str, str]:
+    """Return what the next block does, and the block."""
+    has_failed = bool(turns) and turns[-1].has_failed
+    defines = not turns or has_failed
+    if len(known.table) < known.budget:
+        lists_items = defines or contract == "stateless"
+        allowed = known.budget if task.cap is None else task.cap - lists_items  # listing the ids is a call too
+        count = min(allowed, inspections_per_turn or allowed)
+        action = "repair" if has_failed else "inspect" if turns else "start"
+        if contract == "stateless":
+            return action, blocks.stateless_inspect(known, count)
+        return action, blocks.persistent_inspect(known, count, defines=defines)
+    count = known.budget if task.cap is None else task.cap - 1  # one call is kept for finish
+    is_first = not any("take_item" in turn.code for turn in turns)
+    action = "repair" if has_failed else "take" if is_first else "go_on"
+    if contract == "stateless":
+        return action, blocks.stateless_take(known, count)
+    return action, blocks.persistent_take(known, count, defines=is_first or has_failed, restores=has_failed)

@@ -1,0 +1,69 @@
+"""Scripted teachers as model clients, by bucket and contract."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from tasks.agent.protocol import Completion, CompletionRequest, Message
+from tasks.agent.teachers.density import write_density_reply
+from tasks.agent.teachers.small import write_small_reply
+
+CountTokens = Callable[[Sequence[Message]], int]
+WriteReply = Callable[[Sequence[Message], int], str]
+
+
+class ScriptedTeacher:
+    """A deterministic policy behind the protocol of a model client.
+
+    It keeps nothing between calls: what it writes is a function of the conversation and the seed. Tokens are those
+    that a model would have been charged: the whole conversation as prompt, the reply as completion.
+    """
+
+    token_source = "training_tokenizer"
+
+    def __init__(self, model_name: str, write_reply: WriteReply, count_tokens: CountTokens | None = None) -> None:
+        self.model_name = model_name
+        self._write_reply = write_reply
+        self._count_tokens = count_tokens
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Return the policy's next reply; without a counter its tokens are 0."""
+        text = self._write_reply(request.messages, request.seed)
+        return Completion(
+            text=text,
+            finish_reason="stop",
+            prompt_tokens=self._count(request.messages),
+            cached_prompt_tokens=0,
+            completion_tokens=self._count([Message(role="assistant", content=text)]),
+            model_seconds=0.0,
+        )
+
+    def _count(self, messages: Sequence[Message]) -> int:
+        return 0 if self._count_tokens is None else self._count_tokens(messages)
+
+
+def open_teacher(
+    bucket: str,
+    contract: str,
+    count_tokens: CountTokens | None = None,
+    *,
+    inspections_per_turn: int | None = None,
+    prints_table: bool = True,
+) -> ScriptedTeacher:
+    """Return the teacher of a bucket under a contract.
+
+    Args:
+        bucket: `easy` or `hard` for the density teacher, `small` or `small_large` for the small one.
+        contract: `persistent` or `stateless`.
+        count_tokens: Tokens of messages by the training tokenizer.
+        inspections_per_turn: For the density teacher: fewer inspections per block than the cap allows.
+        prints_table: For the small teacher: whether stateless blocks print the table that they rebuild.
+    """
+    write_reply: WriteReply
+    match bucket:
+        case "easy" | "hard":
+            write_reply = partial(write_density_reply, contract, inspections_per_turn=inspections_per_turn)
+        case "small" | "small_large":
+            write_reply = partial(write_small_reply, contract, prints_table=prints_table)
+        case _:
+            raise ValueError(f"no teacher plays bucket {bucket!r}; choose from easy, hard, small, small_large")
+    return ScriptedTeacher("scripted", write_reply, count_tokens)
