@@ -47,9 +47,10 @@ def insert_bundles(
 
     Raise `UnreadableBundleError` where DuckDB fails while it reads the files.
     """
+    shares = share_episodes(bundles, _present_episodes(connection, bundles))
+    connection.register("lost_episodes", lost_episodes(shares))
     connection.begin()
     try:
-        shares = share_episodes(bundles, _present_episodes(connection, bundles))
         counts = _insert_tables(connection, landing, shares)
         _remember(connection, landing, bundles)
         record_refusals(connection, landing.url, refusals)
@@ -57,6 +58,7 @@ def insert_bundles(
         connection.rollback()
         raise
     connection.commit()
+    connection.unregister("lost_episodes")
     repeated = sum(len(share.lost_episode_ids) for share in shares)
     return Inserted({table: count for table, count in counts.items() if count}, repeated)
 
@@ -72,7 +74,6 @@ def _present_episodes(connection: DuckDBPyConnection, bundles: Sequence[Manifest
 
 
 def _insert_tables(connection: DuckDBPyConnection, landing: LandingZone, shares: Sequence[Share]) -> dict[str, int]:
-    connection.register("lost_episodes", lost_episodes(shares))
     try:
         counts = {
             table: _insert_table(connection, table, source)
@@ -82,8 +83,6 @@ def _insert_tables(connection: DuckDBPyConnection, landing: LandingZone, shares:
         _check_counts(counts, shares)
     except (duckdb.Error, WarehouseError) as error:
         raise UnreadableBundleError(error) from error
-    finally:
-        connection.unregister("lost_episodes")
     return counts
 
 

@@ -1,0 +1,110 @@
+from importlib.resources import files
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from storage.connection import open_memory
+from storage.errors import WarehouseError
+from storage.merger import merge
+from storage.migrations import check_version, migrate, read_migrations
+from storage.warehouse import Warehouse
+
+MIGRATIONS = Path(str(files("sql") / "migrations"))
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """The shipped migrations and one of tomorrow."""
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    for source in MIGRATIONS.glob("*.sql"):
+        (folder / source.name).write_text(source.read_text())
+    newest = len(read_migrations())
+    (folder / f"{newest + 1:04d}_tomorrow.sql").write_text("alter table main.steps add column mood varchar;")
+    return folder
+
+
+def test_migrations_are_numbered_without_a_gap(tmp_path):
+    assert [migration.name for migration in read_migrations()][:2] == ["rows", "merging"]
+    (tmp_path / "0002_second.sql").write_text("select 1")
+    with pytest.raises(ValueError, match=r"not numbered 0001, 0002, ...: \['0002_second.sql'\]"):
+        read_migrations(tmp_path)
+
+
+def test_an_empty_database_becomes_a_warehouse_once():
+    connection = open_memory()
+    assert migrate(connection) == len(read_migrations())
+    assert migrate(connection) == 0
+    assert connection.sql("select version, name from main.schema_migrations order by version").fetchall() == [
+        (migration.version, migration.name) for migration in read_migrations()
+    ]
+
+
+def test_a_newer_warehouse_is_refused(folder):
+    connection = open_memory()
+    newest = migrate(connection, folder)
+    message = f"schema version {newest}, this Carryover knows {newest - 1}; upgrade Carryover"
+    with pytest.raises(WarehouseError, match=message):
+        migrate(connection)
+    with pytest.raises(WarehouseError, match=message):
+        check_version(connection)
+
+
+def test_an_older_warehouse_is_not_read_but_upgraded(folder):
+    connection = open_memory()
+    newest = migrate(connection) + 1
+    with pytest.raises(
+        WarehouseError, match=rf"schema version {newest - 1}, this Carryover reads {newest}; `carryover merge`"
+    ):
+        check_version(connection, folder)
+    assert migrate(connection, folder) == 1
+    check_version(connection, folder)
+
+
+def test_a_migration_changed_after_the_fact_is_noticed(folder):
+    connection = open_memory()
+    migrate(connection)
+    (folder / "0001_rows.sql").write_text("create table main.steps (step bigint);")
+    with pytest.raises(WarehouseError, match="migration 0001_rows was applied with other contents"):
+        migrate(connection, folder)
+
+
+def test_a_migration_that_fails_changes_nothing(folder):
+    newest = len(read_migrations())
+    connection = open_memory()
+    migrate(connection)
+    (folder / f"{newest + 2:04d}_wrong.sql").write_text("alter table main.nowhere add column a varchar;")
+    with pytest.raises(WarehouseError, match="cannot upgrade the warehouse, nothing was changed"):
+        migrate(connection, folder)
+    check_version(connection)
+    assert "mood" not in [row[0] for row in connection.sql("describe main.steps").fetchall()]
+
+
+def test_a_database_of_something_else_is_refused():
+    connection = open_memory()
+    connection.execute("create table mine as select 1 as a")
+    with pytest.raises(WarehouseError, match="not a Carryover warehouse"):
+        migrate(connection)
+
+
+def test_the_first_version_s_rows_survive_the_upgrade(tmp_path, landing, make_episode):
+    """A file as the first version left it, before bundles were remembered, with rows written by hand."""
+    path = tmp_path / "old.duckdb"
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "0001_rows.sql").write_text((MIGRATIONS / "0001_rows.sql").read_text())
+    with duckdb.connect(path) as connection:
+        migrate(connection, old)
+        connection.execute((Path(__file__).parent / "rows_of_version_1.sql").read_text())
+    with pytest.raises(WarehouseError, match=r"old.duckdb: the warehouse has schema version 1"):
+        Warehouse.open(path)
+    landing.write(make_episode("new", step_count=1), "run")
+    merge(landing, path)
+    with Warehouse.open(path) as warehouse:
+        assert warehouse.sql("select episode_id, step, code from steps order by all").rows() == [
+            ("new", 1, "x = 1"),
+            ("old", 1, "total = 0"),
+            ("old", 2, "finish()"),
+        ]
+        assert warehouse.sql("select run_id, plan_name from runs").rows() == [("first", "smoke")]

@@ -1,0 +1,74 @@
+from collections.abc import Iterator
+from typing import Any
+
+import fsspec
+import polars as pl
+import pytest
+from moto.server import ThreadedMotoServer
+
+from storage.errors import LandingError
+from storage.landing import LandingZone
+from storage.merger import merge
+from storage.warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def options() -> Iterator[dict[str, Any]]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = {"endpoint_url": f"http://{host}:{port}", "key": "test", "secret": "test"}
+    fsspec.filesystem("s3", **options).mkdir("carryover")
+    yield options
+    server.stop()
+
+
+@pytest.fixture
+def landing(options, request) -> LandingZone:
+    return LandingZone(f"s3://carryover/{request.node.name}", options)
+
+
+def test_bundles_on_object_storage_are_merged_like_local_ones(landing, tmp_path, make_episode):
+    landing.write(make_episode("e", step_count=1, code="first"), "run")
+    landing.write(make_episode("e", step_count=3, code="second"), "run")
+    landing.write(make_episode("f", step_count=1, code="third"), "run")
+    report = merge(landing, tmp_path / "study.duckdb")
+    assert report.row_counts == {"episodes": 2, "turns": 2, "steps": 2}
+    assert merge(landing, tmp_path / "study.duckdb").bundle_count == 0
+    with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
+        assert warehouse.sql("select episode_id, code from steps order by all").rows() == [
+            ("e", "first"),
+            ("f", "third"),
+        ]
+
+
+def test_object_storage_is_read_without_a_warehouse(landing, options, make_episode):
+    landing.write(make_episode("e", step_count=1, code="first"), "run")
+    landing.write(make_episode("e", step_count=3, code="second"), "run")
+    assert landing.finished_episode_ids("plan") == {"e"}
+    assert landing.scan("steps").filter(pl.col("code") == "first").collect()["step"].to_list() == [1]
+    with Warehouse.open(landing.url, options) as warehouse:
+        assert warehouse.sql("select code from steps").rows() == [("first",)]
+
+
+def test_another_machine_s_bundles_are_seen_at_once(landing, options, make_episode):
+    assert landing.finished_episode_ids("plan") == frozenset()
+    LandingZone(landing.url, options).write(make_episode("e"), "run")
+    assert landing.finished_episode_ids("plan") == {"e"}
+
+
+def test_a_damaged_object_is_quarantined(landing, tmp_path, make_episode):
+    landing.write(make_episode("whole"), "run")
+    damaged = landing.write(make_episode("damaged"), "run")
+    path = f"steps/run_id=run/{damaged.bundle_id}.parquet"
+    landing.store.write(path, b"\0" * len(landing.store.read(path)))
+    landing.store.write("notes.txt", b"foreign")
+    report = merge(landing, tmp_path / "study.duckdb")
+    assert report.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
+    assert landing.store.read("quarantine/notes.txt") == b"foreign"
+    assert landing.read("episodes", ["episode_id"]).to_pylist() == [{"episode_id": "whole"}]
+
+
+def test_a_bucket_that_does_not_exist_is_named(options, make_episode):
+    with pytest.raises(LandingError, match="cannot write absent/landing/"):
+        LandingZone("s3://absent/landing", options).write(make_episode("e"), "run")

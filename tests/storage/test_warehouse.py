@@ -1,0 +1,182 @@
+import threading
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from storage.errors import QueryError, WarehouseBusyError, WarehouseError
+from storage.lock import owned
+from storage.merger import merge
+from storage.published import published_path
+from storage.warehouse import Warehouse
+from tasks.traces.rows import InstanceRow
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "study.duckdb"
+
+
+@pytest.fixture
+def merged(landing, path, make_episode) -> Path:
+    landing.write(make_episode("e", step_count=2, score=0.5), "run")
+    merge(landing, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["file", "landing zone"])
+def test_sql_answers_the_same_over_a_file_and_over_a_landing_zone(landing, merged, make_episode, make_row, kind):
+    landing.write(make_episode("e", step_count=5), "run")
+    landing.write({**make_episode("f", step_count=1), "instances": [make_row(InstanceRow, instance_id="i")]}, "run")
+    landing.write({"instances": [make_row(InstanceRow, instance_id="i")]}, "run")
+    merge(landing, merged)
+    with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
+        assert warehouse.sql("select episode_id, count(*) from steps group by all order by all").rows() == [
+            ("e", 2),
+            ("f", 1),
+        ]
+        assert warehouse.sql("select count(*) from instances").rows() == [(1,)]
+        assert warehouse.scan("steps").collect().height == 3
+        assert warehouse.sql("select count(*) from quarantine").rows() == [(0,)]
+
+
+def test_a_result_is_arrow_and_polars_over_the_same_memory(merged):
+    with Warehouse.open(merged) as warehouse:
+        result = warehouse.sql("select episode_id, step, code from steps order by step")
+    assert result.columns == ["episode_id", "step", "code"]
+    assert len(result) == 2
+    assert result.arrow()["step"].to_pylist() == [1, 2]
+    assert result.polars().to_dicts() == result.arrow().to_pylist()
+    step = result.arrow().column("step").chunk(0)
+    assert result.polars()["step"].to_arrow().buffers()[1].address == step.buffers()[1].address
+
+
+def test_parameters_are_named(merged):
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.sql("select step from steps where step > $least", least=1).rows() == [(2,)]
+
+
+def test_a_query_without_rows_keeps_its_columns(merged):
+    with Warehouse.open(merged) as warehouse:
+        nothing = warehouse.sql("select step from steps where step > 9")
+    assert (nothing.rows(), nothing.columns, nothing.arrow().schema) == (
+        [],
+        ["step"],
+        pa.schema([("step", pa.int64())]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "message", "near"),
+    [
+        ("select * from stpes", "Table with name stpes does not exist", "steps"),
+        ("select cod from steps", 'Referenced column "cod" not found', "code"),
+        ("select steps.cod from steps", 'does not have a column named "cod"', "code"),
+        ("select * from marts.episode_metric", "episode_metric", "episode_metrics"),
+    ],
+)
+def test_a_wrong_query_gives_duckdb_s_message_and_near_names(merged, query, message, near):
+    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match=message) as raised:
+        warehouse.sql(query)
+    assert raised.value.near_names[0] == near
+
+
+def test_a_syntax_error_has_no_near_names(merged):
+    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match="syntax error") as raised:
+        warehouse.sql("selec 1")
+    assert raised.value.near_names == ()
+
+
+def test_readers_cannot_write(merged):
+    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match="read-only"):
+        warehouse.sql("delete from steps")
+
+
+def test_a_python_variable_is_not_a_table(merged):
+    frame = pl.DataFrame({"a": [1]})
+    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match="frame does not exist"):
+        warehouse.sql("select * from frame")
+    assert frame.height == 1
+
+
+def test_a_reader_keeps_its_copy_while_the_next_one_sees_the_new(landing, merged, make_episode):
+    with Warehouse.open(merged) as old:
+        landing.write(make_episode("f"), "run")
+        merge(landing, merged)
+        with Warehouse.open(merged) as new:
+            assert old.sql("select count(*) from episodes").rows() == [(1,)]
+            assert new.sql("select count(*) from episodes").rows() == [(2,)]
+
+
+def test_a_reader_does_not_wait_for_the_merger(merged):
+    writer = duckdb.connect(merged)
+    writer.begin()
+    writer.execute("delete from episodes")
+    with owned(merged), Warehouse.open(merged) as warehouse:
+        assert warehouse.sql("select count(*) from episodes").rows() == [(1,)]
+    writer.close()
+
+
+def test_publishing_waits_for_nobody_and_names_the_merger(merged):
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.publish() == published_path(merged)
+        assert warehouse.sql("select count(*) from episodes").rows() == [(1,)]
+        with owned(merged), pytest.raises(WarehouseBusyError, match="is being written by process"):
+            warehouse.publish()
+
+
+def test_threads_share_a_warehouse(merged):
+    counts = []
+    with Warehouse.open(merged) as warehouse:
+
+        def count() -> None:
+            counts.append(warehouse.sql("select count(*) from steps").rows())
+
+        threads = [threading.Thread(target=count) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert counts == [[(2,)]] * 8
+
+
+def test_a_published_copy_alone_is_a_warehouse(merged, tmp_path):
+    copy = published_path(merged).rename(tmp_path / "mine.duckdb")
+    with Warehouse.open(copy) as warehouse:
+        assert warehouse.sql("select count(*) from steps").rows() == [(2,)]
+
+
+def test_a_missing_warehouse_says_how_to_make_one(tmp_path):
+    with pytest.raises(WarehouseError, match=r"no warehouse at .*absent.duckdb; `carryover merge` makes one"):
+        Warehouse.open(tmp_path / "absent.duckdb")
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path):
+    (tmp_path / "text.duckdb").write_bytes(b"text" * 1000)
+    with pytest.raises(WarehouseError, match=r"text.duckdb.*not a valid DuckDB database file"):
+        Warehouse.open(tmp_path / "text.duckdb")
+
+
+def test_a_database_of_something_else_is_named(tmp_path):
+    with duckdb.connect(tmp_path / "mine.duckdb") as connection:
+        connection.execute("create table mine as select 1 as a")
+    with pytest.raises(WarehouseError, match=r"mine.duckdb: this is a DuckDB file but not a Carryover warehouse"):
+        Warehouse.open(tmp_path / "mine.duckdb")
+
+
+def test_an_unknown_table_cannot_be_scanned(merged):
+    with Warehouse.open(merged) as warehouse, pytest.raises(ValueError, match="unknown table 'stepz'"):
+        warehouse.scan("stepz")
+
+
+def test_an_empty_landing_zone_is_an_empty_warehouse(tmp_path):
+    with Warehouse.open(tmp_path) as warehouse:
+        assert warehouse.sql("select count(*) from episodes").rows() == [(0,)]
+        assert warehouse.scan("steps").collect().height == 0
+
+
+def test_times_come_back_in_utc(merged):
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.sql("select started_at::varchar from episodes").rows() == [("2026-01-01 00:00:00+00",)]
