@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tasks.agent.condition import Condition
-from tasks.agent.loop import RecordedEpisode, run_episode
+from tasks.agent.loop import CountTokens, run_episode
 from tasks.agent.protocol import ModelClient
+from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.spec import EpisodeSpec
 from tasks.knapsack.instance import Instance
 from tasks.runtime.protocol import Runtime
@@ -29,10 +30,11 @@ async def run_shard(
     *,
     run_id: str,
     plan_digest: str,
-    scale: str,
+    scale: Literal["smoke", "laptop", "paper", "import"],
     concurrency: int,
     check: Callable[[], None],
     on_recorded: Callable[[RecordedEpisode], None],
+    count_tokens: CountTokens | None = None,
 ) -> None:
     """Run episodes, at most `concurrency` at a time, and hand each to `on_recorded` as it ends.
 
@@ -58,6 +60,7 @@ async def run_shard(
                     scale=scale,
                     replicate=episode.replicate,
                     attempt=episode.attempt,
+                    count_tokens=count_tokens,
                 )
                 on_recorded(recorded)
             except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended

@@ -72,7 +72,7 @@ def _part_rows(plan: StudyPlan, part: StudyPart, prices: Prices, concurrency: in
     for contract in part.teacher.contracts:
         mean, basis = _teacher_mean(plan.scale, part, contract)
         count = part.train_instances.count
-        yield _row(f"{part.variant}: teacher, {contract}", count, mean, basis, prices, concurrency)
+        yield _row(f"{part.variant}: teacher, {contract}", count, mean, basis, prices=prices, concurrency=concurrency)
     for contract in part.teacher.contracts:
         yield _training_row(plan.scale, part, contract)
     for evaluation in part.evaluations:
@@ -81,7 +81,7 @@ def _part_rows(plan: StudyPlan, part: StudyPart, prices: Prices, concurrency: in
             seeds = len(part.training_seeds) if train_contract else 1
             count = evaluation.instances.count * evaluation.replicates * seeds
             name = f"{part.variant}: {train_contract or 'base'} -> {runtime_contract}, {evaluation.instances.bucket}"
-            yield _row(name, count, mean, basis, prices, concurrency)
+            yield _row(name, count, mean, basis, prices=prices, concurrency=concurrency)
 
 
 def cells(evaluation: EvaluationSpec) -> list[tuple[str | None, str]]:
@@ -91,7 +91,7 @@ def cells(evaluation: EvaluationSpec) -> list[tuple[str | None, str]]:
     return [(train, runtime) for train in with_base for runtime in ("persistent", "stateless")]
 
 
-def _row(stage: str, count: int, mean: EpisodeMean, basis: str, prices: Prices, concurrency: int) -> StageEstimate:
+def _row(stage: str, count: int, mean: EpisodeMean, basis: str, *, prices: Prices, concurrency: int) -> StageEstimate:
     prompt, completion = round(count * mean.prompt_tokens), round(count * mean.completion_tokens)
     return StageEstimate(
         stage=stage,

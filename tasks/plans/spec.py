@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import BaseModel, ConfigDict, computed_field, model_validator
 
 from tasks.agent.condition import Condition
 from tasks.agent.spec import EndpointSpec, EpisodeSpec
@@ -59,6 +59,16 @@ class TeacherSpec(_Spec):
     """Where the teacher is reached, for `endpoint`."""
     model_name: str = "scripted"
     contracts: tuple[ContractName, ...] = ("persistent", "stateless")
+    prints_table: bool = True
+    """Whether a scripted stateless teacher of the small buckets prints the table that it rebuilds."""
+
+    @model_validator(mode="after")
+    def _endpoint_belongs_to_its_kind(self) -> Self:
+        if (self.kind == "endpoint") != (self.endpoint is not None):
+            raise ValueError(
+                f"a teacher of kind {self.kind!r} with endpoint {self.endpoint}: give one exactly for kind 'endpoint'"
+            )
+        return self
 
 
 class EvaluationSpec(_Spec):

@@ -71,6 +71,17 @@ def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
                 _display.progress = None
 
 
+@contextmanager
+def waiting_line(label: str) -> Iterator[Callable[[str], None]]:
+    """Show that something is waited for, with a changing detail; yield the function that tells the detail."""
+    if not sys.stderr.isatty():
+        _say(label)
+        yield lambda _detail: None
+        return
+    with Console(stderr=True).status(label) as status:
+        yield lambda detail: status.update(f"{label}: {detail[:100]}" if detail else label)
+
+
 def _new_progress() -> Progress:
     columns = (
         TextColumn("{task.description}"),

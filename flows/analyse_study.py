@@ -1,0 +1,37 @@
+"""Stage 5 as a flow: landed rows into the warehouse, statistics, and checks on the merged tables."""
+
+from prefect import flow
+from tasks.analyse import compute_study_statistics
+from tasks.check import check_warehouse
+
+from flows.cli.command import run_as_command
+from storage.runs import open_run
+from tasks.merge import merge_landing
+from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.run import Limits
+
+
+@flow(name="analyse-study")
+def analyse_study(
+    scale: PlanName = "laptop",
+    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    run_id: str | None = None,
+) -> None:
+    """Merge the landing zone, compute the statistics of a plan and check the merged tables.
+
+    Args:
+        scale: Name of the plan.
+        overrides: Fields of the plan to change.
+        limits: When to stop.
+        run_id: Run to join; a new one without it.
+    """
+    with open_run("analyse_study", resolve_plan(scale, overrides), limits, run_id) as run:
+        merge_landing(run)
+        compute_study_statistics(run)
+        check_warehouse(run)
+        merge_landing(run)
+
+
+if __name__ == "__main__":
+    run_as_command(analyse_study)

@@ -1,0 +1,27 @@
+"""What a flow says to the person in front of it."""
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from tasks.collect import Collected
+
+console = Console(stderr=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """Say one line on standard error, where progress goes too."""
+    console.print(text, markup=False)
+    sys.stderr.flush()
+
+
+def say_errors(collected: Sequence[Collected]) -> None:
+    """Say how many episodes ended with an error, and what becomes of them."""
+    count = sum(one.error_count for one in collected)
+    if count:
+        first = next(one.first_error for one in collected if one.first_error is not None)
+        say(
+            f"{count} episodes ended with an error ({first}); they are kept as attempts, left out of the tables, "
+            "and run again on the next start"
+        )

@@ -1,0 +1,44 @@
+"""Stage 2 as a flow: paired teacher traces under both contracts."""
+
+from prefect import flow
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.cli.command import run_as_command
+from flows.cli.messages import say_errors
+from storage.runs import open_run
+from tasks.build_tokenizer import build_training_tokenizer
+from tasks.collect import collect_episodes
+from tasks.plans.clients import teacher_client
+from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.run import Limits
+from tasks.plans.spec import teacher_conditions
+
+
+@flow(name="collect-traces", task_runner=ThreadPoolTaskRunner(max_workers=2))
+def collect_traces(
+    scale: PlanName = "laptop",
+    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    run_id: str | None = None,
+) -> None:
+    """Collect paired teacher traces of a plan, on the same instances under both contracts.
+
+    Args:
+        scale: Name of the plan.
+        overrides: Fields of the plan to change.
+        limits: When to stop.
+        run_id: Run to join; a new one without it.
+    """
+    with open_run("collect_traces", resolve_plan(scale, overrides), limits, run_id) as run:
+        for part in run.plan.parts:
+            tokenizer = build_training_tokenizer(run, part)
+            client = teacher_client(run, part)
+            played = [
+                collect_episodes.submit(run, condition, part.train_instances, part.teacher.episode, client, tokenizer)
+                for condition in teacher_conditions(part)
+            ]
+            say_errors([future.result() for future in played])
+
+
+if __name__ == "__main__":
+    run_as_command(collect_traces)

@@ -1,0 +1,56 @@
+"""Stage 4 as a flow: every model of a plan under both contracts, over HTTP."""
+
+from prefect import flow
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.cli.command import run_as_command
+from flows.cli.messages import say_errors
+from storage.runs import open_run
+from tasks.build_tokenizer import build_training_tokenizer
+from tasks.collect import collect_episodes
+from tasks.find_models import find_models
+from tasks.plans.clients import evaluation_client
+from tasks.plans.models import evaluation_conditions
+from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.run import Limits
+from tasks.serve import serve_models
+
+
+@flow(name="evaluate-models", task_runner=ThreadPoolTaskRunner(max_workers=2))
+def evaluate_models(
+    scale: PlanName = "laptop",
+    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    run_id: str | None = None,
+) -> None:
+    """Evaluate every model of a plan under both contracts, on the same held-out instances.
+
+    Args:
+        scale: Name of the plan.
+        overrides: Fields of the plan to change.
+        limits: When to stop.
+        run_id: Run to join; a new one without it.
+    """
+    with open_run("evaluate_models", resolve_plan(scale, overrides), limits, run_id) as run:
+        for part in run.plan.parts:
+            tokenizer = build_training_tokenizer(run, part)
+            models = find_models(run, part, tokenizer)
+            with serve_models(run, part, models) as server:
+                client = evaluation_client(run, server.base_url)
+                played = [
+                    collect_episodes.submit(
+                        run,
+                        condition,
+                        instances=evaluation.instances,
+                        episode=evaluation.episode,
+                        client=client,
+                        replicates=evaluation.replicates,
+                    )
+                    for evaluation in part.evaluations
+                    for condition in evaluation_conditions(part, evaluation, models)
+                ]
+                say_errors([future.result() for future in played])
+
+
+if __name__ == "__main__":
+    run_as_command(evaluate_models)

@@ -1,0 +1,33 @@
+"""Stage 1 as a flow: sample, validate and land the instance sets of a plan."""
+
+from prefect import flow
+
+from flows.cli.command import run_as_command
+from storage.runs import open_run
+from tasks.generate import generate_instance_set
+from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.run import Limits
+
+
+@flow(name="generate-instances")
+def generate_instances(
+    scale: PlanName = "laptop",
+    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    run_id: str | None = None,
+) -> None:
+    """Sample, validate and land the instance sets of a plan.
+
+    Args:
+        scale: Name of the plan.
+        overrides: Fields of the plan to change.
+        limits: When to stop.
+        run_id: Run to join; a new one without it.
+    """
+    with open_run("generate_instances", resolve_plan(scale, overrides), limits, run_id) as run:
+        for instance_set in run.plan.instance_sets():
+            generate_instance_set(run, instance_set)
+
+
+if __name__ == "__main__":
+    run_as_command(generate_instances)

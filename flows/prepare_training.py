@@ -1,0 +1,34 @@
+"""Stage 3 as a flow: data checks on the teacher traces, and one dataset per contract."""
+
+from prefect import flow
+
+from flows.cli.command import run_as_command
+from storage.runs import open_run
+from tasks.build_tokenizer import build_training_tokenizer
+from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.run import Limits
+from tasks.prepare import prepare_training_data
+
+
+@flow(name="prepare-training")
+def prepare_training(
+    scale: PlanName = "laptop",
+    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    run_id: str | None = None,
+) -> None:
+    """Check the teacher traces of a plan and prepare one dataset per contract.
+
+    Args:
+        scale: Name of the plan.
+        overrides: Fields of the plan to change.
+        limits: When to stop.
+        run_id: Run to join; a new one without it.
+    """
+    with open_run("prepare_training", resolve_plan(scale, overrides), limits, run_id) as run:
+        for part in run.plan.parts:
+            prepare_training_data(run, part, build_training_tokenizer(run, part))
+
+
+if __name__ == "__main__":
+    run_as_command(prepare_training)

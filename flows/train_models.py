@@ -1,0 +1,42 @@
+"""Stage 4 as a flow: one model per contract and training seed."""
+
+from prefect import flow
+from prefect.task_runners import ThreadPoolTaskRunner
+from tasks.train import train_model
+
+from flows.cli.command import run_as_command
+from storage.runs import open_run
+from tasks.build_tokenizer import build_training_tokenizer
+from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.run import Limits
+
+
+@flow(name="train-models", task_runner=ThreadPoolTaskRunner(max_workers=2))
+def train_models(
+    scale: PlanName = "laptop",
+    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    run_id: str | None = None,
+) -> None:
+    """Train one model per contract and training seed of a plan, two at a time.
+
+    Args:
+        scale: Name of the plan.
+        overrides: Fields of the plan to change.
+        limits: When to stop.
+        run_id: Run to join; a new one without it.
+    """
+    with open_run("train_models", resolve_plan(scale, overrides), limits, run_id) as run:
+        for part in run.plan.parts:
+            tokenizer = build_training_tokenizer(run, part)
+            trainings = [
+                train_model.submit(run, part, contract, seed, tokenizer)
+                for seed in part.training_seeds
+                for contract in part.teacher.contracts
+            ]
+            for training in trainings:
+                training.result()
+
+
+if __name__ == "__main__":
+    run_as_command(train_models)

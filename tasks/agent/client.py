@@ -1,0 +1,59 @@
+"""Which model answers, as data, and the client that it stands for."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from tasks.agent.condition import Condition
+from tasks.agent.openai_client import OpenAIClient
+from tasks.agent.protocol import ModelClient
+from tasks.agent.spec import EndpointSpec
+from tasks.agent.teachers.open import CountTokens, open_teacher
+
+
+class ScriptedClientSpec(BaseModel):
+    """A deterministic policy of ours."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["scripted"] = "scripted"
+    prints_table: bool = True
+    """Whether a stateless teacher of the small buckets prints the table that it rebuilds."""
+    concurrency: int = 4
+    """Episodes at a time."""
+
+
+class EndpointClientSpec(BaseModel):
+    """A model behind an OpenAI-compatible endpoint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["endpoint"] = "endpoint"
+    endpoint: EndpointSpec
+    cache: Path | None = None
+    """Folder that keeps a teacher's responses by request; none asks every time."""
+
+    @property
+    def concurrency(self) -> int:
+        """Episodes at a time: one for each request in flight."""
+        return self.endpoint.concurrency
+
+
+ClientSpec = ScriptedClientSpec | EndpointClientSpec
+
+
+@contextmanager
+def open_client(
+    spec: ClientSpec, condition: Condition, count_tokens: CountTokens | None = None
+) -> Iterator[ModelClient]:
+    """Yield the client that plays a condition; `count_tokens` counts for a scripted one, an endpoint counts itself."""
+    match spec:
+        case ScriptedClientSpec():
+            yield open_teacher(
+                condition.bucket, condition.runtime_contract, count_tokens, prints_table=spec.prints_table
+            )
+        case EndpointClientSpec():
+            yield OpenAIClient(spec.endpoint, condition.model_name)

@@ -1,0 +1,159 @@
+"""Stages 2 and 4: the episodes of one condition, by a teacher or by a trained model."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+from prefect import task
+from pydantic import BaseModel, ConfigDict
+
+from storage.batching import BatchedLanding
+from storage.landing import LandingZone
+from tasks.agent.client import ClientSpec, open_client
+from tasks.agent.condition import Condition
+from tasks.agent.episode_id import episode_id
+from tasks.agent.recorder import RecordedEpisode
+from tasks.agent.shard import PlannedEpisode, run_shard
+from tasks.agent.spec import EpisodeSpec
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import open_bucket
+from tasks.plans.run import Run
+from tasks.plans.spec import InstanceSetSpec
+from tasks.running.limits import Meter, Spent
+from tasks.running.progress import progress_bar
+from tasks.runtime.open import open_runtime
+from tasks.sft.tokenizer import TokenCounter, load_tokenizer
+from tasks.traces.rows import FinishReason
+
+
+class Collected(BaseModel):
+    """What came of a condition's episodes; small enough to be a task's result."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    planned_count: int
+    """Episodes that the plan asks for."""
+    played_count: int
+    """Episodes played now; the others had landed before."""
+    error_count: int
+    """Of those played now, how many ended with `error`: they stay as attempts and run again on the next start."""
+    first_error: str | None = None
+    """What the first of them says."""
+
+
+@task(task_run_name="{condition.variant}-{condition.model_name}-on-{condition.runtime_contract}-{instances.bucket}")
+def collect_episodes(
+    run: Run,
+    condition: Condition,
+    *,
+    instances: InstanceSetSpec,
+    episode: EpisodeSpec,
+    client: ClientSpec,
+    tokenizer: Path | None = None,
+    replicates: int = 1,
+) -> Collected:
+    """Play and land every episode of a condition that has not landed yet.
+
+    What has landed is the truth, so a killed run goes on where it stopped, and a finished one plays nothing. With a
+    `tokenizer` the conversations are counted by it, too: the training tokens of a teacher's episode.
+
+    Raises:
+        LimitReachedError: The plan's tokens or money are spent; what was played has landed.
+        ContractViolation: An interpreter broke its contract; the episode is left out and the study stops.
+    """
+    zone = LandingZone(run.landing)
+    missing = _missing(run, zone, condition, instances, replicates)
+    total = instances.count * replicates
+    if not missing:
+        return Collected(planned_count=total, played_count=0, error_count=0)
+    meter = _open_meter(run, zone)
+    errors: list[str] = []
+    label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
+    count_tokens = None if tokenizer is None else TokenCounter(load_tokenizer(tokenizer))
+    with (
+        progress_bar(label, len(missing), "episodes") as advance,
+        BatchedLanding(zone, run.run_id) as batch,
+        open_client(client, condition, count_tokens) as model,
+    ):
+        runtime = open_runtime(run.plan.runtime)
+
+        def keep(recorded: RecordedEpisode) -> None:
+            row = recorded.episode
+            batch.add(recorded.rows)
+            meter.add(Spent(row.prompt_tokens, row.cached_prompt_tokens, row.completion_tokens))
+            if row.finish_reason is FinishReason.ERROR:
+                errors.append(row.error_message or "no message")
+            advance(1)
+
+        try:
+            asyncio.run(
+                run_shard(
+                    _sampled(instances, missing),
+                    condition,
+                    model,
+                    runtime,
+                    episode,
+                    run_id=run.run_id,
+                    plan_digest=run.plan.digest,
+                    scale=run.plan.scale,
+                    concurrency=client.concurrency,
+                    check=meter.check,
+                    on_recorded=keep,
+                    count_tokens=count_tokens,
+                )
+            )
+        finally:
+            runtime.close()
+    return Collected(
+        planned_count=total,
+        played_count=len(missing),
+        error_count=len(errors),
+        first_error=errors[0] if errors else None,
+    )
+
+
+class _Place(NamedTuple):
+    """An episode of the plan, without its instance: a plan may hold many thousand."""
+
+    seed: int
+    replicate: int
+    attempt: int
+
+
+def _missing(
+    run: Run, zone: LandingZone, condition: Condition, instances: InstanceSetSpec, replicates: int
+) -> list[_Place]:
+    """Return the episodes that have not landed, or whose last attempt ended with `error`."""
+    landed = zone.landed_episodes(run.plan.digest)
+    spec = open_bucket(instances.bucket)
+    places = []
+    for seed in instances.seeds:
+        instance_id = sample_instance(spec, seed).instance_id
+        for replicate in range(replicates):
+            attempt = 0
+            while (name := episode_id(condition, instance_id, run.plan.digest, replicate, attempt)) in landed:
+                if landed[name] is not FinishReason.ERROR:
+                    break
+                attempt += 1
+            else:
+                places.append(_Place(seed, replicate, attempt))
+    return places
+
+
+def _sampled(instances: InstanceSetSpec, places: Iterable[_Place]) -> Iterator[PlannedEpisode]:
+    spec = open_bucket(instances.bucket)
+    for place in places:
+        yield PlannedEpisode(sample_instance(spec, place.seed), place.replicate, place.attempt)
+
+
+def _open_meter(run: Run, zone: LandingZone) -> Meter:
+    """Open the meter with what the plan has spent in earlier runs; read only where a limit is set."""
+    limits = run.limits
+    spent = Spent()
+    if limits.max_tokens_total is not None or limits.max_cost is not None:
+        columns = list(Spent._fields)
+        episodes = zone.scan("episodes").filter(pl.col("plan_digest") == run.plan.digest)
+        spent = Spent(*episodes.select(pl.col(columns).sum()).collect().row(0))
+    return Meter(spent, limits.prices, limits.max_tokens_total, limits.max_cost)

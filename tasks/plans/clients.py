@@ -1,0 +1,19 @@
+"""The clients of a plan: who answers for the teacher, and who for the trained models."""
+
+from tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
+from tasks.agent.spec import EndpointSpec
+from tasks.plans.run import Run
+from tasks.plans.spec import StudyPart
+
+
+def teacher_client(run: Run, part: StudyPart) -> ClientSpec:
+    """Return the teacher's client; responses of an endpoint are kept, so that no answer is paid for twice."""
+    teacher = part.teacher
+    if teacher.endpoint is None:
+        return ScriptedClientSpec(prints_table=teacher.prints_table)
+    return EndpointClientSpec(endpoint=teacher.endpoint, cache=run.home / "teacher_responses")
+
+
+def evaluation_client(run: Run, base_url: str) -> ClientSpec:
+    """Return the client of served models; their answers are never cached (arXiv 2603.01209, appendix E)."""
+    return EndpointClientSpec(endpoint=EndpointSpec(base_url=base_url, concurrency=run.plan.serving.max_concurrent))
