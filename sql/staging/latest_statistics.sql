@@ -17,7 +17,8 @@ with dated_statistics as (
                 statistics.runtime_a,
                 statistics.train_b,
                 statistics.runtime_b,
-                statistics.method
+                -- a method's first words name it; the rest says how many units it resampled
+                split_part(statistics.method, ',', 1)
             order by runs.started_at desc, statistics.run_id desc
         ) as recency
     from main.statistics

@@ -1,0 +1,115 @@
+"""Episodes of several arms laid out on the same training seeds and instances."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+"""Values by (training seed and replicate, instance); NaN where there is no episode or no value."""
+
+Draw = tuple[int | None, int]
+"""Training seed and replicate."""
+
+
+class ArmTable(NamedTuple):
+    """One arm's metric by draw and instance."""
+
+    draws: tuple[Draw, ...]
+    instance_ids: tuple[str, ...]
+    values: Values
+
+
+class Aligned(NamedTuple):
+    """A metric of several arms on the same draws and instances; NaN in one arm is NaN in all."""
+
+    training_seeds: tuple[int | None, ...]
+    """Training seed of each row; several rows share one where there are replicates."""
+    instance_ids: tuple[str, ...]
+    arms: tuple[Values, ...]
+
+    @property
+    def instance_count(self) -> int:
+        """Instances on which all arms have a value."""
+        return int((~np.isnan(self.arms[0])).any(axis=0).sum()) if self.arms[0].size else 0
+
+    @property
+    def seed_count(self) -> int:
+        """Distinct training seeds."""
+        return len(set(self.training_seeds))
+
+    def per_instance(self) -> tuple[Values, ...]:
+        """Return each arm's mean per instance over seeds and replicates, for instances that have one."""
+        present = ~np.isnan(self.arms[0]).all(axis=0)
+        return tuple(np.nanmean(values[:, present], axis=0) for values in self.arms)
+
+    def per_seed(self) -> tuple[Values, ...]:
+        """Return each arm's values by training seed and instance, averaged over replicates."""
+        seeds = sorted(set(self.training_seeds), key=lambda seed: -1 if seed is None else seed)
+        rows = [[index for index, own in enumerate(self.training_seeds) if own == seed] for seed in seeds]
+        return tuple(np.stack([_mean_where_present(values[index]) for index in rows]) for values in self.arms)
+
+
+def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
+    """Lay one arm's episodes out by draw and instance.
+
+    `episodes` are rows of `marts.episode_metrics` of one arm, one per (training_seed, replicate, instance_id).
+
+    Raises:
+        ValueError: if two episodes share seed, replicate and instance.
+    """
+    keys = episodes.select("training_seed", "replicate", "instance_id")
+    if keys.is_duplicated().any():
+        twice = keys.filter(keys.is_duplicated()).row(0)
+        raise ValueError(f"two episodes for (training seed, replicate, instance) {twice}; keep the last attempt only")
+    draws = sorted(
+        set(zip(episodes["training_seed"].to_list(), episodes["replicate"].to_list(), strict=True)),
+        key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1]),
+    )
+    instance_ids = sorted(set(episodes["instance_id"].to_list()))
+    row_of = {draw: row for row, draw in enumerate(draws)}
+    column_of = {instance_id: column for column, instance_id in enumerate(instance_ids)}
+    values = np.full((len(draws), len(instance_ids)), np.nan)
+    measured = episodes[metric].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    rows = [row_of[draw] for draw in zip(episodes["training_seed"], episodes["replicate"], strict=True)]
+    columns = [column_of[instance_id] for instance_id in episodes["instance_id"]]
+    values[rows, columns] = measured
+    return ArmTable(tuple(draws), tuple(instance_ids), values)
+
+
+def align(arms: Sequence[ArmTable]) -> Aligned:
+    """Keep the draws and instances that all arms share.
+
+    An arm without training seeds (the base model) stands beside every seed of the others, replicate by replicate.
+    """
+    instance_ids = sorted(set.intersection(*(set(arm.instance_ids) for arm in arms)))
+    seeded = [arm for arm in arms if any(seed is not None for seed, _ in arm.draws)] or list(arms)
+    shared = set.intersection(*(set(arm.draws) for arm in seeded))
+    draws = [draw for draw in seeded[0].draws if draw in shared and all(_has(arm, draw) for arm in arms)]
+    values = [_values_at(arm, draws, instance_ids) for arm in arms]
+    is_missing = np.isnan(np.stack(values)).any(axis=0)
+    return Aligned(
+        training_seeds=tuple(seed for seed, _ in draws),
+        instance_ids=tuple(instance_ids),
+        arms=tuple(np.where(is_missing, np.nan, own) for own in values),
+    )
+
+
+def _has(arm: ArmTable, draw: Draw) -> bool:
+    return draw in arm.draws or (None, draw[1]) in arm.draws
+
+
+def _values_at(arm: ArmTable, draws: Sequence[Draw], instance_ids: Sequence[str]) -> Values:
+    """Return values at draws and instances that the arm has; without training seeds, a draw's replicate decides."""
+    row_of = {draw: row for row, draw in enumerate(arm.draws)}
+    column_of = {instance_id: column for column, instance_id in enumerate(arm.instance_ids)}
+    rows = [row_of[draw] if draw in row_of else row_of[None, draw[1]] for draw in draws]
+    columns = [column_of[instance_id] for instance_id in instance_ids]
+    return arm.values[np.ix_(rows, columns)] if rows and columns else np.empty((len(rows), len(columns)))
+
+
+def _mean_where_present(values: Values) -> Values:
+    counts = (~np.isnan(values)).sum(axis=0)
+    return np.where(counts > 0, np.nansum(values, axis=0) / np.maximum(counts, 1), np.nan)

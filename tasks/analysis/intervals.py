@@ -1,0 +1,137 @@
+"""Bootstrap intervals that keep pairs together and resample instances and, where there are several, training seeds."""
+
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from tasks.analysis.alignment import Aligned, Values
+from tasks.analysis.spec import StatisticsSpec
+
+MeanStatistic = Callable[..., Any]
+"""A function of the arms' means: arrays of one shape in, an array of that shape out."""
+
+BATCH_VALUES = 4_000_000
+"""Values that SciPy resamples at a time: 32 MB per arm."""
+
+
+class Interval(NamedTuple):
+    """An interval of a statistic of means; its ends are None where it does not exist."""
+
+    kind: Literal["percentile", "BCa"]
+    estimate: float | None
+    low: float | None
+    high: float | None
+    method: str
+    note: str | None
+
+
+def bootstrap_intervals(
+    aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, *, confidence: float | None = None
+) -> list[Interval]:
+    """Return a percentile and a BCa interval of `statistic(*means of the arms)`.
+
+    With one training seed, SciPy resamples instances. With several, seeds and instances are resampled as crossed
+    factors by vectorised NumPy, for which SciPy has nothing; there is no BCa interval then. The point estimate is the
+    statistic of the arms' means over all values.
+    """
+    level = spec.confidence if confidence is None else confidence
+    estimate = point_estimate(aligned, statistic)
+    if aligned.instance_count < 2:
+        note = f"no interval: {aligned.instance_count} instances, 2 are needed"
+        return [Interval("percentile", estimate, None, None, "bootstrap percentile, not run", note)]
+    if aligned.seed_count > 1:
+        return [_crossed(aligned, statistic, spec, level, estimate)]
+    return _resampled_instances(aligned, statistic, spec, level, estimate)
+
+
+def point_estimate(aligned: Aligned, statistic: MeanStatistic) -> float | None:
+    """Return the statistic of the arms' means, or None where it is undefined."""
+    if aligned.instance_count == 0:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _finite(statistic(*(np.nanmean(values) for values in aligned.per_instance())))
+
+
+def _resampled_instances(
+    aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, level: float, estimate: float | None
+) -> list[Interval]:
+    arms = aligned.per_instance()
+    method = f"{spec.resample_count} resamples of {arms[0].size} instances, scipy.stats.bootstrap, seed {spec.seed}"
+    if estimate is None or all(np.ptp(values) == 0 for values in arms):
+        note = "no variation between instances" if estimate is not None else "undefined: a mean in the denominator is 0"
+        return [Interval("percentile", estimate, estimate, estimate, f"bootstrap percentile, {method}", note)]
+
+    def of_resamples(*samples: Values, axis: int = -1) -> Any:
+        return statistic(*(sample.mean(axis=axis) for sample in samples))
+
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # its NaN becomes a note below
+        arguments: dict[str, Any] = {"paired": True, "vectorized": True, "confidence_level": level}
+        percentile = stats.bootstrap(
+            arms,
+            of_resamples,
+            n_resamples=spec.resample_count,
+            batch=max(1, BATCH_VALUES // arms[0].size),
+            method="percentile",
+            rng=np.random.default_rng(spec.seed),
+            **arguments,
+        )
+        accelerated = stats.bootstrap(
+            arms, of_resamples, n_resamples=0, method="BCa", bootstrap_result=percentile, **arguments
+        )
+    return [
+        _interval("percentile", estimate, percentile.confidence_interval, method),
+        _interval("BCa", estimate, accelerated.confidence_interval, method),
+    ]
+
+
+def _crossed(
+    aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, level: float, estimate: float | None
+) -> Interval:
+    arms = aligned.per_seed()
+    seed_count, instance_count = arms[0].shape
+    seed_weights = _resample_weights(seed_count, spec.resample_count, stream=(spec.seed, 0))
+    instance_weights = _resample_weights(instance_count, spec.resample_count, stream=(spec.seed, 1))
+    is_present = (~np.isnan(arms[0])).astype(float)
+    weight_sums = np.einsum("bi,bi->b", seed_weights @ is_present, instance_weights)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = [
+            np.einsum("bi,bi->b", seed_weights @ np.nan_to_num(arm), instance_weights) / weight_sums for arm in arms
+        ]
+        resampled = np.asarray(statistic(*means))
+    tail = 100 * (1 - level) / 2
+    ends = (
+        np.percentile(resampled[np.isfinite(resampled)], [tail, 100 - tail])
+        if np.isfinite(resampled).any()
+        else (np.nan,) * 2
+    )
+    method = (
+        f"{spec.resample_count} resamples of {seed_count} training seeds x {instance_count} instances, NumPy, "
+        f"seed {spec.seed}"
+    )
+    return _interval("percentile", estimate, ends, method)
+
+
+@lru_cache(maxsize=8)
+def _resample_weights(size: int, resample_count: int, *, stream: tuple[int, int]) -> NDArray[np.float64]:
+    """Return how often each of `size` units is drawn, one row per resample; read only, since all metrics share it."""
+    weights = (
+        np.random.default_rng(stream).multinomial(size, np.full(size, 1 / size), size=resample_count).astype(float)
+    )
+    weights.flags.writeable = False
+    return weights
+
+
+def _interval(kind: Literal["percentile", "BCa"], estimate: float | None, ends: Any, method: str) -> Interval:
+    low, high = (_finite(end) for end in ends)
+    note = None if low is not None and high is not None else "undefined for these values"
+    return Interval(kind, estimate, low, high, f"bootstrap {kind}, {method}", note)
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None

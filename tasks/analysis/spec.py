@@ -1,0 +1,106 @@
+"""What the statistics are computed with: margins, levels, resamples, comparisons and metrics."""
+
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+
+class StatisticsSpec(BaseModel):
+    """Parameters of every test and interval; each lands in the `method` of the rows it shaped."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    resample_count: int = 5_000
+    """Bootstrap resamples (arXiv 2603.01209, Table 2)."""
+    confidence: float = 0.95
+    """Level of intervals."""
+    alpha: float = 0.05
+    """Level of tests."""
+    power: float = 0.80
+    """Power at which the smallest detectable difference is stated."""
+    equivalence_margin: float = 0.05
+    """Largest difference of mean scores that still counts as equal: 5 points."""
+    seed: int = 0
+    """Seed of every bootstrap."""
+
+
+class Arm(NamedTuple):
+    """One side of a comparison: contract of training (none for the base model) and contract in force."""
+
+    train: str | None
+    runtime: str
+
+
+class Comparison(NamedTuple):
+    """Two arms of one bucket, compared on the same instances."""
+
+    group: str
+    a: Arm
+    b: Arm
+
+
+PP = Arm("persistent", "persistent")
+PS = Arm("persistent", "stateless")
+SP = Arm("stateless", "persistent")
+SS = Arm("stateless", "stateless")
+BASE_P = Arm(None, "persistent")
+BASE_S = Arm(None, "stateless")
+
+COMPARISONS: tuple[Comparison, ...] = (
+    Comparison("trained_vs_base", PP, BASE_P),
+    Comparison("trained_vs_base", SS, BASE_S),
+    Comparison("mismatched_vs_base", PS, BASE_S),
+    Comparison("mismatched_vs_base", SP, BASE_P),
+    Comparison("native_vs_mismatched", PP, PS),
+    Comparison("native_vs_mismatched", SS, SP),
+    Comparison("end_to_end", PP, SS),
+    Comparison("fixed_runtime", PP, SP),
+    Comparison("fixed_runtime", PS, SS),
+)
+"""The nine comparisons of arXiv 2603.01209, Tables 7 and 8, in their order."""
+
+COST_COMPARISONS: tuple[Comparison, ...] = tuple(Comparison("against_aligned", arm, PP) for arm in (PS, SP, SS))
+"""Every other trained cell against P->P, the paper's reference for token cost (abstract and section 4.3)."""
+
+MEAN_METRICS: tuple[str, ...] = (
+    "score",
+    "is_solved",
+    "total_tokens",
+    "prompt_tokens",
+    "completion_tokens",
+    "tokens_per_turn",
+    "step_count",
+    "missing_name_count",
+    "has_missing_name",
+    "context_lifespan",
+    "interpreter_lifespan",
+    "imports_per_step",
+    "state_utilization",
+    "redefinitions_per_step",
+)
+"""Metrics whose mean per cell gets an interval."""
+
+DIFFERENCE_METRICS: tuple[str, ...] = (
+    "score",
+    "total_tokens",
+    "completion_tokens",
+    "missing_name_count",
+    "imports_per_step",
+    "state_utilization",
+)
+"""Metrics whose paired difference gets an interval."""
+
+RANK_TEST_METRICS: tuple[str, ...] = ("score", "total_tokens")
+"""Metrics whose paired differences are tested by Wilcoxon."""
+
+RATIO_METRICS: tuple[str, ...] = ("total_tokens", "completion_tokens", "tokens_per_turn")
+"""Metrics whose ratio of means gets an interval."""
+
+BINARY_METRICS: tuple[str, ...] = ("is_solved", "has_missing_name")
+"""Outcomes compared by McNemar's exact test."""
+
+INTERACTION_METRICS: tuple[str, ...] = ("score", "total_tokens", "missing_name_count", "imports_per_step")
+"""Metrics of the train x runtime interaction."""
+
+INTERACTION_RATIO_METRICS: tuple[str, ...] = ("total_tokens",)
+"""Metrics whose interaction is also stated as a ratio of ratios."""
