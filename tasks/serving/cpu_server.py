@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from tasks.serving.spec import ServedModels
 
+SHUTDOWN_SECONDS = 2
+"""Time that running requests get when the server is told to stop."""
+
 
 class ServerOptions(NamedTuple):
     """What the command line asks for."""
@@ -82,7 +85,14 @@ def serve(options: ServerOptions) -> None:
     max_tokens = min(options.max_tokens or limit, limit)
     api = ChatApi(models, Scheduler(engines), max_tokens=max_tokens, template_kwargs=options.template_kwargs)
     print(f"loaded {', '.join(model.name for model in models)}; context of {max_tokens} tokens", flush=True)
-    uvicorn.run(api.build_app(), host=options.host, port=options.port, access_log=False, log_level="warning")
+    uvicorn.run(
+        api.build_app(),
+        host=options.host,
+        port=options.port,
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
 
 
 def main() -> None:

@@ -36,6 +36,9 @@ class LoadedModel:
 
 def load_models(models: ServedModels) -> list[LoadedModel]:
     """Load every model, an adapter as a merged copy of the base; raise `ModelLoadError` for what cannot be served."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
     loaded = [_load(models.base_name, models.base)]
     loaded += [_load(name, models.base, adapter=path) for name, path in models.adapters.items()]
     loaded += [_load(name, str(path)) for name, path in models.checkpoints.items()]
@@ -46,6 +49,7 @@ def _load(name: str, source: str, adapter: Path | None = None) -> LoadedModel:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    print(f"loading {name} from {adapter or source}", flush=True)
     register_ragged_attention()
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)

@@ -1,0 +1,67 @@
+"""The command lines of both servers, from the same spec."""
+
+import json
+import sys
+
+from tasks.serving.spec import ServedModels, ServingSpec
+
+
+def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
+    """Return the command of our own server."""
+    command = [sys.executable, "-m", "tasks.serving.cpu_server", "--model", models.base]
+    command += _shared_flags(spec, models, host, port)
+    command += ["--threads", str(spec.cpu_threads), "--kv-cache-memory-bytes", str(spec.cache_bytes)]
+    if models.checkpoints:
+        command += ["--checkpoints", *(f"{name}={path}" for name, path in models.checkpoints.items())]
+    return command
+
+
+def vllm_command(
+    spec: ServingSpec, models: ServedModels, *, host: str, port: int, extra_flags: tuple[str, ...] = ()
+) -> list[str]:
+    """Return the `vllm serve` command of arXiv 2603.01209, appendix B: all adapters on one server.
+
+    FlashAttention is vLLM's own choice on a GPU that has it. `--enable-prompt-tokens-details` makes the server tell
+    how much of a prompt came from its cache.
+
+    Raises:
+        ValueError: The models include whole checkpoints, of which one vLLM server holds a single one, or an adapter's
+            path has a character that vLLM's `name=path` form does not allow.
+    """
+    if models.checkpoints:
+        names = ", ".join(models.checkpoints)
+        raise ValueError(f"vllm serves one base with adapters, not the checkpoints {names}; serve each by a server")
+    for name, path in models.adapters.items():
+        if {"=", ","} & set(f"{name}{path}"):
+            raise ValueError(f"vllm reads no adapter whose name or path holds '=' or ',': {name} at {path}; rename it")
+    command = ["vllm", "serve", models.base]
+    command += _shared_flags(spec, models, host, port)
+    command += [
+        *("--dtype", spec.dtype),
+        *("--gpu-memory-utilization", str(spec.gpu_memory_share)),
+        *("--tensor-parallel-size", str(spec.tensor_parallel)),
+        "--enable-prompt-tokens-details",
+    ]
+    if models.adapters:
+        command += [
+            "--enable-lora",
+            "--max-lora-rank",
+            str(spec.max_lora_rank),
+            "--max-loras",
+            str(len(models.adapters)),
+        ]
+    return [*command, *extra_flags]
+
+
+def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int) -> list[str]:
+    flags = [
+        *("--served-model-name", models.base_name),
+        *("--host", host),
+        *("--port", str(port)),
+        *("--max-model-len", str(spec.context_tokens)),
+        *("--max-num-seqs", str(spec.max_concurrent)),
+        *("--default-chat-template-kwargs", json.dumps({"enable_thinking": spec.is_thinking})),
+    ]
+    if models.adapters:
+        flags += ["--lora-modules", *(f"{name}={path}" for name, path in models.adapters.items())]
+    return flags

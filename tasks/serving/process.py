@@ -1,0 +1,129 @@
+"""A server as a managed process: started, watched until it answers, and stopped for certain."""
+
+import shlex
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from tasks.running.errors import UserError
+from tasks.serving import supervisor
+
+POLL_SECONDS = 0.2
+"""Time between two looks at a server that starts."""
+LOG_TAIL_LINES = 20
+"""Last lines of the log that an error quotes."""
+
+
+class ServerError(UserError):
+    """A server that did not start, died, or does not serve what it should; the text quotes the end of its log."""
+
+
+class StartupProgress(NamedTuple):
+    """How far a starting server is."""
+
+    elapsed_seconds: float
+    last_log_line: str
+
+
+OnProgress = Callable[[StartupProgress], None]
+
+
+class ManagedProcess:
+    """A server process that ends with its `with` block, with `stop`, and with the process that started it."""
+
+    def __init__(
+        self, command: Sequence[str], log_path: Path, *, health_url: str, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start the command; its output goes to the end of `log_path`, after a line with the command itself."""
+        self.command = tuple(command)
+        self.log_path = log_path
+        self._health_url = health_url
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        with log_path.open("ab") as log:
+            log.write(f"$ {shlex.join(command)}\n".encode())
+            log.flush()
+            self._log_start = log.tell()
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", supervisor.__file__, *command],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=None if environment is None else dict(environment),
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the server has not ended."""
+        return self._process.poll() is None
+
+    def wait_until_healthy(self, timeout_seconds: float, on_progress: OnProgress | None = None) -> None:
+        """Return when the health check answers; raise `ServerError` when the server dies or takes too long."""
+        started = time.monotonic()
+        while not self.is_healthy():
+            self.check_running()
+            elapsed = time.monotonic() - started
+            if elapsed > timeout_seconds:
+                self.stop()
+                raise ServerError(self._describe(f"server not ready after {timeout_seconds:.0f} s"))
+            if on_progress is not None:
+                on_progress(StartupProgress(elapsed, self.log_tail(1)))
+            time.sleep(POLL_SECONDS)
+        # Another server on the same port would answer as well, while ours fails to bind it.
+        self.check_running()
+
+    def is_healthy(self) -> bool:
+        """Tell whether the health check answers with success."""
+        try:
+            with urllib.request.urlopen(self._health_url, timeout=5) as answer:
+                return answer.status == 200
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def check_running(self) -> None:
+        """Raise `ServerError` with the last log lines when the server has ended."""
+        status = self._process.poll()
+        if status is not None:
+            raise ServerError(self._describe(f"server ended with status {status}"))
+
+    def stop(self) -> None:
+        """End the server and everything that it started; harmless when it has ended."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(supervisor.STOP_GRACE_SECONDS + 5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def log_tail(self, line_count: int = LOG_TAIL_LINES) -> str:
+        """Return the last lines that this server logged."""
+        with self.log_path.open("rb") as log:
+            log.seek(self._log_start)
+            return b"".join(deque(log, maxlen=line_count)).decode(errors="replace").rstrip("\n")
+
+    def _describe(self, what: str) -> str:
+        return f"{what}: {shlex.join(self.command)}\nlast lines of {self.log_path}:\n{self.log_tail()}"
+
+
+def find_free_port(host: str = "127.0.0.1") -> int:
+    """Return a port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return probe.getsockname()[1]

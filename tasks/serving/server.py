@@ -1,0 +1,72 @@
+"""An endpoint for the models of a study, whoever runs it."""
+
+import json
+import os
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tasks.serving.commands import cpu_command, vllm_command
+from tasks.serving.process import ManagedProcess, OnProgress, ServerError, find_free_port
+from tasks.serving.spec import ServedModels, ServingSpec
+
+HOST = "127.0.0.1"
+"""Servers that we start listen here only."""
+
+
+class RunningServer(NamedTuple):
+    """An endpoint that answers."""
+
+    base_url: str
+    """Address up to and including the version."""
+    model_names: tuple[str, ...]
+    """Models that it lists."""
+    command: tuple[str, ...]
+    """Command line of a server that we started; empty for an external one."""
+    log_path: Path | None
+
+
+@contextmanager
+def open_server(
+    spec: ServingSpec, models: ServedModels, log_path: Path, *, on_progress: OnProgress | None = None
+) -> Iterator[RunningServer]:
+    """Start the server that the spec names, wait until it answers, and stop it at the end of the block.
+
+    Args:
+        spec: Which server, with its limits. An `external` endpoint is neither started nor stopped.
+        models: What it must serve; an external endpoint may serve more.
+        log_path: File that the server's output is appended to.
+        on_progress: Called about five times a second while the server starts.
+
+    Raises:
+        ServerError: The server died, did not become ready in time, or does not list one of the models.
+    """
+    if spec.url is not None:
+        yield RunningServer(spec.url, _check_models(spec.url, models), (), None)
+        return
+    port = find_free_port(HOST)
+    build = vllm_command if spec.engine == "vllm" else cpu_command
+    command = build(spec, models, host=HOST, port=port)
+    environment = os.environ | {"OMP_NUM_THREADS": str(spec.cpu_threads)} if spec.engine == "cpu" else None
+    health_url = f"http://{HOST}:{port}/health"
+    if shutil.which(command[0]) is None:
+        raise ServerError(f"{command[0]} is not installed; install the extra: pip install 'carryover[gpu]'")
+    with ManagedProcess(command, log_path, health_url=health_url, environment=environment) as process:
+        process.wait_until_healthy(spec.startup_timeout_seconds, on_progress)
+        base_url = f"http://{HOST}:{port}/v1"
+        yield RunningServer(base_url, _check_models(base_url, models), tuple(command), log_path)
+
+
+def _check_models(base_url: str, models: ServedModels) -> tuple[str, ...]:
+    try:
+        with urllib.request.urlopen(f"{base_url}/models", timeout=30) as answer:
+            listed = tuple(model["id"] for model in json.load(answer)["data"])
+    except (urllib.error.URLError, OSError, ValueError, KeyError) as error:
+        raise ServerError(f"{base_url}/models does not list models: {error}") from error
+    if missing := [name for name in models.names if name not in listed]:
+        raise ServerError(f"{base_url} serves {', '.join(listed)}, but not {', '.join(missing)}")
+    return listed

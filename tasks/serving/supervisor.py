@@ -1,0 +1,63 @@
+"""Runs a server so that it never outlives whoever started it: `python supervisor.py COMMAND ...`.
+
+The starter holds the other end of this process's standard input. When that pipe ends - closed on purpose, or by the
+kernel because the starter died, by whatever signal - the server's whole process group is stopped. Only the standard
+library is imported, so the file runs before any package is looked for.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+STOP_GRACE_SECONDS = 10.0
+"""Time between the polite signal and the final one."""
+PARENT_DEATH_SIGNAL_OPTION = 1
+"""PR_SET_PDEATHSIG of Linux's prctl(2)."""
+
+
+def supervise(command: list[str]) -> int:
+    """Run the command in a process group of its own until it ends or standard input does; return its exit status."""
+    server = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        process_group=0,
+        preexec_fn=_die_with_supervisor,  # noqa: PLW1509 - this process has no other thread yet
+    )
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(name, lambda *_: _stop_group(server.pid))
+    threading.Thread(target=_stop_when_starter_leaves, args=(server.pid,), daemon=True).start()
+    status = server.wait()
+    _signal_group(server.pid, signal.SIGKILL)
+    return status if status >= 0 else 128 - status
+
+
+def _die_with_supervisor() -> None:
+    # The supervisor itself may be killed; it starts the server from its main thread, whose end the kernel watches.
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL_OPTION, signal.SIGTERM)
+
+
+def _stop_when_starter_leaves(group: int) -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    _stop_group(group)
+
+
+def _stop_group(group: int) -> None:
+    _signal_group(group, signal.SIGTERM)
+    timer = threading.Timer(STOP_GRACE_SECONDS, _signal_group, (group, signal.SIGKILL))
+    timer.daemon = True
+    timer.start()
+
+
+def _signal_group(group: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+if __name__ == "__main__":
+    sys.exit(supervise(sys.argv[1:]))
