@@ -1,14 +1,44 @@
 """Batches of conversations of like length, for training without packing.
 
-On a CPU a packed sequence pays attention's full square under a dense block mask; padding conversations of like length
-together wastes a few percent and keeps the square of each conversation's own length.
+On a CPU a packed sequence pays attention's full square under a dense block mask. Conversations of like length, padded
+on the right, need no mask at all: causal attention never looks at what follows, and padding has no label. That halves
+attention's time again, which is a third of a small model's step.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tasks.sft.prepare import IGNORED
+
+if TYPE_CHECKING:
+    import torch
 
 POOL = 256
 """Conversations sorted together: enough to find neighbours of like length, few enough that batches stay mixed."""
+
+
+Rows = Sequence[Mapping[str, list[int]]]
+
+
+def right_padded(padding: int) -> "Callable[[Rows], dict[str, torch.Tensor]]":
+    """Return a collator of rows with `input_ids` and `labels`; its tensors are batch x longest row.
+
+    Positions are given and an attention mask is not: so attention takes its causal path.
+    """
+    import torch
+
+    def collate(rows: Rows) -> dict[str, torch.Tensor]:
+        length = max(len(row["input_ids"]) for row in rows)
+        ids = [row["input_ids"] + [padding] * (length - len(row["input_ids"])) for row in rows]
+        labels = [row["labels"] + [IGNORED] * (length - len(row["labels"])) for row in rows]
+        return {
+            "input_ids": torch.tensor(ids),
+            "labels": torch.tensor(labels),
+            "position_ids": torch.arange(length)[None],
+        }
+
+    return collate
 
 
 class LengthBatches:

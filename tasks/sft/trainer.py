@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.sft.batches import LengthBatches
+from tasks.sft.batches import LengthBatches, right_padded
 from tasks.sft.optimizer import muon_with_adamw
 from tasks.sft.prepare import PreparedData
 from tasks.sft.spec import TrainingSpec
@@ -62,6 +62,7 @@ def open_trainer(
     trainer = Trainer(
         model=start,
         args=_arguments(spec, checkpoints, seed, has_validation=data.validation is not None),
+        data_collator=None if spec.batch.packing else right_padded(tokenizer.get_vocab()[str(tokenizer.pad_token)]),
         train_dataset=data.train,
         eval_dataset=data.validation,
         processing_class=tokenizer,
