@@ -7,7 +7,7 @@ from tasks.check import check_warehouse
 from flows.cli.command import run_as_command
 from storage.runs import open_run
 from tasks.merge import merge_landing
-from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
 
 
@@ -26,7 +26,7 @@ def analyse_study(
         limits: When to stop.
         run_id: Run to join; a new one without it.
     """
-    with open_run("analyse_study", resolve_plan(scale, overrides), limits, run_id) as run:
+    with open_run("analyse_study", scale, overrides, limits, run_id) as run:
         merge_landing(run)
         compute_study_statistics(run)
         check_warehouse(run)

@@ -9,7 +9,7 @@ from storage.runs import open_run
 from tasks.build_tokenizer import build_training_tokenizer
 from tasks.collect import collect_episodes
 from tasks.plans.clients import teacher_client
-from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
 from tasks.plans.spec import teacher_conditions
 
@@ -29,7 +29,7 @@ def collect_traces(
         limits: When to stop.
         run_id: Run to join; a new one without it.
     """
-    with open_run("collect_traces", resolve_plan(scale, overrides), limits, run_id) as run:
+    with open_run("collect_traces", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
             tokenizer = build_training_tokenizer(run, part)
             client = teacher_client(run, part)

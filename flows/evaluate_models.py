@@ -11,7 +11,7 @@ from tasks.collect import collect_episodes
 from tasks.find_models import find_models
 from tasks.plans.clients import evaluation_client
 from tasks.plans.models import evaluation_conditions
-from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
 from tasks.serve import serve_models
 
@@ -31,7 +31,7 @@ def evaluate_models(
         limits: When to stop.
         run_id: Run to join; a new one without it.
     """
-    with open_run("evaluate_models", resolve_plan(scale, overrides), limits, run_id) as run:
+    with open_run("evaluate_models", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
             tokenizer = build_training_tokenizer(run, part)
             models = find_models(run, part, tokenizer)

@@ -5,7 +5,7 @@ from prefect import flow
 from flows.cli.command import run_as_command
 from storage.runs import open_run
 from tasks.generate import generate_instance_set
-from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
 
 
@@ -24,7 +24,7 @@ def generate_instances(
         limits: When to stop.
         run_id: Run to join; a new one without it.
     """
-    with open_run("generate_instances", resolve_plan(scale, overrides), limits, run_id) as run:
+    with open_run("generate_instances", scale, overrides, limits, run_id) as run:
         for instance_set in run.plan.instance_sets():
             generate_instance_set(run, instance_set)
 

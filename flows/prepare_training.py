@@ -5,7 +5,7 @@ from prefect import flow
 from flows.cli.command import run_as_command
 from storage.runs import open_run
 from tasks.build_tokenizer import build_training_tokenizer
-from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
 from tasks.prepare import prepare_training_data
 
@@ -25,7 +25,7 @@ def prepare_training(
         limits: When to stop.
         run_id: Run to join; a new one without it.
     """
-    with open_run("prepare_training", resolve_plan(scale, overrides), limits, run_id) as run:
+    with open_run("prepare_training", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
             prepare_training_data(run, part, build_training_tokenizer(run, part))
 

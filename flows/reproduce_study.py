@@ -1,8 +1,6 @@
 """The whole study: every stage, from instances to printed tables."""
 
 from prefect import flow
-from storage.finished import is_finished
-from tasks.plans.preflight import check_needs
 
 from flows.analyse_study import analyse_study
 from flows.cli.answers import print_estimate, print_study
@@ -12,7 +10,9 @@ from flows.evaluate_models import evaluate_models
 from flows.generate_instances import generate_instances
 from flows.prepare_training import prepare_training
 from flows.train_models import train_models
+from storage.finished import is_finished
 from storage.runs import open_run
+from tasks.plans.preflight import check_needs
 from tasks.plans.presets import Overrides, PlanName, resolve_plan
 from tasks.plans.run import Limits
 
@@ -41,7 +41,7 @@ def reproduce_study(
         return
     if not is_finished(plan):
         check_needs(plan)
-        with open_run("reproduce_study", plan, limits) as run:
+        with open_run("reproduce_study", scale, overrides, limits) as run:
             for stage in STAGES:
                 stage(scale, overrides, limits, run.run_id)
     print_study(plan)

@@ -7,7 +7,7 @@ from tasks.train import train_model
 from flows.cli.command import run_as_command
 from storage.runs import open_run
 from tasks.build_tokenizer import build_training_tokenizer
-from tasks.plans.presets import Overrides, PlanName, resolve_plan
+from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
 
 
@@ -26,7 +26,7 @@ def train_models(
         limits: When to stop.
         run_id: Run to join; a new one without it.
     """
-    with open_run("train_models", resolve_plan(scale, overrides), limits, run_id) as run:
+    with open_run("train_models", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
             tokenizer = build_training_tokenizer(run, part)
             trainings = [

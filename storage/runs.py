@@ -5,12 +5,15 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
+
+import polars as pl
 
 from storage.landing import LandingZone
+from tasks.plans.presets import Overrides, resolve_plan
 from tasks.plans.run import Limits, Run
 from tasks.plans.spec import StudyPlan
 from tasks.running.environment import describe_environment
+from tasks.running.errors import UserError
 from tasks.running.limits import LimitReachedError
 from tasks.running.places import Places, open_places
 from tasks.traces.study_rows import RunEndRow, RunRow
@@ -20,17 +23,20 @@ GENERATION_FILE = ".generation"
 
 
 @contextmanager
-def open_run(
-    flow: str, plan: StudyPlan, limits: Limits, run_id: str | None = None, home: Path | None = None
-) -> Iterator[Run]:
+def open_run(flow: str, scale: str, overrides: Overrides, limits: Limits, run_id: str | None = None) -> Iterator[Run]:
     """Yield a run whose start is landed, and land how it ended: finished, stopped by a limit, or failed and why.
 
-    With a `run_id` the caller joins a run that another flow opened, and nothing is landed here.
+    With a `run_id` the caller joins a run that another flow opened: its plan is taken as it was resolved then, and
+    nothing is landed here.
+
+    Raises:
+        UserError: There is no run of that id, or the data folder cannot be written.
     """
-    places = open_places(home)
+    places = open_places()
+    zone = LandingZone(places.landing)
     run = Run(
         run_id=run_id or new_run_id(),
-        plan=plan,
+        plan=resolve_plan(scale, overrides) if run_id is None else _landed_plan(zone, run_id),
         home=places.home,
         landing=places.landing,
         generation=_generation(places),
@@ -39,7 +45,6 @@ def open_run(
     if run_id is not None:
         yield run
         return
-    zone = LandingZone(run.landing)
     zone.write({"runs": [_run_row(flow, run)]}, run.run_id)
     try:
         yield run
@@ -55,6 +60,13 @@ def open_run(
 def new_run_id() -> str:
     """Return a new run's id: its time in UTC, so that ids sort, and six random digits."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _landed_plan(zone: LandingZone, run_id: str) -> StudyPlan:
+    plans = zone.read("runs", ["plan_json"], pl.col("run_id") == run_id).column("plan_json").to_pylist()
+    if not plans:
+        raise UserError(f"no run {run_id!r} has landed in {zone.url}; leave run_id out to start one")
+    return StudyPlan.model_validate_json(plans[0])
 
 
 def _run_row(flow: str, run: Run) -> RunRow:

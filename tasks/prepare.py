@@ -1,5 +1,6 @@
 """Stage 3: teacher traces checked, gated and turned into training data."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -7,12 +8,15 @@ from prefect import task
 from pydantic import BaseModel, ConfigDict
 
 from storage.landing import LandingZone
+from tasks.checks.run import FailedChecksError
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart
+from tasks.running.errors import UserError
 from tasks.running.source_digest import stage_key
-from tasks.sft.dataset import prepare_dataset
-from tasks.sft.suite import gate_traces
+from tasks.sft.dataset import PreparedDataset, prepare_dataset
+from tasks.sft.suite import gate_examples, gate_traces
 from tasks.sft.tokenizer import load_tokenizer
+from tasks.sft.validation import verdict_rows
 
 
 class TrainingData(BaseModel):
@@ -50,14 +54,53 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, trace_coun
         validation=part.validation,
     )
     folder = run.places.datasets / prepared.dataset_id
-    paths = prepared.write(folder)
-    gate_traces(prepared.verdicts, folder / "data_docs", part.validation)
-    zone.write({"training_examples": prepared.rows}, run.run_id)
-    return TrainingData(
+    data = TrainingData(
         dataset_id=prepared.dataset_id,
-        paths=paths,
+        paths=prepared.write(folder),
         tokens={contract: prepared.token_total(contract) for contract in prepared.contracts},
     )
+    verdicts = verdict_rows(prepared.verdicts, run_id=run.run_id)
+    zone.write({"trace_verdicts": verdicts, "training_examples": prepared.rows}, run.run_id)
+    _gate(run, part, prepared, folder, zone)
+    data_file(run, part).write_text(data.model_dump_json(), encoding="utf-8")
+    return data
+
+
+def _gate(run: Run, part: StudyPart, prepared: PreparedDataset, folder: Path, zone: LandingZone) -> None:
+    """Run the suites over traces and examples and land what they found, passed or not."""
+    common = {"run_id": run.run_id, "checked_at": datetime.now(UTC)}
+    try:
+        checks = gate_traces(
+            prepared.verdicts,
+            folder / "trace_docs",
+            spec=part.validation,
+            contracts=part.teacher.contracts,
+            **common,
+        )
+        checks += gate_examples(prepared.rows, folder / "example_docs", spec=part.dataset, **common)
+    except FailedChecksError as error:
+        zone.write({"check_results": error.rows}, run.run_id)
+        raise
+    zone.write({"check_results": checks}, run.run_id)
+
+
+def data_file(run: Run, part: StudyPart) -> Path:
+    """Return where a part's training data are noted, so that every flow finds them."""
+    return run.places.datasets / f"{run.plan.digest}-{part.variant}.json"
+
+
+def read_training_data(run: Run, part: StudyPart) -> TrainingData:
+    """Return a part's training data as they were prepared.
+
+    Raises:
+        UserError: They are not prepared yet.
+    """
+    try:
+        return TrainingData.model_validate_json(data_file(run, part).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(
+            f"no training data of plan {run.plan.name} in {run.places.datasets}; run the flow prepare_training first"
+        ) from error
 
 
 def _teacher_rows(zone: LandingZone, run: Run, part: StudyPart, table: str) -> pl.LazyFrame:

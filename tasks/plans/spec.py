@@ -4,10 +4,11 @@ import hashlib
 from collections.abc import Iterator
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, computed_field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from tasks.agent.condition import Condition
 from tasks.agent.spec import EndpointSpec, EpisodeSpec
+from tasks.analysis.spec import StatisticsSpec
 from tasks.running.source_digest import canonical_json, source_digest
 from tasks.runtime.spec import RuntimeSpec
 from tasks.serving.spec import ServingSpec
@@ -106,18 +107,14 @@ class StudyPlan(_Spec):
     runtime: RuntimeSpec
     serving: ServingSpec
     parts: tuple[StudyPart, ...]
-    statistics_resamples: int = 5000
-    """Bootstrap resamples (arXiv 2603.01209, section 4.2)."""
-    equivalence_margin: float = 0.05
-    """Margin of the equivalence test on normalized optimality."""
+    statistics: StatisticsSpec = StatisticsSpec()
     source: str
     """Digest of the source of the packages that produce rows."""
 
-    @computed_field
     @property
     def digest(self) -> str:
         """Digest of every field, source included."""
-        return hashlib.sha256(canonical_json(self.model_dump(exclude={"digest"})).encode()).hexdigest()[:16]
+        return hashlib.sha256(canonical_json(self).encode()).hexdigest()[:16]
 
     @property
     def label(self) -> str:

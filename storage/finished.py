@@ -1,0 +1,40 @@
+"""Whether a plan needs to run at all."""
+
+import polars as pl
+
+from storage.landing import LandingZone
+from tasks.plans.spec import StudyPlan
+from tasks.running.places import open_places
+from tasks.traces.rows import FinishReason
+
+EPISODE = (
+    "purpose",
+    "variant",
+    "base",
+    "model_name",
+    "model_digest",
+    "runtime_contract",
+    "visibility",
+    "header",
+    "bucket",
+    "instance_id",
+    "replicate",
+)
+"""What makes two attempts attempts at the same episode."""
+
+
+def is_finished(plan: StudyPlan) -> bool:
+    """Tell whether a run of the whole study with this plan has finished and no episode is left to be tried again."""
+    zone = LandingZone(open_places().landing)
+    runs = zone.scan("runs").filter((pl.col("plan_digest") == plan.digest) & (pl.col("flow") == "reproduce_study"))
+    ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
+    if runs.join(ends, on="run_id", how="semi").collect().is_empty():
+        return False
+    return count_failed_episodes(zone, plan) == 0
+
+
+def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
+    """Return the number of a plan's episodes all of whose attempts ended with `error`."""
+    episodes = zone.scan("episodes").filter(pl.col("plan_digest") == plan.digest)
+    has_failed = (pl.col("finish_reason") == FinishReason.ERROR.value).all()
+    return episodes.group_by(EPISODE).agg(has_failed.alias("has_failed")).filter("has_failed").collect().height

@@ -1,0 +1,170 @@
+"""The hypotheses of the laptop study: thresholds fixed before the full run, judged on the rows of `statistics`."""
+
+import operator
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from tasks.analysis.spec import Arm
+from tasks.traces.study_rows import StatisticRow
+
+HYPOTHESES_FILE = Path(__file__).with_name("hypotheses.toml")
+
+_CONTRACTS = {"P": "persistent", "S": "stateless"}
+_RELATIONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+_CRITERION = re.compile(r"(estimate|low|high) (>=|<=|>|<) (-?\d+(?:\.\d+)?)")
+
+
+class Criterion(NamedTuple):
+    """A bound on one number of a statistic."""
+
+    field: Literal["estimate", "low", "high"]
+    relation: Literal[">=", "<=", ">", "<"]
+    threshold: float
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read e.g. `estimate >= 0.80`; raise `ValueError` for anything else."""
+        match = _CRITERION.fullmatch(text)
+        if match is None:
+            raise ValueError(
+                f"criterion {text!r} is not of the form 'estimate >= 0.8'; the fields are estimate, low, high"
+            )
+        field, relation, threshold = match.groups()
+        return cls(field, relation, float(threshold))  # pyright: ignore[reportArgumentType]
+
+    def holds(self, row: StatisticRow) -> bool:
+        """Tell whether a statistic keeps the bound; a statistic without the number does not."""
+        value = getattr(row, self.field)
+        return value is not None and _RELATIONS[self.relation](value, self.threshold)
+
+
+class Protocol(BaseModel):
+    """How the numbers that are judged come about."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    instances_per_cell: int
+    """Fresh instances of each bucket, the same ones in every cell."""
+    training_seeds: tuple[int, ...]
+    """Seeds of the full run; pilots use others."""
+    confidence: float
+    """Level of the intervals."""
+    resamples: int
+    """Bootstrap resamples."""
+    equivalence_margin: float
+    """Largest difference of normalized optimality that counts as equal."""
+
+
+class Hypothesis(BaseModel):
+    """One claim with the numbers that decide it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    claim: str
+    """In words."""
+    analysis: Literal["mean", "ratio", "equivalence", "interaction"]
+    """Analysis of the statistic, as `statistics` calls it."""
+    metric: str
+    a: str | None = None
+    """First cell, e.g. `P->S`; none for the interaction, which takes all four."""
+    b: str | None = None
+    """Second cell of a comparison."""
+    criteria: tuple[str, ...]
+    """All must hold, e.g. `estimate >= 0.80`."""
+    bases: tuple[str, ...]
+    """Bases of models that the claim is about."""
+
+    @field_validator("criteria")
+    @classmethod
+    def _criteria_can_be_read(cls, criteria: tuple[str, ...]) -> tuple[str, ...]:
+        for text in criteria:
+            Criterion.parse(text)
+        return criteria
+
+    def is_about(self, row: StatisticRow) -> bool:
+        """Tell whether a statistic is the one that decides the claim in its group."""
+        cells = (_arm(self.a), _arm(self.b))
+        row_cells = (Arm(row.train_a, row.runtime_a or ""), Arm(row.train_b, row.runtime_b or ""))
+        return (
+            row.analysis == self.analysis
+            and row.metric == self.metric
+            and row.base in self.bases
+            and (self.a is None or row_cells == cells)
+        )
+
+
+class Verdict(NamedTuple):
+    """A claim in one group of episodes."""
+
+    hypothesis: str
+    variant: str
+    base: str
+    visibility: str
+    header: str
+    bucket: str
+    estimate: float | None
+    low: float | None
+    """Lowest of the interval methods."""
+    high: float | None
+    """Highest of the interval methods."""
+    holds: bool
+
+
+class HypothesisFile(BaseModel):
+    """The file as it stands in the repository."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: Protocol
+    hypothesis: tuple[Hypothesis, ...]
+
+
+def read_hypotheses(path: Path = HYPOTHESES_FILE) -> HypothesisFile:
+    """Return protocol and hypotheses of a file."""
+    return HypothesisFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def judge(hypotheses: Sequence[Hypothesis], statistics: Iterable[StatisticRow]) -> list[Verdict]:
+    """Return one verdict per hypothesis and group that has its statistic; a claim holds under every method or not."""
+    rows = list(statistics)
+    verdicts = []
+    for hypothesis in hypotheses:
+        groups: dict[tuple[str, ...], dict[str, StatisticRow]] = {}
+        for row in rows:
+            if hypothesis.is_about(row):
+                group = (row.variant, row.base, row.visibility, row.header, row.bucket)
+                # a statistic may stand under several comparison groups with the same numbers
+                groups.setdefault(group, {}).setdefault(row.method, row)
+        for group, methods in sorted(groups.items()):
+            verdicts.append(_verdict(hypothesis, group, list(methods.values())))
+    return verdicts
+
+
+def _verdict(hypothesis: Hypothesis, group: tuple[str, ...], rows: list[StatisticRow]) -> Verdict:
+    criteria = [Criterion.parse(text) for text in hypothesis.criteria]
+    variant, base, visibility, header, bucket = group
+    return Verdict(
+        hypothesis=hypothesis.name,
+        variant=variant,
+        base=base,
+        visibility=visibility,
+        header=header,
+        bucket=bucket,
+        estimate=rows[0].estimate,
+        low=min((row.low for row in rows if row.low is not None), default=None),
+        high=max((row.high for row in rows if row.high is not None), default=None),
+        holds=all(criterion.holds(row) for criterion in criteria for row in rows),
+    )
+
+
+def _arm(cell: str | None) -> Arm:
+    if cell is None:
+        return Arm(None, "")
+    train, _, runtime = cell.partition("->")
+    return Arm(_CONTRACTS[train], _CONTRACTS[runtime])
