@@ -1,0 +1,85 @@
+import pytest
+
+from tasks.analysis.spec import Arm
+from tasks.analysis.statistic_rows import StatisticGroup
+from tasks.plans.hypotheses import Criterion, Hypothesis, judge, read_hypotheses
+
+PP, PS, SS = Arm("persistent", "persistent"), Arm("persistent", "stateless"), Arm("stateless", "stateless")
+
+
+def statistic(
+    analysis, metric, a=None, b=None, *, base="scratch", visibility="declared", method="percentile", **numbers
+):
+    group = StatisticGroup("run", "plan", "main", base, visibility, "names", "small")
+    return group.row(analysis, "any", metric, a, b, pair_count=100, method=method, **numbers)
+
+
+def hypothesis(**fields):
+    defaults = {"name": "names", "claim": "Names break.", "analysis": "mean", "metric": "has_missing_name", "a": "P->S"}
+    return Hypothesis(**{**defaults, "criteria": ("estimate >= 0.80",), "bases": ("scratch",), **fields})
+
+
+def test_a_claim_holds_where_its_number_reaches_the_threshold():
+    (verdict,) = judge([hypothesis()], [statistic("mean", "has_missing_name", PS, estimate=0.80, low=0.7, high=0.9)])
+    assert verdict.holds
+    assert (verdict.estimate, verdict.low, verdict.high) == (0.80, 0.7, 0.9)
+
+
+def test_a_claim_reads_its_own_cell_metric_analysis_and_base_only():
+    others = [
+        statistic("mean", "has_missing_name", PP, estimate=1.0),
+        statistic("mean", "score", PS, estimate=1.0),
+        statistic("difference", "has_missing_name", PS, estimate=1.0),
+        statistic("mean", "has_missing_name", PS, base="common", estimate=1.0),
+    ]
+    assert judge([hypothesis()], others) == []
+
+
+def test_every_criterion_must_hold_under_every_interval_method():
+    ratio = hypothesis(
+        analysis="ratio", metric="total_tokens", a="S->S", b="P->P", criteria=("estimate >= 2.0", "low > 1.0")
+    )
+    rows = [
+        statistic("ratio", "total_tokens", SS, PP, method="percentile", estimate=2.1, low=1.1, high=3.0),
+        statistic("ratio", "total_tokens", SS, PP, method="BCa", estimate=2.1, low=0.9, high=2.9),
+    ]
+    (verdict,) = judge([ratio], rows)
+    assert not verdict.holds
+    assert (verdict.low, verdict.high) == (0.9, 3.0)
+
+
+def test_cells_are_ordered():
+    ratio = hypothesis(analysis="ratio", metric="total_tokens", a="S->S", b="P->P", criteria=("estimate >= 2.0",))
+    assert judge([ratio], [statistic("ratio", "total_tokens", PP, SS, estimate=2.5)]) == []
+
+
+def test_an_interaction_names_no_cell():
+    interaction = hypothesis(analysis="interaction", metric="total_tokens", a=None, criteria=("high < 0",))
+    (verdict,) = judge([interaction], [statistic("interaction", "total_tokens", estimate=-5.0, low=-6.0, high=-4.0)])
+    assert verdict.holds
+
+
+def test_each_visibility_has_a_verdict_of_its_own():
+    rows = [
+        statistic("mean", "has_missing_name", PS, visibility="declared", estimate=0.9),
+        statistic("mean", "has_missing_name", PS, visibility="as_trained", estimate=0.1),
+    ]
+    verdicts = judge([hypothesis()], rows)
+    assert {verdict.visibility: verdict.holds for verdict in verdicts} == {"as_trained": False, "declared": True}
+
+
+def test_a_number_that_is_missing_keeps_no_bound():
+    assert not Criterion.parse("low > 1.0").holds(statistic("mean", "score", PS, estimate=2.0))
+
+
+def test_a_criterion_in_another_form_is_refused():
+    with pytest.raises(ValueError, match="'mean >= 1' is not of the form"):
+        Criterion.parse("mean >= 1")
+
+
+def test_the_file_in_the_repository_can_be_read_and_names_no_claim_twice():
+    file = read_hypotheses()
+    names = [one.name for one in file.hypothesis]
+    assert len(names) == len(set(names))
+    assert file.protocol.instances_per_cell == 100
+    assert 0 not in file.protocol.training_seeds
