@@ -1,0 +1,140 @@
+"""Any OpenAI-compatible endpoint as a model client: vLLM, our own CPU server, or a provider."""
+
+import asyncio
+import re
+import time
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import openai
+from openai.types.chat import ChatCompletion
+
+from tasks.agent.credentials import read_credential
+from tasks.agent.protocol import Completion, CompletionRequest, ContextOverflowError, ModelError
+from tasks.agent.response_cache import ResponseCache
+from tasks.agent.spec import EndpointSpec
+from tasks.running.errors import UserError
+
+EPISODE_HEADER = "x-episode-id"
+"""Request header by which a server finds the key-value cache of an episode."""
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
+
+_OVERFLOW = re.compile(r"(?i)context[ _-]?(length|window)|maximum (input|prompt) length|prompt is too long")
+
+
+class OpenAIClient:
+    """A model behind an endpoint, asked through the official client.
+
+    At most `endpoint.concurrency` requests are in flight; waiting for a place is no model time. A client belongs to the
+    event loop that it is first used in.
+    """
+
+    token_source: Literal["server", "training_tokenizer"] = "server"
+
+    def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache_folder: Path | None = None) -> None:
+        """Open the client; raise `UserError` where the endpoint's key is not set.
+
+        Args:
+            endpoint: Address, limits and extra fields.
+            model_name: Name under which the endpoint knows the model.
+            cache_folder: Where a teacher's responses are kept by request; none asks every time, as an evaluation must.
+        """
+        self.model_name = model_name
+        self._endpoint = endpoint
+        self._credential = read_credential(endpoint.api_key_variable)
+        self._cache = None if cache_folder is None else ResponseCache(cache_folder)
+        self._places = asyncio.Semaphore(endpoint.concurrency)
+        # A proxy that the environment names is for the network, not for this machine.
+        uses_proxy = urlsplit(endpoint.base_url).hostname not in LOOPBACK_HOSTS
+        self._client = openai.AsyncOpenAI(
+            base_url=endpoint.base_url,
+            api_key=self._credential.reveal(),
+            timeout=endpoint.request_timeout_seconds,
+            max_retries=endpoint.max_retries,
+            http_client=None if uses_proxy else openai.DefaultAsyncHttpxClient(trust_env=False),
+        )
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Continue the conversation.
+
+        Raises:
+            ContextOverflowError: The endpoint refused the conversation as too long.
+            ModelError: It could not be reached, or would not answer, after all retries.
+        """
+        body = self._body(request)
+        if self._cache is None:
+            return await self._ask(body, request.episode_id)
+        identity = {"base_url": self._endpoint.base_url, **body}
+        completion = self._cache.find(identity)
+        if completion is None:
+            completion = await self._ask(body, request.episode_id)
+            self._cache.keep(identity, completion)
+        return completion
+
+    async def check(self) -> None:
+        """Raise `UserError` unless the endpoint answers and knows the model."""
+        try:
+            names = [model.id async for model in self._client.with_options(max_retries=0).models.list()]
+        except openai.APIError as error:
+            problem = self._describe(error)
+            raise UserError(f"{problem}; check its address and key, and that it is running") from None
+        if self.model_name not in names:
+            raise UserError(
+                f"endpoint {self._endpoint.base_url} does not know model {self.model_name!r}; "
+                f"it has {', '.join(names) or 'none'}"
+            )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def _body(self, request: CompletionRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.model_name,
+            "messages": [message.model_dump() for message in request.messages],
+            "seed": request.seed,
+            "extra_body": self._endpoint.extra_body,
+        }
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.max_completion_tokens is not None:
+            body["max_completion_tokens"] = request.max_completion_tokens
+        return body
+
+    async def _ask(self, body: dict[str, Any], episode_id: str) -> Completion:
+        async with self._places:
+            start = time.perf_counter()
+            try:
+                response = await self._client.chat.completions.create(
+                    **body, extra_headers={EPISODE_HEADER: episode_id}
+                )
+            except openai.APIError as error:
+                is_overflow = isinstance(error, openai.BadRequestError) and _OVERFLOW.search(f"{error.code} {error}")
+                raise (ContextOverflowError if is_overflow else ModelError)(self._describe(error)) from None
+            return self._read(response, time.perf_counter() - start)
+
+    def _read(self, response: ChatCompletion, model_seconds: float) -> Completion:
+        if not response.choices or response.usage is None:
+            missing = "choices" if not response.choices else "token usage"
+            raise ModelError(f"endpoint {self._endpoint.base_url} answered without {missing}; use one that reports it")
+        choice, usage = response.choices[0], response.usage
+        details = usage.prompt_tokens_details
+        return Completion(
+            text=choice.message.content or "",
+            finish_reason=choice.finish_reason,
+            prompt_tokens=usage.prompt_tokens,
+            cached_prompt_tokens=(details.cached_tokens or 0) if details is not None else 0,
+            completion_tokens=usage.completion_tokens,
+            model_seconds=model_seconds,
+        )
+
+    def _describe(self, error: openai.APIError) -> str:
+        """Return one line with the endpoint and its complaint, without the key.
+
+        The error itself is not chained to what is raised: a traceback would print the endpoint's own text, which may
+        repeat the key.
+        """
+        status = f"HTTP {error.status_code}: " if isinstance(error, openai.APIStatusError) else ""
+        text = " ".join(self._credential.strike(str(error)).split())
+        return f"endpoint {self._endpoint.base_url}, model {self.model_name!r}: {status}{text}"

@@ -1,0 +1,41 @@
+"""A teacher's responses, kept by a hash of the request, so that a resumed or repeated run asks for nothing twice."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tasks.agent.protocol import Completion
+from tasks.running.source_digest import canonical_json
+
+
+class ResponseCache:
+    """Completions as small JSON files, one per request; any number of processes may share a folder.
+
+    A file is written under another name and renamed, so a reader finds a whole response or none. What the response
+    cost when it was asked for is kept with it. The key of the endpoint is no part of a request and is never stored.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, request: dict[str, Any]) -> Completion | None:
+        """Return the response that was kept for an equal request."""
+        try:
+            content = self._file(request).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        return Completion(**json.loads(content))
+
+    def keep(self, request: dict[str, Any], completion: Completion) -> None:
+        """Keep a response."""
+        file = self._file(request)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_suffix(f".{os.getpid()}-{id(completion)}")
+        unfinished.write_text(json.dumps(completion._asdict()), encoding="utf-8")
+        unfinished.rename(file)
+
+    def _file(self, request: dict[str, Any]) -> Path:
+        digest = hashlib.sha256(canonical_json(request).encode()).hexdigest()
+        return self._folder / digest[:2] / f"{digest}.json"
