@@ -1,4 +1,4 @@
-"""Staging views and marts: the SQL of `sql/staging` and `sql/marts`, bound to the base tables."""
+"""Published tables, staging views and marts: the files of `sql/published`, `sql/staging` and `sql/marts`."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import duckdb
 from duckdb import DuckDBPyConnection
 
+from storage.connection import quoted
 from storage.errors import WarehouseError
 
 
@@ -16,27 +17,31 @@ class _Source(NamedTuple):
     schema: str
     name: str
     statement: str
+    content: str
 
 
 def refresh_marts(connection: DuckDBPyConnection, *, is_materialized: bool = True) -> bool:
-    """Make `staging.NAME` a view and `marts.NAME` a table of every file's statement, in name order; tell if it ran.
+    """Make `published.NAME` a table of every CSV file, `staging.NAME` a view and `marts.NAME` a table; tell if it ran.
 
-    Nothing runs where the marts are as new as the SQL and the merged bundles. Without `is_materialized`, marts are
-    views too, for a database that holds no rows of its own. Raise `WarehouseError` naming a file that does not bind.
+    Within a schema, files run in the order of their names; the schemas stand in this order. Nothing runs where the
+    marts are as new as the files and the merged bundles. Without `is_materialized`, marts are views too, for a
+    database that holds no rows of its own. Raise `WarehouseError` naming a file that does not bind.
     """
     sources = _read_sources()
-    digest = hashlib.sha256(repr(sources).encode()).hexdigest()[:16]
+    contents = [(source.schema, source.name, source.content) for source in sources]
+    digest = hashlib.sha256(repr(contents).encode()).hexdigest()[:16]
     if is_materialized and _is_fresh(connection, digest):
         return False
     connection.begin()
     try:
         _drop_leftovers(connection)
+        connection.execute("create schema if not exists published")
         for source in sources:
-            kind = "table" if source.schema == "marts" and is_materialized else "view"
+            kind = "table" if source.schema == "published" or (source.schema == "marts" and is_materialized) else "view"
             try:
                 connection.execute(f'create {kind} {source.schema}."{source.name}" as {source.statement}')
             except duckdb.Error as error:
-                raise WarehouseError(f"sql/{source.schema}/{source.name}.sql: {error}") from error
+                raise WarehouseError(f"sql/{source.schema}/{source.name}: {error}") from error
         connection.execute("delete from main.refreshed_marts")
         connection.execute(
             "insert into main.refreshed_marts select $digest, count(*), $now from main.merged_bundles",
@@ -51,16 +56,26 @@ def refresh_marts(connection: DuckDBPyConnection, *, is_materialized: bool = Tru
 
 def _read_sources() -> list[_Source]:
     return [
-        _Source(schema, source.name.removesuffix(".sql"), source.read_text(encoding="utf-8").rstrip().rstrip(";"))
-        for schema in ("staging", "marts")
-        for source in _sql_files(files("sql") / schema)
+        *(_published_source(source) for source in _files("published", ".csv")),
+        *(_sql_source(schema, source) for schema in ("staging", "marts") for source in _files(schema, ".sql")),
     ]
 
 
-def _sql_files(folder: Traversable) -> list[Traversable]:
+def _published_source(source: Traversable) -> _Source:
+    statement = f"from read_csv({quoted(str(source))}, header = true)"
+    return _Source("published", source.name.removesuffix(".csv"), statement, source.read_text(encoding="utf-8"))
+
+
+def _sql_source(schema: str, source: Traversable) -> _Source:
+    text = source.read_text(encoding="utf-8").rstrip().rstrip(";")
+    return _Source(schema, source.name.removesuffix(".sql"), text, text)
+
+
+def _files(folder_name: str, suffix: str) -> list[Traversable]:
+    folder = files("sql") / folder_name
     if not folder.is_dir():
         return []
-    return sorted((source for source in folder.iterdir() if source.name.endswith(".sql")), key=lambda file: file.name)
+    return sorted((source for source in folder.iterdir() if source.name.endswith(suffix)), key=lambda file: file.name)
 
 
 def _is_fresh(connection: DuckDBPyConnection, digest: str) -> bool:
@@ -80,10 +95,10 @@ def _drop_leftovers(connection: DuckDBPyConnection) -> None:
     for kind, schema, name in connection.sql(
         """
         select 'table', schema_name, table_name from duckdb_tables()
-        where database_name = current_database() and schema_name in ('staging', 'marts')
+        where database_name = current_database() and schema_name in ('published', 'staging', 'marts')
         union all
         select 'view', schema_name, view_name from duckdb_views()
-        where database_name = current_database() and schema_name in ('staging', 'marts') and not internal
+        where database_name = current_database() and schema_name in ('published', 'staging', 'marts') and not internal
         """
     ).fetchall():
         connection.execute(f'drop {kind} {schema}."{name}"')

@@ -1,54 +1,54 @@
 -- one row per comparison of two cells: every paired statistic on scores side by side (arXiv 2603.01209, Tables 7 and 8)
 with grouped_statistics as (
     select
-        latest_statistics.plan_digest,
-        latest_statistics.variant,
-        latest_statistics.base,
-        latest_statistics.visibility,
-        latest_statistics.header,
-        latest_statistics.bucket,
-        latest_statistics.comparison_group,
-        latest_statistics.train_a,
-        latest_statistics.runtime_a,
-        latest_statistics.train_b,
-        latest_statistics.runtime_b,
-        max(latest_statistics.pair_count) filter (analysis = 'wilcoxon' and metric = 'score') as pair_count,
-        max(latest_statistics.nonzero_count) filter (analysis = 'wilcoxon' and metric = 'score') as nonzero_count,
-        max(latest_statistics.mean_a) filter (analysis = 'wilcoxon' and metric = 'score') as mean_a,
-        max(latest_statistics.mean_b) filter (analysis = 'wilcoxon' and metric = 'score') as mean_b,
-        max(latest_statistics.estimate) filter (analysis = 'wilcoxon' and metric = 'score') as difference,
-        max(latest_statistics.low) filter (
+        statistics.plan_digest,
+        statistics.variant,
+        statistics.base,
+        statistics.visibility,
+        statistics.header,
+        statistics.bucket,
+        statistics.comparison_group,
+        statistics.train_a,
+        statistics.runtime_a,
+        statistics.train_b,
+        statistics.runtime_b,
+        max(statistics.pair_count) filter (analysis = 'wilcoxon' and metric = 'score') as pair_count,
+        max(statistics.nonzero_count) filter (analysis = 'wilcoxon' and metric = 'score') as nonzero_count,
+        max(statistics.mean_a) filter (analysis = 'wilcoxon' and metric = 'score') as mean_a,
+        max(statistics.mean_b) filter (analysis = 'wilcoxon' and metric = 'score') as mean_b,
+        max(statistics.estimate) filter (analysis = 'wilcoxon' and metric = 'score') as difference,
+        max(statistics.low) filter (
             analysis = 'difference' and metric = 'score' and method like 'bootstrap percentile%'
         ) as difference_low,
-        max(latest_statistics.high) filter (
+        max(statistics.high) filter (
             analysis = 'difference' and metric = 'score' and method like 'bootstrap percentile%'
         ) as difference_high,
-        max(latest_statistics.statistic) filter (analysis = 'wilcoxon' and metric = 'score') as wilcoxon_statistic,
-        max(latest_statistics.p_value) filter (analysis = 'wilcoxon' and metric = 'score') as p_value,
-        max(latest_statistics.p_holm) filter (analysis = 'wilcoxon' and metric = 'score') as p_holm,
-        max(latest_statistics.effect_size) filter (analysis = 'wilcoxon' and metric = 'score') as effect_size,
-        max(latest_statistics.effect_size_authors) filter (
+        max(statistics.statistic) filter (analysis = 'wilcoxon' and metric = 'score') as wilcoxon_statistic,
+        max(statistics.p_value) filter (analysis = 'wilcoxon' and metric = 'score') as p_value,
+        max(statistics.p_holm) filter (analysis = 'wilcoxon' and metric = 'score') as p_holm,
+        max(statistics.effect_size) filter (analysis = 'wilcoxon' and metric = 'score') as effect_size,
+        max(statistics.effect_size_authors) filter (
             analysis = 'wilcoxon' and metric = 'score'
         ) as effect_size_authors,
-        max(latest_statistics.note) filter (analysis = 'wilcoxon' and metric = 'score') as note,
-        max(latest_statistics.p_value) filter (analysis = 'equivalence' and metric = 'score') as equivalence_p_value,
-        max(latest_statistics.verdict) filter (analysis = 'equivalence' and metric = 'score') as equivalence_verdict,
-        max(latest_statistics.estimate) filter (analysis = 'power' and metric = 'score') as smallest_detectable,
-        max(latest_statistics.p_value) filter (analysis = 'mcnemar' and metric = 'is_solved') as solved_p_value,
-        max(latest_statistics.p_value) filter (
+        max(statistics.note) filter (analysis = 'wilcoxon' and metric = 'score') as note,
+        max(statistics.p_value) filter (analysis = 'equivalence' and metric = 'score') as equivalence_p_value,
+        max(statistics.verdict) filter (analysis = 'equivalence' and metric = 'score') as equivalence_verdict,
+        max(statistics.estimate) filter (analysis = 'power' and metric = 'score') as smallest_detectable,
+        max(statistics.p_value) filter (analysis = 'mcnemar' and metric = 'is_solved') as solved_p_value,
+        max(statistics.p_value) filter (
             analysis = 'mcnemar' and metric = 'has_missing_name'
         ) as missing_name_p_value,
-        max(latest_statistics.estimate) filter (
+        max(statistics.estimate) filter (
             analysis = 'ratio' and metric = 'total_tokens' and method like 'bootstrap percentile%'
         ) as token_ratio,
-        max(latest_statistics.low) filter (
+        max(statistics.low) filter (
             analysis = 'ratio' and metric = 'total_tokens' and method like 'bootstrap percentile%'
         ) as token_ratio_low,
-        max(latest_statistics.high) filter (
+        max(statistics.high) filter (
             analysis = 'ratio' and metric = 'total_tokens' and method like 'bootstrap percentile%'
         ) as token_ratio_high
-    from staging.latest_statistics
-    where latest_statistics.analysis in ('wilcoxon', 'difference', 'ratio', 'equivalence', 'power', 'mcnemar')
+    from main.statistics
+    where statistics.analysis in ('wilcoxon', 'difference', 'ratio', 'equivalence', 'power', 'mcnemar')
     group by all
 ),
 

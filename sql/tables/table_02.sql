@@ -32,11 +32,11 @@ with measured_cells as (
 ),
 
 score_intervals as (
-    select latest_statistics.*
-    from staging.latest_statistics
-    where latest_statistics.analysis = 'mean'
-        and latest_statistics.metric = 'score'
-        and latest_statistics.method like 'bootstrap percentile%'
+    select statistics.*
+    from main.statistics
+    where statistics.analysis = 'mean'
+        and statistics.metric = 'score'
+        and statistics.method like 'bootstrap percentile%'
 ),
 
 final as (

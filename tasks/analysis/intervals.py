@@ -12,6 +12,8 @@ from scipy import stats
 from tasks.analysis.alignment import Aligned, Values
 from tasks.analysis.spec import StatisticsSpec
 
+IntervalKind = Literal["percentile", "BCa"]
+
 MeanStatistic = Callable[..., Any]
 """A function of the arms' means: arrays of one shape in, an array of that shape out."""
 
@@ -22,7 +24,7 @@ BATCH_VALUES = 4_000_000
 class Interval(NamedTuple):
     """An interval of a statistic of means; its ends are None where it does not exist."""
 
-    kind: Literal["percentile", "BCa"]
+    kind: IntervalKind
     estimate: float | None
     low: float | None
     high: float | None
@@ -33,19 +35,19 @@ class Interval(NamedTuple):
 def bootstrap_intervals(
     aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, *, confidence: float | None = None
 ) -> list[Interval]:
-    """Return a percentile and a BCa interval of `statistic(*means of the arms)`.
+    """Return a percentile and a BCa interval of `statistic(*means of the arms)`, in this order.
 
     With one training seed, SciPy resamples instances. With several, seeds and instances are resampled as crossed
-    factors by vectorised NumPy, for which SciPy has nothing; there is no BCa interval then. The point estimate is the
-    statistic of the arms' means over all values.
+    factors by vectorised NumPy, for which SciPy has nothing; the BCa interval is not defined then. Where there is no
+    interval, its ends are None and `note` says why. The point estimate is the statistic of the arms' means.
     """
     level = spec.confidence if confidence is None else confidence
     estimate = point_estimate(aligned, statistic)
     if aligned.instance_count < 2:
-        note = f"no interval: {aligned.instance_count} instances, 2 are needed"
-        return [Interval("percentile", estimate, None, None, "bootstrap percentile, not run", note)]
+        return _no_intervals(estimate, f"no interval: {aligned.instance_count} instances, 2 are needed")
     if aligned.seed_count > 1:
-        return [_crossed(aligned, statistic, spec, level, estimate)]
+        _, accelerated = _no_intervals(estimate, "not defined for crossed seeds and instances")
+        return [_crossed(aligned, statistic, spec, level, estimate), accelerated]
     return _resampled_instances(aligned, statistic, spec, level, estimate)
 
 
@@ -62,9 +64,11 @@ def _resampled_instances(
 ) -> list[Interval]:
     arms = aligned.per_instance()
     method = f"{spec.resample_count} resamples of {arms[0].size} instances, scipy.stats.bootstrap, seed {spec.seed}"
-    if estimate is None or all(np.ptp(values) == 0 for values in arms):
-        note = "no variation between instances" if estimate is not None else "undefined: a mean in the denominator is 0"
-        return [Interval("percentile", estimate, estimate, estimate, f"bootstrap percentile, {method}", note)]
+    if estimate is None:
+        return _no_intervals(None, "undefined: a mean in the denominator is 0")
+    if all(np.ptp(values) == 0 for values in arms):
+        percentile, accelerated = _no_intervals(estimate, "no variation between instances")
+        return [percentile._replace(low=estimate, high=estimate), accelerated]
 
     def of_resamples(*samples: Values, axis: int = -1) -> Any:
         return statistic(*(sample.mean(axis=axis) for sample in samples))
@@ -88,6 +92,11 @@ def _resampled_instances(
         _interval("percentile", estimate, percentile.confidence_interval, method),
         _interval("BCa", estimate, accelerated.confidence_interval, method),
     ]
+
+
+def _no_intervals(estimate: float | None, note: str) -> list[Interval]:
+    kinds: tuple[IntervalKind, ...] = ("percentile", "BCa")
+    return [Interval(kind, estimate, None, None, f"bootstrap {kind}, not run", note) for kind in kinds]
 
 
 def _crossed(
@@ -127,7 +136,7 @@ def _resample_weights(size: int, resample_count: int, *, stream: tuple[int, int]
     return weights
 
 
-def _interval(kind: Literal["percentile", "BCa"], estimate: float | None, ends: Any, method: str) -> Interval:
+def _interval(kind: IntervalKind, estimate: float | None, ends: Any, method: str) -> Interval:
     low, high = (_finite(end) for end in ends)
     note = None if low is not None and high is not None else "undefined for these values"
     return Interval(kind, estimate, low, high, f"bootstrap {kind}, {method}", note)

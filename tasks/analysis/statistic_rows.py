@@ -1,4 +1,4 @@
-"""Rows of `statistics`, identified by their content."""
+"""Rows of `statistics`, identified by what they are a statistic of."""
 
 import json
 from hashlib import sha256
@@ -51,9 +51,13 @@ class StatisticGroup(NamedTuple):
         method: str,
         **values: Any,
     ) -> StatisticRow:
-        """Return a row; its id is a digest of everything in it but the run, so that equal results land once."""
-        content = {
-            **{name: value for name, value in self._asdict().items() if name != "run_id"},
+        """Return a row; its id is a digest of plan, group, analysis, metric, arms and the method's name.
+
+        The name is what stands before the first comma: how many units were resampled is no part of the identity, so
+        that a statistic computed again replaces the one before.
+        """
+        identity = {
+            **self._asdict(),
             "analysis": analysis,
             "comparison_group": comparison_group,
             "metric": metric,
@@ -61,10 +65,9 @@ class StatisticGroup(NamedTuple):
             "runtime_a": a.runtime if a else None,
             "train_b": b.train if b else None,
             "runtime_b": b.runtime if b else None,
-            "pair_count": pair_count,
-            "method": method,
-            **dict.fromkeys(OPTIONAL_FIELDS),
-            **values,
         }
-        digest = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-        return StatisticRow(run_id=self.run_id, statistic_id=digest, **content)
+        run_id = identity.pop("run_id")
+        named = {**identity, "method": method.partition(",")[0]}
+        statistic_id = sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+        measured = {"pair_count": pair_count, "method": method, **dict.fromkeys(OPTIONAL_FIELDS), **values}
+        return StatisticRow(run_id=run_id, statistic_id=statistic_id, **identity, **measured)
