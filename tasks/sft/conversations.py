@@ -50,9 +50,11 @@ def read_conversations(path: Path) -> list[Conversation]:
         UserError: The file is missing or empty, or a line is not a conversation.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     except FileNotFoundError as error:
         raise UserError(f"no training data at {path}; prepare the dataset first") from error
+    if lines == [""]:
+        raise UserError(f"{path} holds no conversation; relax the validation or collect more traces")
     conversations = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -63,8 +65,6 @@ def read_conversations(path: Path) -> list[Conversation]:
                 f"{path} line {number} is not a conversation: {detail['msg']} at {'.'.join(map(str, detail['loc']))}; "
                 'each line is {"messages": [{"role", "content", "train"}]}'
             ) from error
-    if not conversations:
-        raise UserError(f"{path} holds no conversation; relax the validation or collect more traces")
     return conversations
 
 

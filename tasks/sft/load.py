@@ -1,9 +1,9 @@
 """Loading what a training starts from, with one clear line for everything that can be wrong with it."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.running.errors import UserError
+from tasks.sft.hub import explained
 from tasks.sft.spec import TrainingSpec
 from tasks.sft.tiny import new_model
 from tasks.sft.tokenizer import chat_template, load_tokenizer
@@ -35,12 +35,9 @@ def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedM
 
 def _load_base(spec: TrainingSpec, source: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
     import torch
-    from huggingface_hub.errors import GatedRepoError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    if source.startswith(("/", ".")) and not (Path(source) / "config.json").exists():
-        raise UserError(f"no model at {source} (no config.json); train or copy the base there, or name a hub id")
-    try:
+    with explained(source, "base model"):
         tokenizer = AutoTokenizer.from_pretrained(source, revision=spec.base_revision)
         model = AutoModelForCausalLM.from_pretrained(
             source,
@@ -50,13 +47,6 @@ def _load_base(spec: TrainingSpec, source: str) -> tuple["PreTrainedTokenizerBas
             attn_implementation=attention(),
             device_map={"": 0} if torch.cuda.is_available() else None,
         )
-    except GatedRepoError as error:
-        raise UserError(
-            f"{source} is gated on the hub; accept its licence there and set HF_TOKEN, or name a local copy"
-        ) from error
-    except OSError as error:
-        reason = str(error).strip().splitlines()[0]
-        raise UserError(f"cannot load the base model {source}: {reason}; name a local folder or a hub id") from error
     return tokenizer, model
 
 

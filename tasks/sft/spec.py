@@ -19,8 +19,6 @@ class TokenizerSpec(_Spec):
 
     vocabulary_size: int = 640
     """Tokens, with the 256 bytes and three control tokens."""
-    conversation_limit: int = 1500
-    """Conversations per contract to learn merges from."""
 
 
 class ArchitectureSpec(_Spec):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tasks.agent.protocol import Message
-from tasks.running.errors import UserError
+from tasks.sft.hub import explained, is_local
 from tasks.sft.spec import TokenizerSpec
 
 if TYPE_CHECKING:
@@ -62,18 +62,16 @@ def build_tokenizer(texts: Iterable[str], spec: TokenizerSpec, output: Path) -> 
     return output
 
 
-def load_tokenizer(path: str | Path) -> "PreTrainedTokenizerBase":
-    """Return the tokenizer of a folder.
+def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
+    """Return the tokenizer of a folder or hub id.
 
     Raises:
-        UserError: There is none.
+        UserError: There is none, it is gated, or the hub cannot be reached.
     """
     from transformers import AutoTokenizer
 
-    try:
-        return AutoTokenizer.from_pretrained(str(path), local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise UserError(f"no tokenizer at {path}: {_first_line(error)}; build it or name another folder") from error
+    with explained(str(source), "tokenizer"):
+        return AutoTokenizer.from_pretrained(str(source), local_files_only=is_local(str(source)))
 
 
 class TokenCounter:
@@ -125,7 +123,3 @@ class TokenCounter:
 def open_token_counter(path: str | Path) -> TokenCounter:
     """Return a counter for the tokenizer in a folder."""
     return TokenCounter(load_tokenizer(path))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

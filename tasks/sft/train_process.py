@@ -1,0 +1,125 @@
+"""A training in a process of its own, so that arms train side by side on one core each and a crash is one message.
+
+`python -m tasks.sft.train_process JOB.json` runs a job; progress is in the training log of its output folder.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from tasks.running.errors import UserError
+from tasks.sft.spec import TrainingSpec
+from tasks.sft.train import TrainedModel, read_trained, train
+from tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
+
+OUTPUT_NAME = "training_output.txt"
+"""What the process printed, in the folder of the model."""
+LAST_LINES = 5
+POLL_SECONDS = 0.5
+
+
+class TrainingJob(BaseModel):
+    """The arguments of one `train`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spec: TrainingSpec
+    dataset: Path
+    output: Path
+    contract: str | None
+    seed: int
+    base_model: str | None = None
+    tokenizer: Path | None = None
+    plan_digest: str | None = None
+
+    def run(self) -> TrainedModel:
+        """Train in this process."""
+        return train(
+            self.spec,
+            self.dataset,
+            self.output,
+            contract=self.contract,
+            seed=self.seed,
+            base_model=self.base_model,
+            tokenizer=self.tokenizer,
+            plan_digest=self.plan_digest,
+        )
+
+
+def train_in_process(
+    job: TrainingJob, on_log: Callable[[TrainingMetric], None] | None = None, poll_seconds: float = POLL_SECONDS
+) -> TrainedModel:
+    """Run a job in a process of its own, tell of every logging step, and return the trained model.
+
+    The process ends when the caller is interrupted. Several calls may run at once, from threads.
+
+    Raises:
+        UserError: The training failed; the message holds what it said last.
+    """
+    job.output.mkdir(parents=True, exist_ok=True)
+    description, printed = job.output / "training_job.json", job.output / OUTPUT_NAME
+    description.write_text(job.model_dump_json(), encoding="utf-8")
+    told = 0
+    with printed.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tasks.sft.train_process", str(description)],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"OMP_NUM_THREADS": str(job.spec.cpu_threads)},
+        )
+        try:
+            while process.poll() is None:
+                time.sleep(poll_seconds)
+                told = _tell(job.output / LOG_NAME, told, on_log)
+        finally:
+            process.kill()
+            process.wait()
+    _tell(job.output / LOG_NAME, told, on_log)
+    if process.returncode:
+        raise UserError(_failure(job, process.returncode, printed))
+    return read_trained(job.output)
+
+
+def _tell(log: Path, told: int, on_log: Callable[[TrainingMetric], None] | None) -> int:
+    """Pass on the lines behind step `told` and return the last step passed on."""
+    if on_log is None:
+        return told
+    for metric in read_log(log):
+        if metric.optimizer_step > told:
+            told = metric.optimizer_step
+            on_log(metric)
+    return told
+
+
+def _failure(job: TrainingJob, code: int, printed: Path) -> str:
+    lines = [line for line in printed.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    if code == USER_ERROR_CODE and lines:
+        return lines[-1]
+    reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    last = " | ".join(lines[-LAST_LINES:]) or "no output"
+    return (
+        f"training {job.spec.name} of {job.contract or 'the base'} failed ({reason}): {last}; all of it is in {printed}"
+    )
+
+
+USER_ERROR_CODE = 2
+"""Exit code for a problem that the user can mend, told in the last line."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the job described in a JSON file and return the exit code."""
+    try:
+        TrainingJob.model_validate_json(Path(arguments[0]).read_text(encoding="utf-8")).run()
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return USER_ERROR_CODE
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
