@@ -1,5 +1,8 @@
 """The whole study: every stage, from instances to printed tables."""
 
+from collections.abc import Mapping
+from typing import Any, Literal
+
 from prefect import flow
 
 from flows.analyse_study import analyse_study
@@ -8,6 +11,7 @@ from flows.cli.command import run_as_command
 from flows.collect_traces import collect_traces
 from flows.evaluate_models import evaluate_models
 from flows.generate_instances import generate_instances
+from flows.gpu_pool import has_gpu_worker, train_on_gpu_pool
 from flows.prepare_training import prepare_training
 from flows.train_models import train_models
 from storage.finished import is_finished
@@ -16,14 +20,13 @@ from tasks.plans.preflight import check_needs
 from tasks.plans.presets import Overrides, PlanName, resolve_plan
 from tasks.plans.run import Limits
 
-STAGES = (generate_instances, collect_traces, prepare_training, train_models, evaluate_models, analyse_study)
-
 
 @flow(name="reproduce-study")
 def reproduce_study(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    train_on: Literal["here", "gpu_pool"] = "here",
     dry_run: bool = False,
 ) -> None:
     """Run the whole study at one scale and print its tables; what is done already is not done again.
@@ -33,19 +36,44 @@ def reproduce_study(
             paper (Qwen3-8B on a GPU).
         overrides: Fields of the plan to change.
         limits: When to stop cleanly, to be resumed.
+        train_on: Train in this process, or hand the training to the deployment on the work pool `gpu`.
         dry_run: Only print what every stage would take.
     """
+    if is_answered(scale, overrides, limits, dry_run=dry_run):
+        return
+    check_needs(resolve_plan(scale, overrides), has_gpu_worker)
+    with open_run("reproduce_study", scale, overrides, limits) as run:
+        for stage in (generate_instances, collect_traces, prepare_training):
+            stage(scale, overrides, limits, run.run_id)
+        if train_on == "gpu_pool":
+            train_on_gpu_pool({"scale": scale, "run_id": run.run_id})
+        else:
+            train_models(scale, overrides, limits, run.run_id)
+        for stage in (evaluate_models, analyse_study):
+            stage(scale, overrides, limits, run.run_id)
+    print_study(run.plan)
+
+
+def is_answered(scale: PlanName, overrides: Overrides, limits: Limits, *, dry_run: bool) -> bool:
+    """Print the estimate of a dry run, or the tables of a plan that is finished; tell whether that was all."""
     plan = resolve_plan(scale, overrides)
     if dry_run:
         print_estimate(plan, limits)
-        return
-    if not is_finished(plan):
-        check_needs(plan)
-        with open_run("reproduce_study", scale, overrides, limits) as run:
-            for stage in STAGES:
-                stage(scale, overrides, limits, run.run_id)
-    print_study(plan)
+    elif is_finished(plan):
+        print_study(plan)
+    else:
+        return False
+    return True
+
+
+def _answer(parameters: Mapping[str, Any]) -> bool:
+    """Answer without a Prefect server where that is possible, and say what is missing before one is started."""
+    named = {name: parameters[name] for name in ("scale", "overrides", "limits", "dry_run")}
+    if is_answered(**named):
+        return True
+    check_needs(resolve_plan(parameters["scale"], parameters["overrides"]), has_gpu_worker)
+    return False
 
 
 if __name__ == "__main__":
-    run_as_command(reproduce_study)
+    run_as_command(reproduce_study, answer=_answer)

@@ -1,8 +1,9 @@
 """A flow as a command: the same parameters, defaults and descriptions that the Prefect UI shows."""
 
 import json
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -11,22 +12,28 @@ from prefect.exceptions import ParameterTypeError
 from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
+from flows.cli.prefect_server import prefect_server
+from storage.errors import StorageError
 from tasks.running.errors import UserError
 
+SHOWN_ERRORS = (UserError, StorageError, ValidationError, ParameterTypeError, OSError)
+"""Errors whose text is meant for the user."""
 INTERRUPTED = 130
 """Exit code of a run that was interrupted from the keyboard."""
 
 
-def run_as_command(flow: Flow[..., Any], arguments: Sequence[str] | None = None) -> None:
+Answer = Callable[[Mapping[str, Any]], bool]
+"""Takes a flow's parameters and tells whether it has answered already, so that the flow need not run."""
+
+
+def run_as_command(
+    flow: Flow[..., Any], arguments: Sequence[str] | None = None, *, answer: Answer = lambda _: False
+) -> None:
     """Run a flow with parameters from the command line and exit.
 
-    A problem that the user can mend is one line on standard error and exit code 1.
+    A problem that the user can mend is one line on standard error and exit code 1. Where `answer` is enough, no Prefect
+    server is started.
     """
-    command = _command_of(flow)
-    command.main(args=list(arguments) if arguments is not None else None, prog_name=f"python -m flows.{_stem(flow)}")
-
-
-def _command_of(flow: Flow[..., Any]) -> click.Command:
     schema = parameter_schema(flow.fn)
     options: list[click.Parameter] = []
     groups: dict[str, list[str]] = {}
@@ -42,17 +49,24 @@ def _command_of(flow: Flow[..., Any]) -> click.Command:
         for group, names in groups.items():
             given = {name: values.pop(name) for name in names}
             values[group] = {name: value for name, value in given.items() if value is not None}
-        _call_flow(flow, values)
+        _call_flow(flow, values, answer)
 
     summary = (flow.description or "").split("\n\nArgs:")[0]
-    return click.Command(name=flow.name, callback=call, params=options, help=summary)
+    command = click.Command(name=flow.name, callback=call, params=options, help=summary)
+    command.main(
+        args=list(arguments) if arguments is not None else None, prog_name=f"python -m flows.{flow.fn.__name__}"
+    )
 
 
-def _call_flow(flow: Flow[..., Any], parameters: dict[str, Any]) -> None:
+def _call_flow(flow: Flow[..., Any], parameters: dict[str, Any], answer: Answer) -> None:
+    logging.getLogger("prefect").setLevel(logging.CRITICAL)  # what a person must know is said here, in one line
     try:
-        flow(**parameters)
-    except (UserError, ValidationError, ParameterTypeError) as error:
-        click.echo(f"carryover: {_one_line(error)}", err=True)
+        parameters = flow.validate_parameters(parameters)
+        if not answer(parameters):
+            with prefect_server():
+                flow(**parameters)
+    except SHOWN_ERRORS as error:
+        click.echo(f"carryover: {one_line(error)}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         click.echo("stopped; the same command goes on where this one stopped", err=True)
@@ -114,13 +128,12 @@ class JsonValue(click.ParamType):
             self.fail(f"{value!r} is not JSON: {error}", param, ctx)
 
 
-def _one_line(error: UserError | ValidationError | ParameterTypeError) -> str:
+def one_line(error: BaseException) -> str:
+    """Return an error's text as one line; of bad values, the first with its place."""
+    if isinstance(error, ParameterTypeError) and isinstance(error.__context__, ValidationError):
+        return one_line(error.__context__)
     if not isinstance(error, ValidationError):
         return " ".join(str(error).split())
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"bad value {first['input']!r} for {place}: {first['msg']}"
-
-
-def _stem(flow: Flow[..., Any]) -> str:
-    return flow.fn.__name__

@@ -56,4 +56,4 @@ def open_client(
                 condition.bucket, condition.runtime_contract, count_tokens, prints_table=spec.prints_table
             )
         case EndpointClientSpec():
-            yield OpenAIClient(spec.endpoint, condition.model_name)
+            yield OpenAIClient(spec.endpoint, condition.model_name, cache_folder=spec.cache)

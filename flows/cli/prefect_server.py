@@ -1,0 +1,40 @@
+"""A Prefect server for one command, where none is configured: it ends with the command, also when that is killed."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
+
+from tasks.running.places import open_places
+from tasks.running.progress import waiting_line
+from tasks.serving.process import ManagedProcess, find_free_port
+
+STARTUP_SECONDS = 180.0
+QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_UI_ENABLED": "false"}
+"""Nothing is reported to anybody."""
+
+
+@contextmanager
+def prefect_server() -> Iterator[None]:
+    """Use the configured Prefect API, or run a server of our own for as long as the block lasts.
+
+    Raises:
+        ServerError: Our own server does not start; the message quotes its log.
+    """
+    if PREFECT_API_URL.value() is not None:
+        yield
+        return
+    places = open_places()
+    port = find_free_port()
+    address = f"http://127.0.0.1:{port}/api"
+    command = [sys.executable, "-m", "prefect", "server", "start"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--no-services", "--no-ui"]
+    environment = os.environ | QUIET | {"PREFECT_HOME": str(places.prefect)}
+    log = places.logs / "prefect-server.log"
+    with ManagedProcess(command, log, health_url=f"{address}/health", environment=environment) as server:
+        with waiting_line("starting a Prefect server for this run") as tell:
+            server.wait_until_healthy(STARTUP_SECONDS, lambda progress: tell(f"{progress.elapsed_seconds:.0f} s"))
+        with temporary_settings({PREFECT_API_URL: address, PREFECT_HOME: places.prefect}):
+            yield

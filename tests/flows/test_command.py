@@ -1,0 +1,77 @@
+from typing import Literal
+
+import pytest
+from prefect import flow
+from pydantic import BaseModel, Field
+
+from flows.cli.command import run_as_command
+from tasks.running.errors import UserError
+
+
+class Overrides(BaseModel):
+    count: int | None = Field(None, ge=1, description="Instances to play.")
+    seeds: tuple[int, ...] | None = Field(None, description="Training seeds.")
+
+
+@flow
+def toy(scale: Literal["small", "large"] = "small", overrides: Overrides = Overrides(), dry_run: bool = False):  # noqa: B008
+    """Play with instances.
+
+    Args:
+        scale: How much of it.
+        dry_run: Only say.
+    """
+
+
+def run(*arguments, answer):
+    with pytest.raises(SystemExit) as ending:
+        run_as_command(toy, arguments, answer=answer)
+    return ending.value.code
+
+
+def test_flags_are_the_flow_s_parameters_with_objects_unfolded():
+    seen = []
+    code = run(
+        "--scale", "large", "--count", "3", "--seeds", "[1, 2]", "--dry-run", answer=lambda p: seen.append(p) or True
+    )
+    assert code == 0
+    assert seen == [{"scale": "large", "overrides": Overrides(count=3, seeds=(1, 2)), "dry_run": True}]
+
+
+def test_what_is_not_given_keeps_the_flow_s_default():
+    seen = []
+    run(answer=lambda p: seen.append(p) or True)
+    assert seen == [{"scale": "small", "overrides": Overrides(), "dry_run": False}]
+
+
+def test_help_shows_the_flow_s_own_descriptions(capsys):
+    assert run("--help", answer=lambda _: True) == 0
+    text = capsys.readouterr().out
+    assert "Play with instances." in text
+    assert "Args:" not in text
+    for description in ("How much of it.", "Instances to play.", "Training seeds.", "Only say.", "small|large"):
+        assert description in text
+
+
+def test_an_unknown_scale_names_the_choices(capsys):
+    assert run("--scale", "huge", answer=lambda _: True) == 2
+    assert "'huge' is not one of 'small', 'large'" in capsys.readouterr().err
+
+
+def test_a_bad_override_is_one_line_with_its_place_and_value(capsys):
+    assert run("--count", "0", answer=lambda _: True) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "carryover: bad value 0 for overrides.count: Input should be greater than or equal to 1"
+
+
+def test_an_error_that_the_user_can_mend_is_one_line(capsys):
+    def fail(_):
+        raise UserError("no key in GEMINI_API_KEY;\n set it")
+
+    assert run(answer=fail) == 1
+    assert capsys.readouterr().err == "carryover: no key in GEMINI_API_KEY; set it\n"
+
+
+def test_text_that_is_no_json_is_refused_with_its_place(capsys):
+    assert run("--seeds", "[1,", answer=lambda _: True) == 2
+    assert "'[1,' is not JSON" in capsys.readouterr().err
