@@ -8,6 +8,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from tasks.agent.protocol import Message
+from tasks.agent.reply import parse_reply
 from tasks.sft.conversations import TrainingMessage
 from tasks.sft.validation import Frame, lazy
 
@@ -68,7 +69,7 @@ def paper_messages(recorded: list[RecordedTurn]) -> list[TrainingMessage]:
     executed = [turn for turn in recorded if turn.step is not None]
     for turn in executed:
         if turn.assistant_text.strip():
-            messages.append(_reply(turn))
+            messages.append(_reply(turn, turn.assistant_text))
         observation = _observation(turn)
         if observation and turn is not executed[-1]:
             messages.append(TrainingMessage(role="user", content=_json(observation)))
@@ -80,7 +81,7 @@ def wire_messages(recorded: list[RecordedTurn]) -> list[TrainingMessage]:
     messages = [TrainingMessage(role=message.role, content=message.content) for message in _opening(recorded)]
     replies = [turn for turn in recorded if turn.turn > 0]
     for turn in replies:
-        messages.append(_reply(turn))
+        messages.append(_reply(turn, parse_reply(turn.assistant_text).kept_text))
         if turn.observation is not None and turn is not replies[-1]:
             messages.append(TrainingMessage(role="user", content=turn.observation))
     return messages
@@ -108,8 +109,8 @@ def _recorded_turns(
 
 
 def _rejection(messages: list[TrainingMessage]) -> str | None:
-    roles = [message.role for message in messages]
-    if "user" not in roles[:-1] or "assistant" not in roles:
+    roles = [message.role for message in messages if message.role != "system"]
+    if roles[:1] != ["user"] or "assistant" not in roles:
         return "extraction_without_task_or_steps"
     return "extraction_too_short" if len(messages) < MINIMUM_MESSAGES else None
 
@@ -127,9 +128,9 @@ def _task(content: str) -> str:
     return str(wrapper["task"]) if isinstance(wrapper, dict) and "task" in wrapper else content
 
 
-def _reply(turn: RecordedTurn) -> TrainingMessage:
+def _reply(turn: RecordedTurn, text: str) -> TrainingMessage:
     is_imitated = turn.step is not None and turn.injected_fault is None
-    return TrainingMessage(role="assistant", content=turn.assistant_text, train=is_imitated)
+    return TrainingMessage(role="assistant", content=text, train=is_imitated)
 
 
 def _observation(turn: RecordedTurn) -> dict[str, Any]:

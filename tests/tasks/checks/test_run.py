@@ -1,0 +1,62 @@
+import json
+import re
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+from tasks.checks.check import Check, Suite
+from tasks.checks.run import COMPLETE_ROWS, CheckBackendError, run_suites
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HALF = Check(name="half", kind="between", column="value", minimum=1, minimum_share=0.5)
+ALL = Check(name="all", kind="between", column="value", minimum=1)
+
+
+def suite_of(frame, *checks):
+    return Suite("numbers", frame, checks, "id")
+
+
+def evaluate(suite, folder):
+    return {row.check_name: row for row in run_suites([suite], folder, run_id="run", checked_at=NOW)}
+
+
+def test_a_share_decides_and_the_offending_ids_are_named(tmp_path):
+    frame = pl.DataFrame({"id": ["a", "b"], "value": [0, 1]})
+    known = Check(name="known", kind="in_set", column="id", allowed=("a", "b"))
+    empty = Check(name="rows", kind="row_count", minimum=3)
+    rows = evaluate(suite_of(frame, HALF, ALL, known, empty), tmp_path / "docs")
+    assert {name: row.is_passed for name, row in rows.items()} == {
+        "half": True,
+        "all": False,
+        "known": True,
+        "rows": False,
+    }
+    assert [(row.row_count, row.unexpected_count, json.loads(row.unexpected_json)) for row in rows.values()] == [
+        (2, 1, ["a"]),
+        (2, 1, ["a"]),
+        (2, 0, []),
+        (2, 0, []),
+    ]
+    assert (tmp_path / "docs" / "index.html").exists()
+    page = next((tmp_path / "docs" / "validations").rglob("*.html")).read_text()
+    words = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    assert "values must be greater than or equal to 1.0 , at least 50 % of the time." in words
+    assert "Unexpected Value Count id 0 1 a" in words
+
+
+def test_large_tables_are_summarised_and_still_name_ids(tmp_path):
+    frame = pl.DataFrame({"id": [f"row-{n}" for n in range(COMPLETE_ROWS + 1)]}).with_columns(
+        value=(pl.col("id") != "row-7").cast(pl.Int64)
+    )
+    row = evaluate(suite_of(frame, HALF), tmp_path)["half"]
+    assert (row.is_passed, row.unexpected_count, json.loads(row.unexpected_json)) == (True, 1, ["row-7"])
+
+
+def test_a_check_that_cannot_be_evaluated_is_no_verdict_on_the_data(tmp_path):
+    broken = Check(name="broken", kind="between", column="absent", minimum=1)
+    frame = pl.DataFrame({"id": ["a"], "value": [1], "absent": ["text"]})
+    with pytest.raises(CheckBackendError, match="could not evaluate broken of numbers"):
+        evaluate(suite_of(frame, HALF, broken), tmp_path)
+    with pytest.raises(CheckBackendError, match="could not evaluate broken of numbers"):
+        evaluate(suite_of(frame.drop("absent"), broken), tmp_path)

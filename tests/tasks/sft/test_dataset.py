@@ -1,0 +1,174 @@
+import io
+import json
+import random
+from collections import Counter
+
+import pyarrow.parquet
+import pytest
+
+from tasks.sft.conversations import read_conversations
+from tasks.sft.data_spec import DatasetSpec, ValidationSpec
+from tasks.sft.dataset import OMITTED, PLACEHOLDERS, prepare_dataset
+from tasks.sft.spec import TokenizerSpec
+from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+
+CONTRACTS = ("persistent", "stateless")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    texts = ["You write code. Fill the knapsack.", "Thought 1.\n```python\nlook()\n```", '{"output": "1\\n"}'] * 9
+    folder = tmp_path_factory.mktemp("tokenizer")
+    return load_tokenizer(build_tokenizer(texts, TokenizerSpec(vocabulary_size=320), folder))
+
+
+@pytest.fixture
+def prepare(traces, tokenizer):
+    def _prepare(*recorded, validation=None, **settings):
+        tables = traces.record(*recorded)
+        spec = DatasetSpec(**settings)
+        return prepare_dataset(*tables.all, spec=spec, tokenizer=tokenizer, run_id="run", validation=validation)
+
+    return _prepare
+
+
+@pytest.fixture
+def arms(traces):
+    """Four instances under both contracts; the third one fails in the persistent arm."""
+    return [
+        traces.trace(f"{contract}-{number}", contract, f"instance-{number}",
+                     score=0.2 if (contract, number) == ("persistent", 2) else 1.0)
+        for contract in CONTRACTS
+        for number in range(4)
+    ]  # fmt: skip
+
+
+def messages_of(dataset, contract="persistent"):
+    return [record["messages"] for record in dataset.records[contract]]
+
+
+def test_every_trace_has_a_row_with_its_fate(arms, prepare):
+    dataset = prepare(*arms, maximum_kept=2)
+    fates = Counter((row.contract, row.status) for row in dataset.rows)
+    assert fates["persistent", "retained"] == fates["stateless", "retained"] == 2
+    assert fates["stateless", "unprocessed"] == 2
+    assert fates["persistent", "unprocessed"] + fates["persistent", "skipped"] == 2
+    assert {row.episode_id for row in dataset.rows} == {trace.episode_id for trace in arms}
+
+
+def test_a_rejection_keeps_reason_measure_and_threshold(arms, prepare):
+    (skipped,) = (row for row in prepare(*arms).rows if row.status == "skipped")
+    assert (skipped.episode_id, skipped.reason) == ("persistent-2", "score_too_low")
+    assert (skipped.measured, skipped.threshold) == (0.2, 0.5)
+    assert skipped.token_count is None
+
+
+def test_token_counts_are_content_tokens_and_four_per_message(arms, prepare, tokenizer):
+    dataset = prepare(*arms)
+    record = dataset.records["stateless"][0]
+    tokens = [len(tokenizer.encode(each["content"], add_special_tokens=False)) for each in record["messages"]]
+    row = next(row for row in dataset.rows if row.episode_id == record["episode_id"])
+    assert record["token_count"] == row.token_count == sum(tokens) + 4 * len(tokens)
+    assert row.assistant_token_count == tokens[2] + tokens[4]
+    assert row.message_count == 5
+
+
+def test_a_length_that_the_tokenizer_was_left_with_falsifies_no_count(arms, prepare, tokenizer):
+    expected = [row.token_count for row in prepare(*arms).rows]
+    tokenizer.backend_tokenizer.enable_truncation(3)
+    tokenizer.backend_tokenizer.enable_padding(length=50)
+    try:
+        assert [row.token_count for row in prepare(*arms).rows] == expected
+    finally:
+        tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.backend_tokenizer.no_padding()
+
+
+def test_equal_inputs_in_any_order_give_equal_bytes(arms, prepare):
+    shuffled = list(arms)
+    random.Random(7).shuffle(shuffled)
+    first, second = prepare(*arms), prepare(*shuffled)
+    assert first.dataset_id == second.dataset_id
+    for contract in CONTRACTS:
+        assert first.jsonl(contract) == second.jsonl(contract)
+        assert first.parquet(contract) == second.parquet(contract)
+
+
+def test_another_spec_or_another_text_is_another_dataset(arms, prepare):
+    base = prepare(*arms).dataset_id
+    assert prepare(*arms, shuffle_seed=43).dataset_id != base
+    assert prepare(*arms, text_format="exact_wire").dataset_id != base
+    arms[0].task = "Fill another knapsack."
+    assert prepare(*arms).dataset_id != base
+
+
+def test_thresholds_that_change_no_fate_change_no_dataset(arms, prepare):
+    assert prepare(*arms).dataset_id == prepare(*arms, validation=ValidationSpec(minimum_score=0.4)).dataset_id
+
+
+def test_paired_retention_leaves_the_partner_out(arms, prepare):
+    dataset = prepare(*arms, retention="paired")
+    kept = [{record["instance_id"] for record in dataset.records[contract]} for contract in CONTRACTS]
+    assert kept[0] == kept[1] == {"instance-0", "instance-1", "instance-3"}
+    assert dataset.shared_instances() == sorted(kept[0])
+    (partner,) = (row for row in dataset.rows if row.reason == "partner_rejected")
+    assert partner.episode_id == "stateless-2"
+
+
+def test_matching_by_tokens_evens_the_arms_out(arms, prepare, traces):
+    for trace in arms[4:]:
+        trace.steps = [traces.step("look()", output="long " * 30), traces.step("finish()")]
+    dataset = prepare(*arms, matching="tokens")
+    assert 0 < dataset.token_total("stateless") <= dataset.token_total("persistent")
+    assert len(dataset.records["stateless"]) < len(dataset.records["persistent"])
+
+
+def test_an_observation_that_does_not_fit_is_masked_and_every_reply_stays(prepare, traces):
+    steps = [traces.step(f"look({n})", output="9 " * (500 if n == 2 else 5), text=f"Look {n}.") for n in range(5)]
+    long = traces.trace(steps=[*steps, traces.step("finish()", text="End.")])
+    full = prepare(long).rows[0].token_count
+    dataset = prepare(long, maximum_sequence_tokens=full - 100)
+    contents = [message["content"] for message in messages_of(dataset)[0]]
+    assert [content for content in contents if OMITTED in content] == [PLACEHOLDERS["paper"]]
+    assert contents[2::2] == [f"Look {n}." for n in range(5)] + ["End."]
+    (row,) = dataset.rows
+    assert row.is_truncated
+    assert row.token_count <= full - 200
+
+
+def test_a_trace_over_the_budget_names_its_length_and_the_budget(traces, prepare):
+    dataset = prepare(traces.trace(), maximum_sequence_tokens=110)
+    (row,) = dataset.rows
+    assert (row.status, row.reason, row.threshold) == ("skipped", "trunc_head_tail_exceeds_limit", 10.0)
+    assert row.measured > 10
+
+
+def test_the_files_are_read_by_training_and_as_parquet(arms, prepare, tmp_path):
+    dataset = prepare(*arms)
+    paths = dataset.write(tmp_path / "data")
+    conversations = read_conversations(paths["stateless"])
+    assert [len(each.messages) for each in conversations] == [5] * 4
+    table = pyarrow.parquet.read_table(io.BytesIO(dataset.parquet("stateless")))
+    assert table.to_pylist() == dataset.records["stateless"]
+    assert (tmp_path / "data" / "stateless.parquet").read_bytes() == dataset.parquet("stateless")
+
+
+def test_every_line_is_one_record_whatever_the_texts_hold(traces, prepare):
+    dataset = prepare(traces.trace(task="Line one\u2028line two\x85 \x1c é"))
+    assert len(dataset.jsonl("persistent").decode().splitlines()) == 1
+    record = json.loads(dataset.jsonl("persistent"))
+    assert record["messages"][1]["content"] == "Line one\u2028line two\x85 \x1c é"
+
+
+def test_paired_and_equal_tokens_exclude_each_other():
+    with pytest.raises(ValueError, match="choose retention keep_first or matching episodes"):
+        DatasetSpec(retention="paired", matching="tokens")
+
+
+def test_a_budget_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="maximum_sequence_tokens 100 leaves nothing"):
+        DatasetSpec(maximum_sequence_tokens=100)
+
+
+def test_the_budget_is_the_papers():
+    assert DatasetSpec().token_budget == 16_284

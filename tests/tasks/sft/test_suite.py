@@ -1,0 +1,115 @@
+import json
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+from tasks.checks.run import FailedChecksError
+from tasks.sft.data_spec import DatasetSpec, ValidationSpec
+from tasks.sft.suite import gate_examples, gate_traces
+from tasks.sft.validation import REASONS, judge_traces
+from tasks.traces.study_rows import TrainingExampleRow
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONTRACTS = ("persistent", "stateless")
+LENIENT = ValidationSpec(minimum_yield=0.0, minimum_recorded_share=0.0)
+
+
+@pytest.fixture
+def judged(traces):
+    """Traces of both contracts, in which every rule is broken by someone, and some break several."""
+
+    def step(code, text, error=None):
+        return traces.step(code, text=text, error=error)
+
+    looping = [step("look()", "same text") for _ in range(3)] + [step("finish()", "same text")]
+    erring = [step("x", "One.", "NameError: x"), step("finish()", "Two.")]
+    kinds = {
+        "good": {},
+        "empty": {"steps": [traces.step(code=None)], "score": 0.1},
+        "unscored": {"score": None, "steps": erring},
+        "poor": {"score": 0.2, "steps": looping},
+        "endless": {"steps": [step("look()", "One.", "NameError: x")]},
+        "looping": {"steps": looping},
+        "erring": {"steps": erring},
+    }
+    recorded = [
+        traces.trace(f"{contract}-{name}", contract, name, **settings)
+        for contract in CONTRACTS
+        for name, settings in kinds.items()
+    ]
+    return judge_traces(*traces.record(*recorded).all, spec=LENIENT)
+
+
+def gate(verdicts, folder, spec=LENIENT, contracts=CONTRACTS):
+    return gate_traces(verdicts, folder, spec=spec, contracts=contracts, run_id="run", checked_at=NOW)
+
+
+def test_verdicts_and_expectations_agree(judged, tmp_path):
+    unexpected = {}
+    for row in gate(judged, tmp_path):
+        unexpected.setdefault(row.check_name, []).extend(json.loads(row.unexpected_json))
+    first_broken = {
+        episode_id: next((reason for reason in REASONS if episode_id in unexpected[reason]), None)
+        for episode_id in judged["episode_id"]
+    }
+    assert first_broken == dict(judged.select("episode_id", "reason").iter_rows())
+    assert set(first_broken.values()) == {None, *REASONS}
+    assert sorted(unexpected["yield"]) == sorted(judged.filter(pl.col("reason").is_not_null())["episode_id"])
+
+
+def test_a_yield_too_small_stops_with_reasons_and_counts(judged, tmp_path):
+    with pytest.raises(FailedChecksError) as caught:
+        gate(judged, tmp_path, LENIENT.model_copy(update={"minimum_yield": 0.5}))
+    message = str(caught.value)
+    assert "; traces_stateless: " in message
+    assert "yield broken by 6, 1 of 7 valid" in message
+    assert "high_error_density 1" in message
+    assert str(tmp_path / "index.html") in message
+    assert "\n" not in message
+    assert "yield" in {row.check_name for row in caught.value.rows if not row.is_passed}
+
+
+def test_a_trace_without_its_counterpart_stops(traces, tmp_path):
+    recorded = [traces.trace("p", "persistent", "one"), traces.trace("s", "stateless", "other")]
+    verdicts = judge_traces(*traces.record(*recorded).all, spec=LENIENT)
+    with pytest.raises(FailedChecksError, match="same_instance_in_every_arm broken by 1"):
+        gate(verdicts, tmp_path)
+
+
+def test_a_contract_without_traces_stops(traces, tmp_path):
+    verdicts = judge_traces(*traces.record(traces.trace()).all, spec=LENIENT)
+    with pytest.raises(FailedChecksError, match="traces_stateless: traces_exist"):
+        gate(verdicts, tmp_path)
+
+
+def example(name, contract="persistent", position=0, token_count: int | None = 10):
+    return TrainingExampleRow(
+        run_id="run", dataset_id="dataset", variant="main", contract=contract, episode_id=name,
+        instance_id=f"instance-{position}", position=position, status="retained" if token_count else "skipped", reason=None, measured=None,
+        threshold=None, token_count=token_count, assistant_token_count=1, message_count=3, is_truncated=False,
+        text_format="paper", retention="keep_first", matching="episodes", content_digest="digest",
+    )  # fmt: skip
+
+
+def test_examples_within_the_budget_pass(tmp_path):
+    rows = gate_examples([example("a")], tmp_path, spec=DatasetSpec(), run_id="run", checked_at=NOW)
+    assert all(row.is_passed for row in rows)
+
+
+def test_an_example_over_the_budget_stops(tmp_path):
+    rows = [example("a", token_count=16_285)]
+    with pytest.raises(FailedChecksError, match="examples_persistent: token_limit broken by 1"):
+        gate_examples(rows, tmp_path, spec=DatasetSpec(), run_id="run", checked_at=NOW)
+
+
+def test_paired_examples_must_be_paired(tmp_path):
+    rows = [example("a"), example("b", "stateless", position=1)]
+    with pytest.raises(FailedChecksError, match="same_instance_in_every_arm broken by 1"):
+        gate_examples(rows, tmp_path, spec=DatasetSpec(retention="paired"), run_id="run", checked_at=NOW)
+
+
+def test_an_arm_that_keeps_nothing_stops(tmp_path):
+    rows = [example("a"), example("b", "stateless", token_count=None)]
+    with pytest.raises(FailedChecksError, match="examples_stateless: examples_exist"):
+        gate_examples(rows, tmp_path, spec=DatasetSpec(), run_id="run", checked_at=NOW)
