@@ -14,6 +14,7 @@ from tasks.traces.rows import (
     EpisodeRow,
     ErrorKind,
     ErrorRow,
+    NameEventRow,
     Row,
     RuntimeEventRow,
     StepRow,
@@ -27,11 +28,21 @@ _NAME_IN_MESSAGE = re.compile(r"name '(\w+)' is not defined")
 
 
 class RecordedEpisode(NamedTuple):
-    """An episode that has ended."""
+    """An episode that has ended, as the rows of its tables."""
 
     episode: EpisodeRow
-    rows: dict[str, list[Row]]
-    """All rows by table, `episodes` included; every table of an episode is a key."""
+    turns: list[TurnRow]
+    steps: list[StepRow]
+    name_events: list[NameEventRow]
+    tool_calls: list[ToolCallRow]
+    errors: list[ErrorRow]
+    runtime_events: list[RuntimeEventRow]
+
+    @property
+    def rows(self) -> dict[str, list[Row]]:
+        """All rows by table; every table of an episode is a key."""
+        rows = ([self.episode], *self[1:])
+        return {table.TABLE: list(content) for table, content in zip(EPISODE_TABLES, rows, strict=True)}
 
 
 class TurnNames(NamedTuple):
@@ -46,7 +57,12 @@ class EpisodeRecorder:
 
     def __init__(self, run_id: str, episode_id: str) -> None:
         self._ids = {"run_id": run_id, "episode_id": episode_id}
-        self._rows: dict[str, list[Row]] = {table.TABLE: [] for table in EPISODE_TABLES}
+        self._turns: list[TurnRow] = []
+        self._steps: list[StepRow] = []
+        self._name_events: list[NameEventRow] = []
+        self._tool_calls: list[ToolCallRow] = []
+        self._errors: list[ErrorRow] = []
+        self._runtime_events: list[RuntimeEventRow] = []
         self._dropped_names: set[str] = set()
         self._error_counts: dict[int, int] = {}
         self.counts: dict[str, Any] = {
@@ -121,7 +137,7 @@ class EpisodeRecorder:
         active_before = tuple(name for name in active_before if name not in self._dropped_names)
         parsed = parse_block(code, TOOL_NAMES)
         self.counts["call_site_count"] += parsed.call_site_count
-        self._rows["steps"].append(
+        self._steps.append(
             StepRow(
                 **self._ids,
                 step=step,
@@ -145,9 +161,7 @@ class EpisodeRecorder:
                 execution_seconds=result.seconds,
             )
         )
-        self._rows["name_events"].extend(
-            name_event_rows(parsed, **self._ids, step=step, active_globals_before=active_before)
-        )
+        self._name_events.extend(name_event_rows(parsed, **self._ids, step=step, active_globals_before=active_before))
         failing_tool = _failing_tool(injected_fault)
         for number, call in enumerate(result.tool_calls, start=1):
             self._record_call(turn, step, number, call, failing_tool)
@@ -161,7 +175,7 @@ class EpisodeRecorder:
         self, step: int, kind: str, name: str | None = None, detail_json: str | None = None
     ) -> None:
         """Record a change of the interpreter's state other than by a block."""
-        events = self._rows["runtime_events"]
+        events = self._runtime_events
         events.append(
             RuntimeEventRow(**self._ids, sequence=len(events), step=step, kind=kind, name=name, detail_json=detail_json)
         )
@@ -169,8 +183,15 @@ class EpisodeRecorder:
     def finish(self, fields: Mapping[str, Any]) -> RecordedEpisode:
         """Return the episode with its row, made of the counts and of `fields`."""
         episode = EpisodeRow(**self._ids, **self.counts, **fields)
-        self._rows["episodes"].append(episode)
-        return RecordedEpisode(episode=episode, rows=self._rows)
+        return RecordedEpisode(
+            episode=episode,
+            turns=self._turns,
+            steps=self._steps,
+            name_events=self._name_events,
+            tool_calls=self._tool_calls,
+            errors=self._errors,
+            runtime_events=self._runtime_events,
+        )
 
     def _count_step(self, result: BlockResult, injected_fault: str | None) -> int:
         self.counts["step_count"] += 1
@@ -190,7 +211,7 @@ class EpisodeRecorder:
         has_system_note: bool,
         names: TurnNames,
     ) -> None:
-        self._rows["turns"].append(
+        self._turns.append(
             TurnRow(
                 **self._ids,
                 turn=turn,
@@ -211,7 +232,7 @@ class EpisodeRecorder:
 
     def _record_call(self, turn: int, step: int, number: int, call: ToolCall, failing_tool: str | None) -> None:
         is_injected = call.error_type is not None and call.tool == failing_tool
-        self._rows["tool_calls"].append(
+        self._tool_calls.append(
             ToolCallRow(**self._ids, step=step, call=number, is_injected=is_injected, **call._asdict())
         )
         if call.error_type is not None and call.is_caught:
@@ -249,7 +270,7 @@ class EpisodeRecorder:
         is_missing_name = kind == ErrorKind.INTERPRETER and (
             error_type in MISSING_NAME_TYPES or "is not defined" in message.lower()
         )
-        self._rows["errors"].append(
+        self._errors.append(
             ErrorRow(
                 **self._ids,
                 turn=turn,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Literal
 
 from tasks.agent.protocol import Completion, CompletionRequest, Message
 from tasks.agent.teachers.density import write_density_reply
@@ -18,7 +19,7 @@ class ScriptedTeacher:
     that a model would have been charged: the whole conversation as prompt, the reply as completion.
     """
 
-    token_source = "training_tokenizer"
+    token_source: Literal["server", "training_tokenizer"] = "training_tokenizer"
 
     def __init__(self, model_name: str, write_reply: WriteReply, count_tokens: CountTokens | None = None) -> None:
         self.model_name = model_name

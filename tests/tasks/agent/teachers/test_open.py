@@ -1,0 +1,42 @@
+import asyncio
+
+import pytest
+
+from tasks.agent.protocol import CompletionRequest
+from tasks.agent.teachers.open import open_teacher
+from tasks.agent.wire import open_wire
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import KNAPSACK
+
+
+def make_request(bucket, prompt_set):
+    messages = open_wire(prompt_set).opening_messages(sample_instance(KNAPSACK[bucket], 1), "persistent", 25, None)
+    return CompletionRequest(messages=tuple(messages), seed=3, episode_id="episode")
+
+
+@pytest.mark.parametrize(("bucket", "prompt_set"), [("easy", "full"), ("hard", "full"), ("small", "compact")])
+def test_a_teacher_answers_with_one_block(bucket, prompt_set):
+    teacher = open_teacher(bucket, "persistent")
+
+    completion = asyncio.run(teacher.complete(make_request(bucket, prompt_set)))
+
+    assert completion.text.count("```") == 2
+    assert completion.finish_reason == "stop"
+    assert completion == asyncio.run(teacher.complete(make_request(bucket, prompt_set)))
+
+
+def test_tokens_are_those_of_the_conversation_and_the_reply():
+    teacher = open_teacher("easy", "stateless", lambda messages: sum(len(message.content) for message in messages))
+    request = make_request("easy", "full")
+
+    completion = asyncio.run(teacher.complete(request))
+
+    assert completion.prompt_tokens == sum(len(message.content) for message in request.messages)
+    assert completion.completion_tokens == len(completion.text)
+    assert completion.cached_prompt_tokens == 0
+    assert teacher.token_source == "training_tokenizer"
+
+
+def test_an_unknown_bucket_is_named_with_the_choices():
+    with pytest.raises(ValueError, match="no teacher plays bucket 'medium'; choose from easy, hard, small"):
+        open_teacher("medium", "persistent")

@@ -1,0 +1,53 @@
+import inspect
+import re
+
+import pytest
+
+from tasks.agent.prompts import FOLDER, fill_prompt, prompt_digest, read_prompt
+from tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
+
+
+def test_a_missing_prompt_is_named_with_those_there_are():
+    with pytest.raises(ValueError, match=r"no prompt 'runtime_functions' in the set 'compact'; it has base, goal"):
+        read_prompt("compact", "runtime_functions")
+
+
+def test_values_are_filled_in():
+    text = fill_prompt("compact", "goal", capacity=31, budget=7)
+
+    assert "capacity 31" in text
+    assert "budget 7" in text
+
+
+@pytest.mark.parametrize("prompt_set", ["full", "compact"])
+def test_only_runtime_instruction_and_demonstrations_depend_on_the_contract(prompt_set):
+    by_contract = {"persistent": set(), "stateless": set()}
+    for file in (FOLDER / prompt_set).glob("*.md"):
+        part, _, contract = file.stem.partition("_")
+        if contract:
+            by_contract[contract].add(part)
+
+    assert by_contract["persistent"] == by_contract["stateless"] <= {"runtime", "demonstrations"}
+
+
+def test_the_digest_follows_the_contract_and_the_set():
+    digests = {
+        prompt_digest(name, contract) for name in ("full", "compact") for contract in ("persistent", "stateless")
+    }
+
+    assert len(digests) == 4
+
+
+def test_the_tool_documentation_is_that_of_the_tools():
+    documented = read_prompt("full", "tools")
+    positions = []
+    for name in TOOL_NAMES:
+        tool = getattr(KnapsackEnvironment, name)
+        parameters = list(inspect.signature(tool).parameters.values())[1:]
+        signature = inspect.signature(tool).replace(parameters=parameters)
+        text = f"def {name}{signature}:"
+        positions.append(documented.index(text))
+        body = inspect.cleandoc(re.split(r'"""', documented[positions[-1] :])[1])
+        assert body == inspect.getdoc(tool)
+
+    assert positions == sorted(positions)
