@@ -36,7 +36,10 @@ class MergeReport(NamedTuple):
     """Files put into quarantine."""
     is_published: bool
     """Whether readers get a new copy."""
+    insert_seconds: float
+    """Until the rows were in the file; marts and the readers' copy come after."""
     seconds: float
+    """The whole merge."""
 
 
 def merge(
@@ -76,7 +79,7 @@ def merge(
 
 
 def _create_if_absent(path: Path) -> None:
-    """Create an empty warehouse under its final name only when it is one, so that a kill leaves nothing half made."""
+    """Create an empty warehouse, under its final name only when it is whole and readers have a copy."""
     if path.exists():
         return
     draft = path.with_name(f".{path.name}.new")
@@ -86,10 +89,12 @@ def _create_if_absent(path: Path) -> None:
         migrate(connection)
     finally:
         connection.close()
+    publish(path, draft)
     draft.replace(path)
 
 
 def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timedelta) -> MergeReport:
+    started = time.monotonic()
     merged = {row[0] for row in connection.sql("select bundle_id from main.merged_bundles").fetchall()}
     manifests = landing.manifests(known=merged)
     files = landing.store.find()
@@ -112,5 +117,6 @@ def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timede
         repeated_episode_count=inserted.repeated_episode_count,
         refusals=tuple(refusals),
         is_published=False,
+        insert_seconds=time.monotonic() - started,
         seconds=0.0,
     )

@@ -14,21 +14,23 @@ def published_path(warehouse_path: Path) -> Path:
 
 
 def is_published(warehouse_path: Path) -> bool:
-    """Tell whether the published copy is as new as the live file."""
+    """Tell whether the published copy is one of the live file as it is; a copy bears its original's time."""
     copy = published_path(warehouse_path)
-    return copy.exists() and copy.stat().st_mtime_ns >= warehouse_path.stat().st_mtime_ns
+    return copy.exists() and _version(copy) == _version(warehouse_path)
 
 
-def publish(warehouse_path: Path) -> Path:
+def publish(warehouse_path: Path, draft: Path | None = None) -> Path:
     """Replace the published copy by the live file as it is, atomically, and return the copy's path.
 
     The caller owns the warehouse and has closed its connection. Readers of the former copy keep it until they close.
+    A `draft` is what becomes the live file next: publishing it first leaves no moment without something to read.
     Raise `WarehouseError` naming the copy where it cannot be written.
     """
     copy = published_path(warehouse_path)
     temporary = copy.with_name(f".{copy.name}.tmp")
     try:
-        shutil.copyfile(warehouse_path, temporary)
+        shutil.copyfile(draft or warehouse_path, temporary)
+        shutil.copystat(draft or warehouse_path, temporary)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(copy)
@@ -37,3 +39,8 @@ def publish(warehouse_path: Path) -> Path:
             temporary.unlink()
         raise WarehouseError(f"cannot publish {copy}: {error.strerror}; free space there and merge again") from error
     return copy
+
+
+def _version(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,71 @@
+"""One party of the kill test, in a process of its own: writes, merges or reads until it is killed."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from conftest import build_episode  # beside this file, which is run as a script
+
+from storage.landing import LandingZone
+from storage.merger import merge
+from storage.warehouse import Warehouse
+
+STEPS_PER_EPISODE = 3
+BROKEN_EPISODES = """
+    select episode_id from episodes left join steps using (episode_id)
+    group by episode_id
+    having count(steps.episode_id) <> $steps or count(distinct steps.code) <> 1
+"""
+
+
+def _acknowledge(progress: Path, line: str) -> None:
+    with progress.open("a") as file:
+        file.write(line + "\n")
+
+
+def _write(landing: LandingZone, progress: Path) -> None:
+    # An episode whose acknowledgement was lost runs again under its id, and its code tells the executions apart.
+    count = len(progress.read_text().splitlines()) if progress.exists() else 0
+    while True:
+        episode_id = f"{progress.stem}-{count}"
+        landing.write(
+            build_episode(episode_id, step_count=STEPS_PER_EPISODE, code=f"execution = {os.getpid()}"), run_id="run"
+        )
+        _acknowledge(progress, episode_id)
+        count += 1
+
+
+def _merge(landing: LandingZone, warehouse: Path, progress: Path) -> None:
+    while True:
+        report = merge(landing, warehouse)
+        if report.refusals:
+            raise AssertionError(f"refused: {report.refusals}")
+        _acknowledge(progress, str(report.bundle_count))
+
+
+def _read(landing: LandingZone, warehouse: Path, progress: Path) -> None:
+    while True:
+        for source in (warehouse, Path(landing.url)):
+            if not source.exists():
+                continue
+            with Warehouse.open(source) as opened:
+                if broken := opened.sql(BROKEN_EPISODES, steps=STEPS_PER_EPISODE).rows():
+                    raise AssertionError(f"{source} shows broken episodes: {broken}")
+        steps = landing.scan("steps").select("episode_id", "step").collect()
+        if steps.height != steps.unique().height:
+            raise AssertionError("the scan shows a step twice")
+        _acknowledge(progress, str(steps.height))
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    role, home, progress_file = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    zone = LandingZone(home / "landing")
+    match role:
+        case "writer":
+            _write(zone, progress_file)
+        case "merger":
+            _merge(zone, home / "study.duckdb", progress_file)
+        case "reader":
+            _read(zone, home / "study.duckdb", progress_file)

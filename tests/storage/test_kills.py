@@ -1,0 +1,90 @@
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from storage.merger import merge
+from storage.warehouse import Warehouse
+
+REPOSITORY = Path(__file__).parents[2]
+ROLES = {**{f"writer{number}": "writer" for number in range(4)}, "merger": "merger", "reader": "reader"}
+
+
+class Party:
+    """A process that works until it is killed, and its progress: one line per thing done."""
+
+    def __init__(self, name: str, home: Path) -> None:
+        self._name = name
+        self._home = home
+        self.progress = home / f"{name}.progress"
+        self.start()
+
+    def start(self) -> None:
+        self._lines_before = self.line_count()
+        self._process = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("party.py"), ROLES[self._name], self._home, self.progress],
+            cwd=REPOSITORY,
+            stderr=subprocess.PIPE,
+            env={"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin", "POLARS_MAX_THREADS": "1"},
+        )
+
+    def line_count(self) -> int:
+        return self.progress.read_bytes().count(b"\n") if self.progress.exists() else 0
+
+    def wait_until_it_works(self) -> None:
+        while self.line_count() == self._lines_before:
+            self.check()
+            time.sleep(0.01)
+
+    def check(self) -> None:
+        if self._process.poll() is not None:
+            assert self._process.stderr is not None
+            pytest.fail(f"{self._name} failed by itself:\n{self._process.stderr.read().decode()}")
+
+    def kill(self) -> None:
+        self._process.send_signal(signal.SIGKILL)
+        self._process.communicate()
+
+
+@pytest.mark.parametrize("kill_count", [3, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
+def test_no_acknowledged_episode_is_lost_or_doubled_whoever_is_killed(tmp_path, kill_count):
+    draw = random.Random(kill_count)
+    parties = {name: Party(name, tmp_path) for name in ROLES}
+    # One of each role first, so that few kills try them all.
+    names = ["writer0", "merger", "reader", *draw.choices(list(ROLES), k=kill_count - 3)]
+    try:
+        for name in names:
+            parties[name].wait_until_it_works()
+            time.sleep(draw.uniform(0.0, 0.2))
+            parties[name].check()
+            parties[name].kill()
+            parties[name].start()
+        for party in parties.values():
+            party.wait_until_it_works()
+            party.check()
+    finally:
+        for party in parties.values():
+            party.kill()
+    acknowledged = [
+        episode_id
+        for name, party in parties.items()
+        if ROLES[name] == "writer"
+        for episode_id in party.progress.read_text().splitlines()
+    ]
+    merge(tmp_path / "landing", tmp_path / "study.duckdb", grace=timedelta(0))
+    with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
+        counts = Counter(dict(warehouse.sql("select episode_id, count(*) from episodes group by episode_id").rows()))
+        broken = warehouse.sql(
+            "from steps select episode_id group by episode_id having count(*) <> 3 or count(distinct code) <> 1"
+        ).rows()
+    assert set(acknowledged) <= set(counts)
+    assert set(counts.values()) == {1}
+    # What landed without being acknowledged is the last episode of a killed writer.
+    assert len(counts) - len(acknowledged) <= kill_count + len(parties)
+    assert broken == []
