@@ -1,0 +1,123 @@
+"""Plain code and tool use: conversations that show neither contract's idiom, for the common base.
+
+No name of one block is read in a later one (the persistent idiom), and no block binds, imports or inspects again what
+an earlier one had (the stateless idiom): a conversation is one block that does everything, or single tool calls with
+literal arguments, or a snippet that needs no tool. There is no runtime instruction and no header.
+"""
+
+import random
+from collections.abc import Callable
+
+from tasks.agent.protocol import Message
+from tasks.agent.variation import Variation
+from tasks.agent.wire import CompactWire, Feedback
+from tasks.knapsack.environment import KnapsackEnvironment
+from tasks.knapsack.instance import Instance
+from tasks.runtime.protocol import ToolError
+
+WHOLE_SHARE = 0.5
+"""Share of conversations that are one block with everything."""
+SNIPPET_SHARE = 0.15
+"""Share that are a snippet without tools; the rest are single tool calls."""
+
+_SILENT = CompactWire(Variation(wording="", header_form="none"))
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "ids": ("ids", "names", "keys"),
+    "items": ("items", "table", "known"),
+    "i": ("i", "name", "key"),
+    "d": ("d", "row", "found"),
+    "n": ("n", "count", "limit"),
+    "state": ("state", "result"),
+    "look": ("look", "scan"),
+    "grab": ("grab", "fill"),
+}
+_INLINE = """import json
+{items} = {{}}
+for {i} in json.loads(list_items()):
+    try: {d} = json.loads(inspect({i}))
+    except Exception: break
+    {items}[{i}] = ({d}['weight'], {d}['value'], {d}['class'])
+for {i} in sorted({items}, key=lambda {i}: -{items}[{i}][1] / {items}[{i}][0]):
+    try: take_item({i})
+    except Exception: continue
+{show}finish()"""
+_FUNCTIONS = """import json
+def {look}({ids}):
+    {items} = {{}}
+    for {i} in {ids}:
+        try: {d} = json.loads(inspect({i}))
+        except Exception: return {items}
+        {items}[{i}] = ({d}['weight'], {d}['value'], {d}['class'])
+    return {items}
+def {grab}({items}):
+    {n} = 0
+    for {i} in sorted({items}, key=lambda {i}: -{items}[{i}][1] / {items}[{i}][0]):
+        try: take_item({i})
+        except Exception: continue
+        {n} += 1
+    return {n}
+{state} = {grab}({look}(json.loads(list_items())))
+{show}finish()"""
+_SNIPPETS: tuple[tuple[str, str], ...] = (
+    ("Sum the numbers {a}, {b}, {c}.", "print(sum([{a}, {b}, {c}]))"),
+    ("Which is larger, {a} or {b}?", "print(max({a}, {b}))"),
+    ("Write a function that doubles {a}.", "def double(n):\n    return 2 * n\nprint(double({a}))"),
+    ("Sort {a}, {b}, {c}.", "print(sorted([{a}, {b}, {c}]))"),
+    ("Count down from {a} to {b}.", "n = {a}\nwhile n > {b}:\n    print(n)\n    n -= 1"),
+    ("Is {a} even?", "if {a} % 2 == 0: print('even')\nelse: print('odd')"),
+    (
+        "Parse the text.",
+        "import json\nd = json.loads('{{\"value\": {a}, \"weight\": {b}}}')\nprint(d['value'], d['weight'])",
+    ),
+    (
+        "Stop at {a}.",
+        "for n in range({b}):\n    if n == {a}:\n        state = 'done'\n        break\n"
+        "    if n < {c}: continue\n    print(n)",
+    ),
+    ("Catch the error.", "try: print({a} / 0)\nexcept Exception: print('failed')"),
+)
+_WHOLE_SENTENCES = ("I do it in one block.", "This needs one block.", "I solve it now.", "I do all of it at once.")
+_CALL_SENTENCES = ("I call a tool.", "I use one tool.", "I look at this.", "I go on.")
+
+
+def write_plain_conversation(instance: Instance) -> tuple[Message, ...]:
+    """Return one conversation, from the system message to the last reply; a function of the instance's seed."""
+    draw = random.Random(f"plain {instance.seed}")
+    system, task = _SILENT.opening_messages(instance, "persistent", None, None)
+    kind = draw.random()
+    if kind < WHOLE_SHARE:
+        names = {name: draw.choice(choices) for name, choices in _NAMES.items()}
+        code = draw.choice((_INLINE, _FUNCTIONS)).format(show=draw.choice(("", "print('done')\n")), **names)
+        return system, task, _reply(draw.choice(_WHOLE_SENTENCES), code)
+    if kind < WHOLE_SHARE + SNIPPET_SHARE:
+        question, code = draw.choice(_SNIPPETS)
+        numbers = {letter: draw.randint(2, 99) for letter in "abc"}
+        asked = Message(role="user", content=question.format(**numbers))
+        return system, asked, _reply(draw.choice(_WHOLE_SENTENCES), code.format(**numbers))
+    return (system, task, *_single_calls(instance, draw))
+
+
+def _single_calls(instance: Instance, draw: random.Random) -> list[Message]:
+    """Return turns of one tool call each, with what the tools answer."""
+    environment = KnapsackEnvironment(instance)
+    item_ids = [item.item_id for item in instance.items]
+    calls: list[tuple[str, Callable[[], object]]] = [("print(list_items())", environment.list_items)]
+    for item_id in draw.sample(item_ids, draw.randint(2, 5)):
+        calls.append((f"print(inspect('{item_id}'))", lambda item_id=item_id: environment.inspect(item_id)))
+    for item_id in draw.sample(item_ids, draw.randint(1, 2)):
+        calls.append((f"take_item('{item_id}')", lambda item_id=item_id: environment.take_item(item_id)))
+    messages: list[Message] = []
+    for code, call in calls:
+        messages.append(_reply(draw.choice(_CALL_SENTENCES), code))
+        try:
+            answer = call()
+            feedback = Feedback(is_success=True, output="" if answer is None else f"{answer}\n")
+        except ToolError as error:
+            feedback = Feedback(is_success=False, error=f"{type(error).__name__}: {error}")
+        messages.append(Message(role="user", content=_SILENT.observation(feedback, None)))
+    return [*messages, _reply(draw.choice(_CALL_SENTENCES), "finish()")]
+
+
+def _reply(sentence: str, code: str) -> Message:
+    return Message(role="assistant", content=f"{sentence}\n```python\n{code}\n```")
