@@ -1,12 +1,9 @@
 """What a study's command prints: the estimate of a dry run, and the tables of a finished plan."""
 
-from importlib import resources
-
 from rich.console import Console
 from rich.table import Table
 
-from flows.cli.tables import print_tables
-from storage.runs import landing_zone
+from flows.cli.tables import print_pictures, print_tables
 from storage.warehouse import Warehouse
 from tasks.plans.estimate import estimate_study
 from tasks.plans.run import Limits
@@ -14,6 +11,25 @@ from tasks.plans.spec import StudyPlan
 from tasks.running.places import open_places
 
 console = Console(highlight=False)
+
+QUERIES = (
+    (
+        "which names did persistent-trained models miss under the stateless runtime?",
+        "select message, count(*) as n from errors join episodes using (episode_id) where is_missing_name and "
+        "train_contract = 'persistent' and runtime_contract = 'stateless' group by all order by n desc limit 10",
+    ),
+    (
+        "how does the prompt grow with the turns of an episode?",
+        "select train_contract, runtime_contract, turn, avg(t.prompt_tokens) as tokens from turns t join episodes "
+        "using (episode_id) where purpose = 'evaluation' group by all order by all",
+    ),
+    (
+        "which episodes took the most steps? (then: carryover episode ID)",
+        "select episode_id, train_contract, runtime_contract, step_count, score from episodes "
+        "where purpose = 'evaluation' order by step_count desc limit 5",
+    ),
+)
+"""Questions and their SQL, for whoever opens the warehouse for the first time."""
 
 
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
@@ -46,8 +62,29 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
 
 
 def _title(plan: StudyPlan) -> str:
-    return f"{plan.name} (plan {plan.digest}): estimates, nothing was run; {plan.serving.max_concurrent} episodes at a time"
+    concurrency = plan.serving.max_concurrent
+    return f"{plan.name} (plan {plan.digest}): estimates, nothing was run; {concurrency} episodes at a time"
 
 
 def print_study(plan: StudyPlan) -> None:
     """Print a finished plan's tables, the picture of the 2x2, where the warehouse is, and queries to try."""
+    places = open_places()
+    with Warehouse.open(places.warehouse) as warehouse:
+        console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
+        print_tables(warehouse, plan.digest, None, "rich")
+        print_pictures(warehouse, plan.digest)
+        _print_failed(warehouse, plan)
+    console.print(f"\nThe warehouse is {places.warehouse}. Three questions to start with:")
+    for question, query in QUERIES:
+        console.print(f'  # {question}\n  carryover query "{query}"', soft_wrap=True, markup=False)
+
+
+def _print_failed(warehouse: Warehouse, plan: StudyPlan) -> None:
+    """Say how many episodes are left out of the tables because every attempt ended with `error`."""
+    ((count,),) = warehouse.sql(
+        "select count(*) from marts.episode_metrics "
+        "where plan_digest = $plan_digest and is_last_attempt and finish_reason = 'error'",
+        plan_digest=plan.digest,
+    ).rows()
+    if count:
+        console.print(f"{count} episodes ended with `error` and are left out; the next start plays them again.")

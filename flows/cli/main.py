@@ -1,0 +1,116 @@
+"""The `carryover` command: read the warehouse, replay an episode, compare runs; only `merge` and `import` write."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flows.cli.places import find_places, open_warehouse
+from flows.cli.replay import print_episode
+from storage.errors import QueryError, StorageError
+from storage.warehouse import Warehouse
+from tasks.analysis.rendering import TableFormat, render_table
+from tasks.running.errors import UserError
+
+app = typer.Typer(
+    name="carryover",
+    help="Read the trace warehouse of agent runs, replay episodes, compare runs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+Home = Annotated[Path | None, typer.Option("--home", help="Data folder; CARRYOVER_HOME or ./data without it.")]
+Format = Annotated[TableFormat, typer.Option("--format", help="How rows are printed.")]
+
+
+@app.command()
+def query(sql: str, home: Home = None, format: Format = "rich") -> None:
+    """Run SQL against the warehouse and print the rows."""
+    with open_warehouse(home) as warehouse:
+        typer.echo(render_table("query", warehouse.sql(sql).polars(), format), nl=False)
+
+
+@app.command()
+def tables(
+    name: Annotated[str | None, typer.Argument(help="One table, e.g. table_02; all without it.")] = None,
+    home: Home = None,
+    format: Format = "rich",
+    plan: Annotated[str | None, typer.Option(help="Digest of a plan; the one that ran last without it.")] = None,
+) -> None:
+    """Print the study's tables: ours beside the published values."""
+    from flows.cli.tables import print_tables
+
+    with open_warehouse(home) as warehouse:
+        print_tables(warehouse, plan, name, format)
+
+
+@app.command()
+def episode(episode_id: str, home: Home = None) -> None:
+    """Replay an episode: reflection, code, observation, header, turn by turn. The first digits of an id are enough."""
+    with open_warehouse(home) as warehouse:
+        print_episode(warehouse, episode_id)
+
+
+@app.command()
+def diff(first_run: str, second_run: str, home: Home = None) -> None:
+    """Say in words what differs between two runs: plan, source, environment."""
+    from tasks.plans.difference import describe_difference
+
+    with open_warehouse(home) as warehouse:
+        described = [_described_run(warehouse, run) for run in (first_run, second_run)]
+    sentences = describe_difference(*described)
+    for sentence in sentences or ["nothing differs: same plan, same source, same environment"]:
+        typer.echo(sentence)
+
+
+@app.command()
+def merge(home: Home = None) -> None:
+    """Take every landed bundle into the warehouse and publish a copy for readers."""
+    from storage.merger import merge as merge_landing
+
+    places = find_places(home)
+    report = merge_landing(places.landing, places.warehouse)
+    rows = sum(report.row_counts.values())
+    typer.echo(f"{report.bundle_count} bundles, {rows} rows in {report.seconds:.1f} s; warehouse {places.warehouse}")
+    for refusal in report.refusals:
+        typer.echo(f"quarantined {refusal.path}: {refusal.reason}", err=True)
+
+
+@app.command()
+def doctor(home: Home = None) -> None:
+    """Say what is installed, which sandbox level is reached, and how the warehouse is."""
+    from flows.cli.doctor import print_health
+
+    print_health(home)
+
+
+def _described_run(warehouse: Warehouse, run_id: str) -> dict[str, object]:
+    rows = warehouse.sql(
+        "select plan_name, plan_json, environment_json from runs where run_id = $run_id", run_id=run_id
+    ).rows()
+    if not rows:
+        known = [row[0] for row in warehouse.sql("select run_id from runs order by started_at desc limit 5").rows()]
+        raise UserError(f"no run {run_id!r}; the latest are {', '.join(known) or 'none'}")
+    ((name, plan, environment),) = rows
+    return {"plan_name": name, "plan": json.loads(plan), "environment": json.loads(environment)}
+
+
+def run() -> None:
+    """Run the command; an error that the user can mend is one line, and DuckDB's words for wrong SQL."""
+    try:
+        app()
+    except QueryError as error:
+        Console(stderr=True, highlight=False).print(str(error), markup=False)
+        if error.near_names:
+            typer.echo(f"near names: {', '.join(error.near_names)}", err=True)
+        sys.exit(1)
+    except (UserError, StorageError) as error:
+        typer.echo(f"carryover: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,98 @@
+"""An episode as a person reads it: turn by turn, what was thought, run and seen."""
+
+import json
+
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.syntax import Syntax
+from rich.text import Text
+
+from storage.warehouse import Warehouse
+from tasks.running.errors import UserError
+
+EPISODES = """
+select episodes.*, runs.plan_name
+from episodes
+inner join runs on episodes.run_id = runs.run_id
+where starts_with(episodes.episode_id, $start)
+order by episodes.episode_id
+limit 6
+"""
+TURNS = """
+select turns.*, steps.code, steps.injected_fault, steps.state_event
+from turns
+left join steps on turns.episode_id = steps.episode_id and turns.turn = steps.turn
+where turns.episode_id = $episode_id
+order by turns.turn
+"""
+
+
+def print_episode(warehouse: Warehouse, start: str) -> None:
+    """Print the episode whose id starts with the given digits.
+
+    Raises:
+        UserError: No episode starts so, or several do.
+    """
+    found = warehouse.sql(EPISODES, start=start).arrow().to_pylist()
+    if not found:
+        raise UserError(
+            f'no episode starts with {start!r}; `carryover query "select episode_id from episodes"` lists them'
+        )
+    if len(found) > 1:
+        ids = ", ".join(row["episode_id"] for row in found[:5])
+        raise UserError(f"several episodes start with {start!r}: {ids}{', ...' if len(found) > 5 else ''}")
+    (episode,) = found
+    console = Console(highlight=False)
+    console.print(_summary(episode))
+    for turn in warehouse.sql(TURNS, episode_id=episode["episode_id"]).arrow().to_pylist():
+        console.print(_opening(turn) if turn["turn"] == 0 else _turn(turn))
+    console.print(Rule(_ending(episode)))
+
+
+def _summary(episode: dict) -> Panel:
+    trained = episode["train_contract"] or ("teacher" if episode["purpose"] == "teacher" else "base")
+    lines = [
+        f"{trained} -> {episode['runtime_contract']} on {episode['bucket']}, instance {episode['instance_id']}",
+        f"plan {episode['plan_name']} ({episode['scale']}), variant {episode['variant']}, "
+        f"model {episode['model_name']}",
+        f"sandbox {episode['sandbox_level']}, backend {episode['backend']}, run {episode['run_id']}",
+    ]
+    return Panel(Text("\n".join(lines)), title=f"episode {episode['episode_id']}")
+
+
+def _opening(turn: dict) -> Group:
+    messages = json.loads(turn["observation"] or "[]")
+    return Group(*(Panel(Text(message["content"]), title=message["role"], border_style="dim") for message in messages))
+
+
+def _turn(turn: dict) -> Group:
+    parts: list = [Rule(f"turn {turn['turn']}")]
+    if turn["injected_fault"]:
+        parts.append(Text(f"injected fault: {turn['injected_fault']}", style="yellow"))
+    reflection = turn["assistant_text"].split("```")[0].strip()
+    if reflection:
+        parts.append(Text(reflection))
+    if turn["code"] is not None:
+        parts.append(Panel(Syntax(turn["code"], "python", word_wrap=True), title="code", title_align="left"))
+    elif turn["assistant_text"].strip() != reflection:
+        parts.append(Panel(Text(turn["assistant_text"]), title="reply", title_align="left"))
+    if turn["observation"] is not None:
+        parts.append(Panel(Text(_pretty(turn["observation"])), title="observation", title_align="left"))
+    if turn["active_globals"] or turn["last_step_globals"]:
+        active, last = (", ".join(turn[name]) or "none" for name in ("active_globals", "last_step_globals"))
+        parts.append(Text(f"alive now: {active}; when the block ended: {last}", style="dim"))
+    return Group(*parts)
+
+
+def _pretty(observation: str) -> str:
+    try:
+        return json.dumps(json.loads(observation), indent=2, ensure_ascii=False).replace("\\n", "\n    ")
+    except json.JSONDecodeError:
+        return observation
+
+
+def _ending(episode: dict) -> str:
+    score = "unknown" if episode["score"] is None else f"{episode['score']:.3f}"
+    tokens = episode["prompt_tokens"] + episode["completion_tokens"]
+    return f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {tokens:,} tokens"

@@ -1,0 +1,78 @@
+"""The study's tables and pictures, read from the warehouse."""
+
+import json
+
+import polars as pl
+import typer
+from rich.console import Console
+
+from storage.warehouse import Warehouse
+from tasks.analysis.pictures import cells_of, cells_text
+from tasks.analysis.queries import TableQuery, table_names, table_query
+from tasks.analysis.rendering import TableFormat, render_table, rich_table
+from tasks.knapsack.signatures import describe_tools
+from tasks.running.errors import UserError
+
+LATEST_PLAN = """
+select plan_digest
+from runs
+inner join run_ends on runs.run_id = run_ends.run_id
+where runs.flow = 'reproduce_study' and run_ends.status = 'finished'
+order by run_ends.finished_at desc
+limit 1
+"""
+GROUPS = ("variant", "base", "visibility", "header", "bucket", "measured_on")
+
+
+def print_tables(warehouse: Warehouse, plan_digest: str | None, name: str | None, table_format: TableFormat) -> None:
+    """Print one table of a plan, or all of them; of the plan that finished last, where none is given.
+
+    Raises:
+        UserError: The table or the plan is not there.
+    """
+    digest = plan_digest or latest_plan(warehouse)
+    console = Console(highlight=False)
+    for query in [_find_query(name)] if name else map(table_query, table_names()):
+        frame = read_table(warehouse, query, digest)
+        if table_format == "rich":
+            console.print(rich_table(query.name, frame, title=f"{query.name}: {query.title}"))
+        else:
+            typer.echo(render_table(query.name, frame, table_format, title=query.title), nl=False)
+
+
+def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.DataFrame:
+    """Return a table's rows for a plan."""
+    known = {"plan_digest": plan_digest, "tools_json": json.dumps(describe_tools())}
+    return warehouse.sql(query.sql, **{name: known[name] for name in query.parameters}).polars()
+
+
+def print_pictures(warehouse: Warehouse, plan_digest: str) -> None:
+    """Print the 2x2 of every group of a plan."""
+    console = Console(highlight=False)
+    episodes = warehouse.sql(
+        "select * from marts.episode_metrics where plan_digest = $plan_digest and purpose = 'evaluation'",
+        plan_digest=plan_digest,
+    ).polars()
+    for key, group in sorted(episodes.group_by(*GROUPS), key=lambda pair: str(pair[0])):
+        variant, base, visibility, header, bucket, measured_on = key
+        title = f"{variant}: base {base}, {visibility}, header {header}, {bucket} ({measured_on})"
+        console.print(cells_text(cells_of(group), title))
+
+
+def latest_plan(warehouse: Warehouse) -> str:
+    """Return the digest of the plan whose study finished last.
+
+    Raises:
+        UserError: None has finished.
+    """
+    rows = warehouse.sql(LATEST_PLAN).rows()
+    if not rows:
+        raise UserError("no study has finished yet; `make demo` runs one, --plan names one that is still going")
+    return rows[0][0]
+
+
+def _find_query(name: str) -> TableQuery:
+    try:
+        return table_query(name)
+    except ValueError as error:
+        raise UserError(str(error)) from error
