@@ -54,7 +54,7 @@ def prepare_data(
     if not rows:
         raise UserError("no reply in the training data is marked for training; there is nothing to learn")
     random.Random(seed).shuffle(rows)
-    held_out = round(len(rows) * validation_share)
+    held_out = held_out_count(len(rows), validation_share)
     validation, train = rows[:held_out], rows[held_out:]
     return PreparedData(
         train=Dataset.from_dict(_columns(train)),
@@ -62,6 +62,11 @@ def prepare_data(
         token_count=sum(len(ids) for ids, _ in train),
         learned_token_count=sum(label != IGNORED for _, labels in train for label in labels),
     )
+
+
+def held_out_count(row_count: int, validation_share: float) -> int:
+    """Return how many of the rows are held out for validation."""
+    return round(row_count * validation_share)
 
 
 def tokenize(

@@ -27,6 +27,7 @@ class ModelShape(NamedTuple):
     head_size: int
     intermediate_size: int
     vocabulary_size: int
+    max_positions: int
     is_tied: bool
     """Whether the output head is the embedding."""
 
@@ -67,7 +68,7 @@ class ModelShape(NamedTuple):
 
 
 KNOWN_SHAPES: dict[str, ModelShape] = {
-    "Qwen/Qwen3-8B": ModelShape(4096, 36, 32, 8, 128, 12288, 151936, is_tied=False),
+    "Qwen/Qwen3-8B": ModelShape(4096, 36, 32, 8, 128, 12288, 151936, 40960, is_tied=False),
 }
 """Shapes of hub models whose size is asked for without their files."""
 
@@ -176,6 +177,7 @@ def _scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
         spec.head_size,
         spec.intermediate_size,
         vocabulary_size,
+        spec.max_positions,
         is_tied=True,
     )
 
@@ -190,6 +192,7 @@ def _shape_from_config(config: dict) -> ModelShape | None:
             config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"],
             config["intermediate_size"],
             config["vocab_size"],
+            config["max_position_embeddings"],
             bool(config.get("tie_word_embeddings")),
         )
     except KeyError:

@@ -1,0 +1,200 @@
+"""What a training would take, said before it starts: no GPU, no weights, no library of models."""
+
+import math
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from tasks.running.errors import UserError
+from tasks.sft.batches import group_by_length
+from tasks.sft.conversations import Conversation, read_conversations
+from tasks.sft.packing import packed_count
+from tasks.sft.prepare import held_out_count
+from tasks.sft.resources import GIB, ModelShape, ResourceEstimate, estimate_resources, shape_of
+from tasks.sft.spec import TrainingSpec
+
+PUBLISHED_EXAMPLES = 1000
+PUBLISHED_TOKENS: dict[str, int] = {"persistent": 4_630_605, "stateless": 10_761_056}
+"""Tokens of the paper's 1,000 training traces per contract (arXiv 2603.01209, Table 5)."""
+CHARACTERS_PER_TOKEN = 3.5
+"""The authors' own rule where no tokenizer is at hand."""
+TEMPLATE_TOKENS = 5
+"""Control tokens, role and newlines of one message."""
+UTILISATION = 0.4
+"""Share of a GPU's peak that training reaches; 8,200 tokens/s, published for Qwen3-8B in NF4 on one H100, is 0.41."""
+PEAK_FLOPS: dict[str, float] = {"one A100": 312e12, "one H100": 989e12}
+"""Dense bfloat16 operations per second (vendor's data sheets)."""
+CORE_FLOPS = 2e10
+"""Sustained float32 operations per second of one CPU core on models of a million parameters; ours."""
+GPU_GIB = 80
+"""Memory of the paper's GPU (appendix C.2)."""
+
+Source = Literal["counted", "estimated from characters", "estimated from Table 5"]
+
+
+class TrainingEstimate(BaseModel):
+    """The figures of a dry run; what is not counted says how it was estimated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    example_count: int
+    """Conversations trained on, those held out for validation left out."""
+    validation_count: int
+    token_count: int
+    """Tokens of one pass."""
+    token_source: Source
+    sequence_count: int
+    """Sequences (packed) or batches (not packed) of one pass."""
+    step_count: int
+    """Optimizer steps, all passes."""
+    effective_batch: str
+    """What one optimizer step sees, in words."""
+    resources: ResourceEstimate | None
+    """Estimated bytes; none where the model's shape is not known here."""
+    hours: dict[str, float]
+    """Estimated hours by device."""
+
+    def lines(self) -> list[str]:
+        """Return the estimate as lines for a person."""
+        is_counted = self.token_source == "counted"
+        lines = [
+            f"examples: {self.example_count:,} to train, {self.validation_count:,} to validate",
+            f"tokens per pass: {self.token_count:,} ({self.token_source})",
+            f"sequences per pass: {'' if is_counted else 'about '}{self.sequence_count:,}",
+            f"optimizer steps: {'' if is_counted else 'about '}{self.step_count:,}",
+            f"effective batch: {self.effective_batch}",
+        ]
+        if self.resources is not None:
+            parts = self.resources
+            lines += [
+                f"parameters: {parts.parameter_count:,}, trained {parts.trained_parameter_count:,}",
+                f"memory (estimate): {parts.memory_bytes / GIB:.1f} GiB = weights {parts.weight_bytes / GIB:.1f}"
+                f" + optimizer {parts.training_bytes / GIB:.1f} + activations {parts.activation_bytes / GIB:.1f}",
+                f"disk (estimate): {parts.disk_bytes / GIB:.1f} GiB",
+            ]
+        lines += [f"hours on {device} (estimate): {hours:.2f}" for device, hours in self.hours.items()]
+        return lines
+
+
+def plan_training(
+    spec: TrainingSpec,
+    dataset: Path | None = None,
+    tokenizer_path: str | Path | None = None,
+    *,
+    contract: str = "persistent",
+    base_model: str | Path | None = None,
+    gpu_gib: float = GPU_GIB,
+) -> TrainingEstimate:
+    """Return what a training takes.
+
+    Args:
+        spec: The training.
+        dataset: Its conversations; without them the paper's published counts stand in.
+        tokenizer_path: A local tokenizer that counts their tokens; without one characters are counted.
+        contract: Whose published counts stand in.
+        base_model: What to start from instead of `spec.base_model`.
+        gpu_gib: Memory of the GPU that a bfloat16 training is meant for, in GiB.
+
+    Raises:
+        UserError: A setting cannot work; the message names it, its value and the way out.
+    """
+    source = str(base_model or spec.base_model or "")
+    shape = shape_of(spec, source)
+    lengths, token_source = _lengths(spec, dataset, tokenizer_path, contract)
+    validation_count = held_out_count(len(lengths), spec.validation_share)
+    lengths = lengths[: len(lengths) - validation_count]
+    _check_lengths(spec, shape, lengths)
+    sequences = _sequence_count(spec, lengths)
+    per_pass = math.ceil(sequences / ((spec.batch.sequences if spec.batch.packing else 1) * spec.batch.accumulation))
+    steps = math.ceil(per_pass * spec.epochs)
+    step_count = steps if spec.max_steps is None else min(steps, spec.max_steps)
+    resources = estimate_resources(spec, shape) if shape is not None else None
+    if resources is not None and spec.precision == "bfloat16" and resources.memory_bytes > gpu_gib * GIB:
+        raise UserError(
+            f"training {spec.name} takes about {resources.memory_bytes / GIB:.0f} GiB and the GPU has {gpu_gib:.0f}; "
+            "lower batch.max_length or batch.sequences, or use method 'qlora'"
+        )
+    return TrainingEstimate(
+        example_count=len(lengths),
+        validation_count=validation_count,
+        token_count=sum(lengths),
+        token_source=token_source,
+        sequence_count=sequences,
+        step_count=step_count,
+        effective_batch=effective_batch(spec),
+        resources=resources,
+        hours=_hours(spec, shape, sum(lengths) * step_count / per_pass),
+    )
+
+
+def effective_batch(spec: TrainingSpec) -> str:
+    """Say what one optimizer step sees."""
+    batch = spec.batch
+    if not batch.packing:
+        return (
+            f"{batch.accumulation} x {batch.tokens:,} padded tokens of conversations of like length = "
+            f"{batch.accumulation * batch.tokens:,} tokens per step at most"
+        )
+    total = batch.sequences * batch.accumulation * batch.max_length
+    return (
+        f"{batch.sequences} sequence x {batch.accumulation} accumulated x {batch.max_length:,} tokens = "
+        f"{total:,} tokens per step"
+    )
+
+
+def _lengths(
+    spec: TrainingSpec, dataset: Path | None, tokenizer_path: str | Path | None, contract: str
+) -> tuple[list[int], Source]:
+    if dataset is None:
+        if contract not in PUBLISHED_TOKENS:
+            raise UserError(f"no published counts for contract {contract!r}; choose from {', '.join(PUBLISHED_TOKENS)}")
+        mean = round(PUBLISHED_TOKENS[contract] / PUBLISHED_EXAMPLES)
+        return [mean] * PUBLISHED_EXAMPLES, "estimated from Table 5"
+    conversations = read_conversations(dataset)
+    if tokenizer_path is None:
+        return [_length_from_characters(conversation) for conversation in conversations], "estimated from characters"
+    from tasks.sft.prepare import tokenize
+    from tasks.sft.tokenizer import chat_template, load_tokenizer
+
+    tokenizer = load_tokenizer(tokenizer_path)
+    if spec.chat_template is not None:
+        tokenizer.chat_template = chat_template(spec.chat_template)
+    return [len(ids) for ids, _ in tokenize(conversations, tokenizer)], "counted"
+
+
+def _length_from_characters(conversation: Conversation) -> int:
+    return sum(
+        TEMPLATE_TOKENS + math.ceil(len(message.content) / CHARACTERS_PER_TOKEN) for message in conversation.messages
+    )
+
+
+def _check_lengths(spec: TrainingSpec, shape: ModelShape | None, lengths: list[int]) -> None:
+    if not lengths:
+        raise UserError(f"validation_share {spec.validation_share} leaves nothing to train on; lower it or add data")
+    if max(lengths) > spec.batch.max_length:
+        raise UserError(
+            f"a conversation has {max(lengths):,} tokens, more than batch.max_length {spec.batch.max_length:,}; "
+            "truncate the dataset to the training length"
+        )
+    if shape is not None and spec.batch.max_length > shape.max_positions:
+        raise UserError(
+            f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
+            "lower it"
+        )
+
+
+def _sequence_count(spec: TrainingSpec, lengths: list[int]) -> int:
+    if spec.batch.packing:
+        return packed_count(lengths, spec.batch.max_length)
+    return len(group_by_length(lengths, token_budget=spec.batch.tokens, seed=0))
+
+
+def _hours(spec: TrainingSpec, shape: ModelShape | None, token_count: float) -> dict[str, float]:
+    """Forward 2, backward 2 for activations and 2 for weights or their recomputation: 6 operations per parameter."""
+    if shape is None:
+        return {}
+    operations = 6.0 * shape.parameter_count * token_count
+    if spec.precision == "float32":
+        return {"one CPU core": operations / (CORE_FLOPS * spec.cpu_threads) / 3600}
+    return {device: operations / (peak * UTILISATION) / 3600 for device, peak in PEAK_FLOPS.items()}
