@@ -86,7 +86,8 @@ def test_a_contract_without_traces_stops(traces, tmp_path):
 def example(name, contract="persistent", position=0, token_count: int | None = 10):
     return TrainingExampleRow(
         run_id="run", dataset_id="dataset", variant="main", contract=contract, episode_id=name,
-        instance_id=f"instance-{position}", position=position, status="retained" if token_count else "skipped", reason=None, measured=None,
+        instance_id=f"instance-{position}", position=position, reason=None, measured=None,
+        status="retained" if token_count else "skipped",
         threshold=None, token_count=token_count, assistant_token_count=1, message_count=3, is_truncated=False,
         text_format="paper", retention="keep_first", matching="episodes", content_digest="digest",
     )  # fmt: skip
