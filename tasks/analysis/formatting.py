@@ -1,0 +1,50 @@
+"""How a column is headed and how its values are written."""
+
+from typing import Any
+
+MODELS = {"qwen3_8b_": "Qwen3-8B", "gemini_3_flash_": "Gemini 3 Flash"}
+"""Prefixes of published columns, and the model that they were measured on."""
+
+SPLITS = {"easy_": "Easy", "hard_": "Hard"}
+
+
+def heading(column: str, *, split: str | None = None) -> str:
+    """Return a column's name as words; a published one is headed with its model and split.
+
+    `split` names the split of published columns whose name does not say it.
+    """
+    for prefix, model in MODELS.items():
+        if column.startswith(prefix):
+            rest = column.removeprefix(prefix)
+            own_split = next((word for part, word in SPLITS.items() if rest.startswith(part)), None)
+            rest = rest.partition("_")[2] if own_split else rest
+            name = own_split or (split.capitalize() if split else None)
+            return f"{model}{f' {name}' if name else ''} (published): {_words(rest)}"
+    return _words(column)
+
+
+def format_value(column: str, value: Any) -> str:
+    """Return a value as a reader wants it: percentages to 0.1, tokens and counts whole, p-values to 0.001."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return _format_float(column, value)
+    return str(value).replace("->", "→")
+
+
+def _format_float(column: str, value: float) -> str:
+    if column.endswith(("p_value", "p_holm")):
+        return "<0.001" if value < 0.001 else f"{value:.3f}"
+    if column.endswith(("_pct", "_points")):
+        return f"{value:.1f}"
+    if value.is_integer() and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 0.01 else f"{value:.2f}"
+
+
+def _words(column: str) -> str:
+    return column.replace("_pct", " %").replace("_", " ").strip()

@@ -1,0 +1,44 @@
+"""The tables of the study as files: `sql/tables/NAME.sql`, each a query with `$named` parameters."""
+
+import re
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class TableQuery(NamedTuple):
+    """One file of `sql/tables`."""
+
+    name: str
+    """The file's stem, e.g. `table_02`."""
+    title: str
+    """What the rows are: the file's first line, a comment."""
+    sql: str
+    parameters: tuple[str, ...]
+    """Names of the parameters that the query wants, sorted; `plan_digest` in nearly all."""
+
+
+def table_names() -> list[str]:
+    """Return the names of all tables: the paper's in their order, then ours."""
+    stems = [
+        file.name.removesuffix(".sql") for file in (files("sql") / "tables").iterdir() if file.name.endswith(".sql")
+    ]
+    return sorted(stems, key=lambda stem: (not stem.startswith("table_"), stem))
+
+
+def table_query(name: str) -> TableQuery:
+    """Return a table's query by name; `table_2` and `2` mean `table_02`.
+
+    Raises:
+        ValueError: if there is no such table.
+    """
+    stem = _full_name(name)
+    if stem not in table_names():
+        raise ValueError(f"unknown table {name!r}; choose from {', '.join(table_names())}")
+    sql = (files("sql") / "tables" / f"{stem}.sql").read_text(encoding="utf-8")
+    title = sql.partition("\n")[0].removeprefix("--").strip()
+    return TableQuery(stem, title, sql, tuple(sorted(set(re.findall(r"\$([a-z_]+)", sql)))))
+
+
+def _full_name(name: str) -> str:
+    digits = re.fullmatch(r"(?:table_?)?(\d{1,2})", name)
+    return f"table_{int(digits[1]):02d}" if digits else name

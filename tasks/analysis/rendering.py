@@ -1,0 +1,165 @@
+"""A table's frame as text: for a terminal (Rich), Markdown, LaTeX or CSV."""
+
+from io import StringIO
+from typing import Literal, NamedTuple
+
+import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from tasks.analysis.formatting import format_value, heading
+
+TableFormat = Literal["rich", "markdown", "latex", "csv"]
+
+SECTION_COLUMNS = (
+    "variant",
+    "base",
+    "visibility",
+    "header",
+    "bucket",
+    "text_format",
+    "retention",
+    "matching",
+    "measured_on",
+)
+"""Columns that head a section instead of repeating on every row."""
+
+LABEL_COLUMNS = (("condition",), ("train_a", "runtime_a", "train_b", "runtime_b"))
+"""Columns that name a cell or a comparison; tables that have them stand with one column per cell."""
+
+TERMINAL_WIDTH = 160
+
+
+class Sheet(NamedTuple):
+    """A part of a table as text: one group of cells."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def render_table(name: str, frame: pl.DataFrame, table_format: TableFormat, *, title: str = "") -> str:
+    """Return a table as text; CSV keeps every column and all digits, the others are laid out to be read.
+
+    Read: one sheet per group (variant, base, ..., bucket), columns without any value left out, published columns
+    headed with model and split, ours under the scale that they were measured at.
+    """
+    match table_format:
+        case "csv":
+            return frame.write_csv()
+        case "markdown":
+            return "\n\n".join([f"### {title or name}", *map(_markdown, sheets(frame))]) + "\n"
+        case "latex":
+            return "\n\n".join(_latex(name, title or name, sheet) for sheet in sheets(frame)) + "\n"
+        case "rich":
+            console = Console(file=StringIO(), width=TERMINAL_WIDTH)
+            with console.capture() as capture:
+                console.print(rich_table(name, frame, title=title))
+            return capture.get()
+
+
+def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> Group:
+    """Return a table for `rich.print`; an empty one says that it is empty."""
+    parts: list[Text | Table] = [Text(title or name, style="bold")]
+    for sheet in sheets(frame):
+        table = Table(box=SIMPLE_HEAD, caption=sheet.caption or None, caption_justify="left", pad_edge=False)
+        for position, column in enumerate(sheet.header):
+            table.add_column(Text(column), justify="left" if position == 0 else "right", overflow="fold")
+        for row in sheet.rows:
+            table.add_row(*(Text(cell) for cell in row))
+        parts.append(table)
+    if frame.is_empty():
+        parts.append(Text("no rows for this plan", style="italic"))
+    return Group(*parts)
+
+
+def sheets(frame: pl.DataFrame) -> list[Sheet]:
+    """Return a table's groups as sheets of text, in the order of their rows."""
+    section_columns = [column for column in SECTION_COLUMNS if column in frame.columns]
+    if not section_columns:
+        return [] if frame.is_empty() else [_sheet({}, frame)]
+    groups = frame.partition_by(section_columns, maintain_order=True, include_key=True)
+    return [_sheet(group.select(section_columns).row(0, named=True), group.drop(section_columns)) for group in groups]
+
+
+def _sheet(section: dict[str, object], frame: pl.DataFrame) -> Sheet:
+    kept = frame.select(column for column in frame.columns if frame[column].null_count() < frame.height)
+    caption = ", ".join(
+        f"{heading(key)} {value}" for key, value in section.items() if value is not None and key != "measured_on"
+    )
+    measured_on = str(section.get("measured_on") or "")
+    for label_columns in LABEL_COLUMNS:
+        if all(column in frame.columns for column in label_columns):
+            return _one_column_per_cell(caption, measured_on, label_columns, kept)
+    header = tuple(heading(column) for column in kept.columns)
+    rows = tuple(
+        tuple(format_value(column, value) for column, value in zip(kept.columns, row, strict=True))
+        for row in kept.rows()
+    )
+    return Sheet(", ".join(part for part in (measured_on, caption) if part), header, rows)
+
+
+def _one_column_per_cell(caption: str, measured_on: str, label_columns: tuple[str, ...], frame: pl.DataFrame) -> Sheet:
+    labels = [_label(row) for row in frame.select(c for c in label_columns if c in frame.columns).rows()]
+    splits = frame["qwen3_8b_split"].drop_nulls().to_list() if "qwen3_8b_split" in frame.columns else []
+    measured = [column for column in frame.columns if column not in (*label_columns, "qwen3_8b_split")]
+    rows = tuple(
+        (heading(column, split=next(iter(splits), None)), *(format_value(column, value) for value in frame[column]))
+        for column in measured
+    )
+    return Sheet(caption, (measured_on, *labels), rows)
+
+
+def _label(names: tuple[str | None, ...]) -> str:
+    if len(names) == 1:
+        return str(names[0]).replace("->", "→")
+    short = [{"persistent": "P", "stateless": "S"}.get(name or "", name or "base") for name in names]
+    return f"{short[0]}→{short[1]} : {short[2]}→{short[3]}"
+
+
+def _markdown(sheet: Sheet) -> str:
+    lines = [
+        _markdown_row(sheet.header),
+        _markdown_row(["---", *["---:"] * (len(sheet.header) - 1)]),
+        *map(_markdown_row, sheet.rows),
+    ]
+    return "\n".join([f"{sheet.caption}\n" if sheet.caption else "", *lines]).lstrip("\n")
+
+
+def _markdown_row(cells: tuple[str, ...] | list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _latex(name: str, title: str, sheet: Sheet) -> str:
+    columns = "l" + "r" * (len(sheet.header) - 1)
+    body = [" & ".join(_latex_text(cell) for cell in row) + r" \\" for row in sheet.rows]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{_latex_text('; '.join(part for part in (title, sheet.caption) if part))}}}",
+            rf"\label{{tab:{name}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\hline",
+            " & ".join(_latex_text(cell) for cell in sheet.header) + r" \\",
+            r"\hline",
+            *body,
+            r"\hline",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _latex_text(text: str) -> str:
+    escapes = {
+        "\\": r"\textbackslash{}",
+        "→": r"$\to$",
+        "±": r"$\pm$",
+        "<": r"$<$",
+        ">": r"$>$",
+        "~": r"\textasciitilde{}",
+    }
+    escapes |= {character: f"\\{character}" for character in "&%$#_{}"} | {"^": r"\textasciicircum{}"}
+    return "".join(escapes.get(character, character) for character in text)
