@@ -1,0 +1,116 @@
+"""The parts of the laptop study: one recipe, and every arm as that recipe with one thing changed."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from tasks.agent.faults import FaultSpec
+from tasks.agent.spec import EpisodeSpec
+from tasks.knapsack.spec import KNAPSACK
+from tasks.plans.hypotheses import read_hypotheses
+from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, TeacherSpec
+from tasks.sft.data_spec import DatasetSpec, ValidationSpec
+from tasks.sft.spec import TRAINING
+
+TRAIN_SEED = 10_000
+"""First seed of the training instances."""
+EVALUATION_SEEDS = {"small": 123_456_789, "small_large": 223_456_789}
+"""First seed of a bucket's evaluation instances; pilots used others."""
+MAX_TURNS = 24
+"""Twice what the policy needs for the largest instance of `small`, so that a model may repair every other turn."""
+BINDING_CAP = 12
+"""Tool calls per turn of the cap ablation: fewer than a stateless block makes, more than a persistent one does."""
+
+
+def laptop_part(
+    *, train_count: int = 1000, evaluation_count: int = 100, training_seeds: tuple[int, ...] = (0,), **changes: Any
+) -> StudyPart:
+    """Return the recipe of `make demo`, with other fields of the part as `changes`.
+
+    Compact prompts, matched scripted teachers that show repairs of injected faults, equal training tokens in both
+    arms, one whole model per contract from scratch. A scripted policy repeats itself by design, so the check for
+    repetitive loops is off.
+    """
+    fields: dict[str, Any] = {
+        "base": "scratch",
+        "train_instances": InstanceSetSpec(bucket="small", split="train", count=train_count, first_seed=TRAIN_SEED),
+        "teacher": TeacherSpec(kind="scripted", episode=teacher_episode()),
+        "validation": ValidationSpec(maximum_loop_similarity=1.0),
+        "dataset": DatasetSpec(
+            text_format="exact_wire", matching="tokens", maximum_kept=train_count, maximum_sequence_tokens=8192
+        ),
+        "training": TRAINING["laptop_scratch"],
+        "training_seeds": training_seeds,
+        "evaluations": (evaluation(count=evaluation_count),),
+    }
+    return StudyPart(**{**fields, **changes})
+
+
+def teacher_episode(**changes: Any) -> EpisodeSpec:
+    """Return how the small teachers play, with other fields as `changes`."""
+    fields: dict[str, Any] = {
+        "prompt_set": "compact",
+        "max_turns": MAX_TURNS,
+        "tool_call_cap": KNAPSACK["small"].tool_call_cap,
+        "faults": FaultSpec(),
+        "varies_wording": True,
+    }
+    return EpisodeSpec(**{**fields, **changes})
+
+
+def evaluation(
+    bucket: str = "small",
+    *,
+    count: int = 100,
+    visibility: Literal["declared", "as_trained"] = "declared",
+    header: Literal["names", "none"] = "names",
+    has_base_rows: bool = False,
+    replicates: int = 1,
+    tool_call_cap: int | None = None,
+) -> EvaluationSpec:
+    """Return an evaluation on fresh instances of a bucket, with the bucket's own cap where none is given."""
+    return EvaluationSpec(
+        instances=InstanceSetSpec(bucket=bucket, split="evaluation", count=count, first_seed=EVALUATION_SEEDS[bucket]),
+        episode=EpisodeSpec(
+            prompt_set="compact",
+            max_turns=MAX_TURNS if bucket == "small" else 2 * MAX_TURNS,
+            tool_call_cap=tool_call_cap or KNAPSACK[bucket].tool_call_cap,
+            max_completion_tokens=320,
+        ),
+        visibility=visibility,
+        header=header,
+        has_base_rows=has_base_rows,
+        replicates=replicates,
+    )
+
+
+def laptop_full_parts() -> Iterator[StudyPart]:
+    """Yield the parts of the full laptop study, the study itself first.
+
+    Per training seed: six conditions, in and out of distribution, prompts declared and as trained. Then, with one
+    seed and the four trained cells: the header as a factor, the cap, the ablations, and the A/A control, in which one
+    model plays every instance twice with other decoding seeds.
+    """
+    protocol = read_hypotheses().protocol
+    count = protocol.instances_per_cell
+    both_buckets = tuple(
+        evaluation(bucket, count=count, visibility=visibility, has_base_rows=visibility == "declared")
+        for bucket in ("small", "small_large")
+        for visibility in ("declared", "as_trained")
+    )
+    yield laptop_part(training_seeds=protocol.training_seeds, evaluations=both_buckets)
+    one = protocol.training_seeds[0]
+    plain = laptop_part(training_seeds=(one,), evaluations=(evaluation(count=count),))
+    ablations: dict[str, dict[str, Any]] = {
+        "header-none": {"evaluations": (evaluation(count=count, header="none"),)},
+        "cap-binding": {"evaluations": (evaluation(count=count, tool_call_cap=BINDING_CAP),)},
+        "no-faults": {"teacher": plain.teacher.model_copy(update={"episode": teacher_episode(faults=None)})},
+        "no-variation": {
+            "teacher": plain.teacher.model_copy(update={"episode": teacher_episode(varies_wording=False)})
+        },
+        "no-table": {"teacher": plain.teacher.model_copy(update={"prints_table": False})},
+        "half-training": {"training": plain.training.model_copy(update={"epochs": plain.training.epochs / 2})},
+        "quarter-training": {"training": plain.training.model_copy(update={"epochs": plain.training.epochs / 4})},
+        "a-a": {"evaluations": (evaluation(count=count, replicates=2),)},
+    }
+    for variant, changes in ablations.items():
+        yield plain.model_copy(update={"variant": variant, **changes})

@@ -1,0 +1,57 @@
+from tasks.knapsack.spec import KNAPSACK
+from tasks.plans.laptop_full import BINDING_CAP, EVALUATION_SEEDS, TRAIN_SEED, laptop_full_parts, laptop_part
+from tasks.plans.models import RUNTIME_CONTRACTS
+
+PARTS = {part.variant: part for part in laptop_full_parts()}
+
+
+def test_the_study_itself_covers_both_visibilities_in_and_out_of_distribution():
+    main = PARTS["main"]
+    assert main.training_seeds == (1, 2, 3)
+    assert [(one.instances.bucket, one.visibility) for one in main.evaluations] == [
+        ("small", "declared"),
+        ("small", "as_trained"),
+        ("small_large", "declared"),
+        ("small_large", "as_trained"),
+    ]
+
+
+def test_every_other_part_changes_one_thing_and_uses_one_seed():
+    plain = laptop_part(training_seeds=(1,), evaluations=PARTS["no-faults"].evaluations)
+    for variant, part in PARTS.items():
+        if variant == "main":
+            continue
+        changed = {name for name in type(part).model_fields if getattr(part, name) != getattr(plain, name)}
+        assert len(changed - {"variant"}) == 1, variant
+        assert part.training_seeds == (1,)
+
+
+def test_an_ablation_of_the_teacher_changes_one_field_of_it():
+    plain = laptop_part().teacher
+    assert PARTS["no-faults"].teacher.episode.faults is None
+    assert not PARTS["no-variation"].teacher.episode.varies_wording
+    assert not PARTS["no-table"].teacher.prints_table
+    assert PARTS["no-table"].teacher.episode == plain.episode
+
+
+def test_training_and_evaluation_share_no_seed_and_neither_do_buckets():
+    used = [range(TRAIN_SEED, TRAIN_SEED + 1000), *(range(seed, seed + 100) for seed in EVALUATION_SEEDS.values())]
+    assert len({seed for seeds in used for seed in seeds}) == 1200
+
+
+def test_the_cap_binds_in_its_own_ablation_only():
+    most_calls = 2 * KNAPSACK["small"].item_count[1] + 3  # list, inspect and try to take every item, finish
+    caps = {variant: part.evaluations[0].episode.tool_call_cap for variant, part in PARTS.items()}
+    assert caps.pop("cap-binding") == BINDING_CAP < most_calls
+    assert set(caps.values()) == {most_calls}
+
+
+def test_the_binding_cap_leaves_room_for_the_largest_list_to_be_inspected():
+    assert BINDING_CAP >= 1 + KNAPSACK["small"].item_count[1]
+
+
+def test_arms_are_matched_by_training_tokens_and_loops_are_not_rejected():
+    part = laptop_part()
+    assert part.dataset.matching == "tokens"
+    assert part.validation.maximum_loop_similarity == 1.0
+    assert set(part.teacher.contracts) == set(RUNTIME_CONTRACTS)
