@@ -12,6 +12,8 @@ from storage.merger import merge
 from storage.warehouse import Warehouse
 
 STEPS_PER_EPISODE = 3
+PAUSE_SECONDS = {"writer": 0.05, "merger": 0.2, "reader": 0.1}
+"""Lets the parties of a loaded machine start while the others work."""
 BROKEN_EPISODES = """
     select episode_id from episodes left join steps using (episode_id)
     group by episode_id
@@ -34,6 +36,7 @@ def _write(landing: LandingZone, progress: Path) -> None:
         )
         _acknowledge(progress, episode_id)
         count += 1
+        time.sleep(PAUSE_SECONDS["writer"])
 
 
 def _merge(landing: LandingZone, warehouse: Path, progress: Path) -> None:
@@ -42,6 +45,7 @@ def _merge(landing: LandingZone, warehouse: Path, progress: Path) -> None:
         if report.refusals:
             raise AssertionError(f"refused: {report.refusals}")
         _acknowledge(progress, str(report.bundle_count))
+        time.sleep(PAUSE_SECONDS["merger"])
 
 
 def _read(landing: LandingZone, warehouse: Path, progress: Path) -> None:
@@ -56,7 +60,7 @@ def _read(landing: LandingZone, warehouse: Path, progress: Path) -> None:
         if steps.height != steps.unique().height:
             raise AssertionError("the scan shows a step twice")
         _acknowledge(progress, str(steps.height))
-        time.sleep(0.01)
+        time.sleep(PAUSE_SECONDS["reader"])
 
 
 if __name__ == "__main__":
