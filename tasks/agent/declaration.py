@@ -7,13 +7,13 @@ from tasks.agent.condition import Condition
 from tasks.agent.prompts import prompt_digest
 from tasks.agent.spec import EpisodeSpec
 from tasks.running.source_digest import source_digest
-from tasks.runtime.protocol import Contract, Runtime
+from tasks.runtime.protocol import CONTRACTS, Runtime
 
 
-def declare_contract(contract: Contract, condition: Condition, spec: EpisodeSpec, runtime: Runtime) -> str:
+def declare_contract(condition: Condition, spec: EpisodeSpec, runtime: Runtime) -> str:
     """Return the declaration as canonical JSON; it names no run, so equal episodes declare the same."""
     content = {
-        "contract": contract.model_dump(mode="json"),
+        "contract": CONTRACTS[condition.runtime_contract].model_dump(mode="json"),
         "shown_contract": condition.shown_contract,
         "visibility": condition.visibility,
         "header": condition.header,

@@ -117,7 +117,7 @@ class EpisodeRecorder:
             names=names,
         )
 
-    def record_model_error(self, turn: int, kind: ErrorKind, error_type: str, message: str) -> None:
+    def record_turn_error(self, turn: int, kind: ErrorKind, error_type: str, message: str) -> None:
         """Record why a turn ran no block."""
         self._add_error(turn, None, kind, error_type, message, is_caught=False, is_injected=False)
 

@@ -1,0 +1,104 @@
+"""The interpreter's side of an episode: verify the contract, inject faults, run a block, record it, tell the names."""
+
+from typing import Any
+
+from tasks.agent.condition import Condition
+from tasks.agent.faults import FaultInjector, FaultSpec
+from tasks.agent.recorder import EpisodeRecorder, TurnNames
+from tasks.agent.variation import Variation
+from tasks.agent.wire import RUNTIME_WORDS
+from tasks.knapsack.environment import KnapsackEnvironment
+from tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter, Runtime
+
+
+class ContractViolationError(Exception):
+    """The canary says that bindings do not live as the contract promises; the run must stop."""
+
+
+class Stepper:
+    """One episode's interpreter and what happens around each of its blocks; synchronous, as the interpreter is."""
+
+    def __init__(
+        self,
+        environment: KnapsackEnvironment,
+        condition: Condition,
+        recorder: EpisodeRecorder,
+        *,
+        variation: Variation,
+        faults: FaultSpec | None,
+        instance_id: str,
+    ) -> None:
+        self._environment = environment
+        self._condition = condition
+        self._recorder = recorder
+        self._variation = variation
+        self._injector = None if faults is None else FaultInjector(faults, instance_id)
+        self._instance_id = instance_id
+        self._interpreter: Interpreter | None = None
+        self._step = 0
+        self._known_names: tuple[str, ...] = ()
+        self.names = TurnNames()
+        """User names after the last block; unchanged by a turn without one."""
+
+    def open(self, runtime: Runtime, *, salt: str, tool_call_cap: int | None) -> None:
+        """Start the interpreter; the sandbox learns the tools' names and documentation, and nothing of the instance."""
+        self._interpreter = runtime.open_interpreter(
+            CONTRACTS[self._condition.runtime_contract],
+            self._environment.tools,
+            instance_id=self._instance_id,
+            salt=salt,
+            tool_call_cap=tool_call_cap,
+        )
+
+    def close(self) -> None:
+        """End the interpreter, if it was started."""
+        if self._interpreter is not None:
+            self._interpreter.close()
+
+    def run(self, turn: int, code: str) -> BlockResult:
+        """Verify the contract, run a block, and record the step.
+
+        Raises:
+            ContractViolationError: Bindings do not live as promised; nothing was run.
+        """
+        interpreter = self._interpreter
+        assert interpreter is not None, "the stepper was not opened"
+        if not interpreter.verify_contract():
+            contract = interpreter.contract
+            raise ContractViolationError(
+                f"instance {self._instance_id}, turn {turn}: bindings do not live as contract {contract.name!r} "
+                f"promises (lifetime {contract.lifetime!r}); the episode is left out and the run stops"
+            )
+        self._step += 1
+        active_before = self.names.active_globals
+        if self._injector is not None:
+            self._injector.before_step(self._step, code, active_before, self, self._environment)
+        result = interpreter.run_block(code)
+        fault = None if self._injector is None else self._injector.after_step(result, self._environment)
+        self._recorder.record_step(turn, code, result, active_before, fault)
+        self._known_names = active_before
+        self.names = TurnNames(result.active_globals, result.last_step_globals)
+        return result
+
+    def drop_name(self, name: str) -> bool:
+        """Remove a user name before the next block, on the injector's behalf; tell whether it was there."""
+        was_there = self._interpreter is not None and self._interpreter.drop_name(name)
+        if was_there:
+            self._recorder.record_drop(self._step, name)
+        return was_there
+
+    def header(self) -> dict[str, Any] | None:
+        """Return the runtime header as the shown contract words it (arXiv 2603.01209, listing 1), null for none."""
+        if self._condition.header == "none":
+            return None
+        shown = self._condition.shown_contract
+        if shown == self._condition.runtime_contract:
+            active = self.names.active_globals
+        else:
+            active = self.names.last_step_globals if shown == "persistent" else ()
+        standard = {
+            "runtime": RUNTIME_WORDS.get(shown, shown),
+            "active_globals": list(active),
+            "last_step_globals": list(self.names.last_step_globals),
+        }
+        return self._variation.header(standard, self._known_names)

@@ -1,0 +1,15 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tasks.runtime.open import open_runtime
+from tasks.runtime.protocol import Runtime
+from tasks.runtime.spec import RuntimeSpec
+
+
+@pytest.fixture(scope="session")
+def runtime() -> Iterator[Runtime]:
+    """A fork tree at the best sandbox level of the machine."""
+    runtime = open_runtime(RuntimeSpec())
+    yield runtime
+    runtime.close()

@@ -1,0 +1,172 @@
+import asyncio
+import json
+import math
+import statistics
+
+import pytest
+
+from tasks.agent.condition import Condition
+from tasks.agent.faults import FaultSpec
+from tasks.agent.loop import run_episode
+from tasks.agent.protocol import Message
+from tasks.agent.spec import EpisodeSpec
+from tasks.agent.teachers.density import read_known, read_task, write_density_reply
+from tasks.agent.teachers.open import open_teacher
+from tasks.agent.teachers.small import PlayedTurn
+from tasks.agent.wire import StudyWire
+from tasks.knapsack.sampling import instance_seed, sample_instance
+from tasks.knapsack.spec import KNAPSACK
+from tasks.traces.rows import FinishReason
+
+CONTRACTS = ["persistent", "stateless"]
+# Inspect the whole budget, then pack greedily: means of an independent implementation over 1,500 and 400 instances.
+GREEDY_MEANS = {"easy": 0.873, "hard": 0.834}
+
+
+def make_instances(bucket, count):
+    return [
+        sample_instance(KNAPSACK[bucket], instance_seed(KNAPSACK[bucket], "train", index)) for index in range(count)
+    ]
+
+
+def play(runtime, bucket, contract, instances, *, inspections_per_turn=None, **fields):
+    condition = Condition(
+        purpose="teacher", model_name="scripted", runtime_contract=contract, bucket=bucket, split="train"
+    )
+    teacher = open_teacher(bucket, contract, inspections_per_turn=inspections_per_turn)
+
+    async def play_all():
+        return [
+            await run_episode(
+                instance,
+                condition,
+                teacher,
+                runtime,
+                EpisodeSpec(**fields),
+                run_id="run",
+                plan_digest="plan",
+                scale="smoke",
+            )
+            for instance in instances
+        ]
+
+    return asyncio.run(play_all())
+
+
+def assert_mean_score(recorded, bucket):
+    scores = [episode.episode.score for episode in recorded]
+    standard_error = statistics.stdev(scores) / math.sqrt(len(scores))
+    assert abs(statistics.mean(scores) - GREEDY_MEANS[bucket]) <= 3 * standard_error
+    assert {episode.episode.finish_reason for episode in recorded} == {FinishReason.FINISH_TOOL}
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize(("bucket", "count"), [("easy", 60), ("hard", 20)])
+def test_scores_are_those_of_greedy_packing(runtime, bucket, count, contract):
+    recorded = play(runtime, bucket, contract, make_instances(bucket, count))
+
+    assert_mean_score(recorded, bucket)
+    assert not [error for episode in recorded for error in episode.errors if not error.is_caught]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize(("bucket", "count"), [("easy", 1500), ("hard", 400)])
+def test_scores_are_those_of_greedy_packing_over_the_reference_instances(runtime, bucket, count, contract):
+    assert_mean_score(play(runtime, bucket, contract, make_instances(bucket, count)), bucket)
+
+
+def test_both_contracts_take_the_same_items(runtime):
+    instances = make_instances("easy", 10)
+
+    pairs = zip(*(play(runtime, "easy", contract, instances) for contract in CONTRACTS), strict=True)
+
+    assert all(a.episode.score == b.episode.score for a, b in pairs)
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_the_cap_forces_turns_and_never_binds(runtime, contract):
+    instance = make_instances("hard", 1)[0]
+    by_cap = {cap: play(runtime, "hard", contract, [instance], tool_call_cap=cap)[0] for cap in (10, 25, None)}
+
+    assert by_cap[10].episode.step_count > by_cap[25].episode.step_count > by_cap[None].episode.step_count == 2
+    assert len({recorded.episode.score for recorded in by_cap.values()}) == 1
+    assert all(
+        step.executed_call_count <= cap
+        for cap, recorded in by_cap.items()
+        if cap is not None
+        for step in recorded.steps
+    )
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_the_whole_budget_is_inspected(runtime, contract):
+    for recorded, instance in zip(
+        play(runtime, "easy", contract, make_instances("easy", 5)), make_instances("easy", 5), strict=True
+    ):
+        assert recorded.episode.inspected_count == instance.inspection_budget
+
+
+def test_the_persistent_teacher_reuses_names_and_the_stateless_one_defines_them(runtime):
+    instance = make_instances("hard", 1)[0]
+    (persistent,) = play(runtime, "hard", "persistent", [instance])
+    (stateless,) = play(runtime, "hard", "stateless", [instance])
+
+    assert sum(step.import_count for step in persistent.steps) == 1
+    assert [step.import_count for step in stateless.steps] == [1] * len(stateless.steps)
+    assert persistent.steps[1].code == "inspect_more(25)"
+    assert "def inspect_more" in persistent.steps[0].code
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_an_injected_fault_is_repaired_at_no_cost_to_the_score(runtime, contract):
+    instances = make_instances("easy", 10)
+    faults = FaultSpec(rate=0.6, storm_share=0.0, maximum=3)
+
+    struck = play(runtime, "easy", contract, instances, faults=faults)
+    calm = play(runtime, "easy", contract, instances)
+
+    assert sum(recorded.episode.injected_fault_count for recorded in struck) > 5
+    assert [a.episode.score for a in struck] == [b.episode.score for b in calm]
+    assert all(error.is_injected for recorded in struck for error in recorded.errors if not error.is_caught)
+
+
+def test_fewer_inspections_per_turn_make_more_turns(runtime):
+    instance = make_instances("easy", 1)[0]
+
+    (recorded,) = play(runtime, "easy", "persistent", [instance], inspections_per_turn=6)
+
+    assert recorded.steps[0].executed_call_count == 7
+    assert recorded.episode.step_count == math.ceil(instance.inspection_budget / 6) + 1
+
+
+def test_the_task_is_read_from_the_conversation():
+    instance = make_instances("easy", 1)[0]
+    messages = StudyWire().opening_messages(instance, "persistent", 25, None)
+
+    assert read_task(messages) == (instance.capacity, instance.inspection_budget, 25)
+    assert read_task(StudyWire().opening_messages(instance, "persistent", None, None)).cap is None
+
+
+def test_what_is_known_is_read_from_printed_lines():
+    messages = StudyWire().opening_messages(make_instances("easy", 1)[0], "stateless", 25, None)
+    lines = [
+        {"new": {"item_a": [4, 40, "A"]}, "inspected": 1},
+        {"new": {"item_b": [5, 50, "B"]}, "inspected": 2},
+        {"taken": ["item_b"], "refused": ["A"], "load": 5},
+    ]
+
+    known = read_known(read_task(messages), [PlayedTurn("", json.dumps(line) + "\n", False) for line in lines])
+
+    assert known.table == {"item_a": [4, 40, "A"], "item_b": [5, 50, "B"]}
+    assert (known.taken, known.refused, known.load) == (["item_b"], ["A"], 5)
+
+
+def test_a_conversation_without_the_task_is_refused():
+    with pytest.raises(ValueError, match="does not open with the task in the full prompt set"):
+        write_density_reply("persistent", [Message(role="user", content="Hello.")], seed=1)
+
+
+def test_an_unknown_contract_is_refused():
+    with pytest.raises(ValueError, match="no density teacher plays contract 'eternal'"):
+        write_density_reply("eternal", [], seed=1)
