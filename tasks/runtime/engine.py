@@ -1,0 +1,114 @@
+"""What a backend does for an interpreter: run a block somewhere, keep or discard that place, bring values in and out.
+
+`EpisodeInterpreter` holds what is equal for every backend; an `Engine` holds what is not.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+Answer = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
+"""From tool, positional and keyword arguments to the reply for the sandbox."""
+
+
+class Block(NamedTuple):
+    """A block on its way into the sandbox."""
+
+    step: int
+    """Counted from 1 over the episode."""
+    seed: str
+    """Hexadecimal seed of `random` and NumPy."""
+    code: str
+
+
+class Report(NamedTuple):
+    """The sandbox's word on one block."""
+
+    result: str | None
+    error_type: str | None
+    error_text: str
+    call: int | None
+    """Which of the block's tool calls raised the error that ended it, counted from 1."""
+    names: tuple[str, ...]
+    state_hash: str | None
+    notices: tuple[str, ...]
+
+
+class BlockKilledError(Exception):
+    """The block's process ended before the block did."""
+
+    def __init__(self, type_name: str, reason: str) -> None:
+        super().__init__(f"{type_name}: {reason}")
+        self.type_name = type_name
+
+
+class StateLostError(Exception):
+    """There is no process that holds the state any more."""
+
+
+class ProtocolError(Exception):
+    """The sandbox sent what it should not."""
+
+
+class Engine(Protocol):
+    """One episode's processes."""
+
+    def canary(self) -> int | None:
+        """Return the step whose end the next block's namespace remembers; none for a new namespace.
+
+        Raises:
+            StateLostError: No process holds the state.
+        """
+        ...
+
+    def execute(self, block: Block, answer: Answer) -> Report:
+        """Run a block in the namespace that is its turn.
+
+        Raises:
+            BlockKilledError: The process ended, or had to be ended.
+            StateLostError: There was none to run it in.
+        """
+        ...
+
+    def output(self) -> str:
+        """Return what the last block printed, also when it was killed."""
+        ...
+
+    def finish(self, dropped: list[str] | None) -> None:
+        """End the step: drop these names (none: all) and make ready for the next block."""
+        ...
+
+    def roll_back(self) -> bool:
+        """Go back to the state before the step that was killed; tell whether that state is complete."""
+        ...
+
+    def restart(self) -> None:
+        """Go back to an empty namespace."""
+        ...
+
+    def drop(self, name: str) -> bool:
+        """Remove a name from the next block's namespace; tell whether it was there."""
+        ...
+
+    def close(self) -> None:
+        """End all processes."""
+        ...
+
+
+def parse_report(message: Any) -> Report:
+    """Return the report in a message of the sandbox's, which may hold anything.
+
+    Raises:
+        ProtocolError: It is none.
+    """
+    match message:
+        case {
+            "result": str() | None as result,
+            "error": [str(), str()] | None as error,
+            "call": int() | None as call,
+            "names": list(names),
+            "hash": str() | None as state_hash,
+            "notices": list(notices),
+        } if all(type(text) is str for text in (*names, *notices)):
+            error_type, error_text = error or (None, "")
+            return Report(result, error_type, error_text, call, tuple(names), state_hash, tuple(notices))
+    raise ProtocolError(f"not a report: {message!r:.200}")

@@ -1,0 +1,155 @@
+"""The host's handle on one process of the tree, and how to wait for it without trusting it."""
+
+import os
+import select
+import signal
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tasks.runtime.inside.wire import Channel, FrameError
+
+_TICK = struct.pack("ll", 0, 100_000)
+"""Seconds and microseconds after which a wait for the sandbox looks around: deadline, life, memory."""
+_SEND_LIMIT = struct.pack("ll", 10, 0)
+"""A process that has not read its messages for this long counts as gone."""
+_REPLY_SECONDS = 30.0
+"""Time for an answer that runs no code of the agent's, on a machine that may be busy."""
+
+
+class NodeGoneError(Exception):
+    """The process ended, or what it sends is no protocol."""
+
+
+class Node:
+    """A process of the sandbox: a channel to talk on, a handle to signal it by."""
+
+    __slots__ = ("channel", "handle")
+
+    def __init__(self, channel: Channel, handle: int) -> None:
+        self.channel = channel
+        self.handle = handle
+
+    def send(self, message: Any, descriptors: tuple[int, ...] = ()) -> None:
+        """Send a message; raise `NodeGoneError` when nobody reads."""
+        try:
+            self.channel.send(message, descriptors)
+        except OSError as error:
+            raise NodeGoneError(str(error)) from error
+
+    def receive(self) -> Any:
+        """Return the next message, or none when a tick passed; raise `NodeGoneError` when there will be none."""
+        try:
+            return self.channel.receive()
+        except BlockingIOError:
+            if self.is_alive():
+                return None
+            raise NodeGoneError("the process ended") from None
+        except (EOFError, FrameError, OSError) as error:
+            raise NodeGoneError(str(error)) from error
+
+    def ask(self, message: Any) -> Any:
+        """Send a message that runs no code of the agent's, and return the answer's content."""
+        self.send(message)
+        deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
+        while (reply := self.receive()) is None:
+            if time.monotonic() > deadline:
+                raise NodeGoneError(f"no answer to {message[0]}")
+        match reply:
+            case ["answer", content]:
+                return content
+        raise NodeGoneError(f"not an answer to {message[0]}: {reply!r:.200}")
+
+    def interrupt(self) -> None:
+        """Raise `StepTimeout` in the running block."""
+        self._signal(signal.SIGINT)
+
+    def is_alive(self) -> bool:
+        """Tell whether the process runs."""
+        poll = select.poll()
+        poll.register(self.handle, select.POLLIN)
+        return not poll.poll(0)
+
+    def process_id(self) -> int:
+        """The process's number as the host sees it; -1 when it has ended."""
+        with open(f"/proc/self/fdinfo/{self.handle}", encoding="ascii") as lines:  # noqa: PTH123 - hot path
+            for line in lines:
+                if line.startswith("Pid:"):
+                    return int(line.split()[1])
+        return -1
+
+    def close(self) -> None:
+        """Kill the process and forget it."""
+        self._signal(signal.SIGKILL)
+        self.channel.close()
+        os.close(self.handle)
+
+    def _signal(self, number: signal.Signals) -> None:
+        try:
+            signal.pidfd_send_signal(self.handle, number)
+        except OSError:  # it has ended, or the sandbox sent a descriptor that is no process
+            return
+
+
+class Fork:
+    """A process that another one was asked to fork: asked for early, taken when it is needed."""
+
+    def __init__(self, parent: Node, *, is_sweep: bool = False, dropped: Sequence[str] | None = ()) -> None:
+        self._parent = parent
+        self._channel, theirs = open_connection()
+        with theirs:
+            try:
+                parent.send(("fork", is_sweep, dropped), (theirs.fileno(),))
+            except NodeGoneError:
+                self._channel.close()
+                raise
+
+    def take(self) -> tuple[Node, dict[str, Any]]:
+        """Wait for the process; return it with what its parent said of it.
+
+        Raises:
+            NodeGoneError: The parent ended or did not answer as it should.
+        """
+        try:
+            return receive_node(self._parent.channel, self._channel)
+        except NodeGoneError:
+            self._channel.close()
+            raise
+
+    def abandon(self) -> None:
+        """Let the process end by itself when it finds that nobody talks to it."""
+        self._channel.close()
+
+
+def receive_node(parent: Channel, channel: Channel) -> tuple[Node, dict[str, Any]]:
+    """Wait for the handle of a process that will talk on `channel`.
+
+    Raises:
+        NodeGoneError: Its parent ended or did not answer as it should.
+    """
+    deadline = parent.deadline = time.monotonic() + _REPLY_SECONDS
+    while True:
+        try:
+            message, descriptors = parent.receive_with_descriptors()
+            break
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise NodeGoneError("no answer to a fork") from None
+        except (EOFError, FrameError, OSError) as error:
+            raise NodeGoneError(str(error)) from error
+    match message, descriptors:
+        case ["forked", dict(state)], (handle,):
+            return Node(channel, handle), state
+    for descriptor in descriptors:
+        os.close(descriptor)
+    raise NodeGoneError(f"not the answer to a fork: {message!r:.200}")
+
+
+def open_connection() -> tuple[Channel, socket.socket]:
+    """Return the host's end of a new connection, with timeouts, and the end that the sandbox gets."""
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TICK)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_LIMIT)
+    return Channel(ours), theirs

@@ -1,0 +1,49 @@
+"""Processes that a block forked and left behind."""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tasks.runtime.fork_tree.node import Node
+
+_GIVE_UP_SECONDS = 5.0
+
+
+def end_strays(root: Node, spared: Sequence[Node]) -> None:
+    """End every descendant of the root but the spared ones, however fast they fork.
+
+    Stopping comes before killing: a stopped process cannot fork, and the process limit bounds how many there are.
+    """
+    root_process = root.process_id()
+    kept = {node.process_id() for node in spared}
+    deadline = time.monotonic() + _GIVE_UP_SECONDS
+    stopped: set[int] = set()
+    while time.monotonic() < deadline:
+        found = {process for process in descendants(root_process) if process not in kept}
+        new = found - stopped
+        if not new:
+            break
+        for process in new:
+            _signal(process, signal.SIGSTOP)
+        stopped |= new
+    for process in stopped:
+        _signal(process, signal.SIGKILL)
+
+
+def descendants(process: int) -> list[int]:
+    """Return the processes that descend from one, as the kernel lists them now."""
+    try:
+        listed = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+    except OSError:
+        return []
+    children = [int(word) for word in listed.split()]
+    return children + [other for child in children for other in descendants(child)]
+
+
+def _signal(process: int, number: signal.Signals) -> None:
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,141 @@
+"""The walls that a process raises around itself: limits, dropped rights, Landlock, seccomp.
+
+Everything goes through ctypes: a bare sandbox has no libseccomp.
+"""
+
+import ctypes
+import errno
+import os
+import resource
+import struct
+from collections.abc import Iterable
+
+from .syscalls import ARCHITECTURES, SIGNAL_CALLS, SOCKET_CALLS, Architecture
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 4, 22, 38, 36
+_PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
+_SECCOMP_MODE_FILTER = 2
+_CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET, _CLONE_NEWIPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
+_CAPABILITY_VERSION_3 = 0x20080522
+
+# Opcodes of classic BPF and the actions of seccomp.
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _KILL_PROCESS, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
+_OFFSET_OF_NUMBER, _OFFSET_OF_ARCHITECTURE = 0, 4
+
+
+def denied_calls(*, has_own_process_namespace: bool, needs_sockets: bool = False) -> tuple[str, ...]:
+    """Name the system calls that a block may not make, sorted."""
+    architecture = _architecture()
+    allowed = set(SIGNAL_CALLS if has_own_process_namespace else ())
+    allowed |= set(SOCKET_CALLS if needs_sockets else ())
+    return tuple(sorted(set(architecture.numbers) - allowed))
+
+
+def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
+    """Assemble the filter: a foreign architecture kills the process, a denied call fails with EPERM."""
+    numbers = sorted(architecture.numbers[name] for name in denied)
+    program = [
+        (_LOAD, 0, 0, _OFFSET_OF_ARCHITECTURE),
+        (_JUMP_EQUAL, 1, 0, architecture.audit),
+        (_RETURN, 0, 0, _KILL_PROCESS),
+        (_LOAD, 0, 0, _OFFSET_OF_NUMBER),
+    ]
+    if architecture.foreign_bit is not None:
+        program += [(_JUMP_AT_LEAST, 0, 1, architecture.foreign_bit), (_RETURN, 0, 0, _KILL_PROCESS)]
+    for index, number in enumerate(numbers):
+        program.append((_JUMP_EQUAL, len(numbers) - index, 0, number))
+    program += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL)]
+    return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
+
+
+def filter_calls(denied: Iterable[str]) -> None:
+    """Install the filter in this process and all that it forks, for ever."""
+    program = filter_program(_architecture(), denied)
+    code = ctypes.create_string_buffer(program)
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+    loaded = Program(len(program) // 8, ctypes.addressof(code))
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(loaded), 0, 0), "seccomp")
+
+
+def limit_resources(
+    *, memory_bytes: int, process_count: int, file_bytes: int, descriptor_count: int, has_own_count: bool
+) -> None:
+    """Bound address space, processes and threads, file size and descriptors; no core files."""
+    limits = {
+        resource.RLIMIT_AS: memory_bytes,
+        resource.RLIMIT_FSIZE: file_bytes,
+        resource.RLIMIT_NOFILE: descriptor_count,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_MEMLOCK: 0,
+        resource.RLIMIT_MSGQUEUE: 0,
+    }
+    if has_own_count:
+        limits[resource.RLIMIT_NPROC] = process_count
+    for limit, value in limits.items():
+        resource.setrlimit(limit, (value, value))
+
+
+def become_user(user: int) -> None:
+    """Give up root for good; the files of the sandbox must be readable for all."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+def unshare_processes() -> bool:
+    """Give the next child a process namespace of its own, where that is allowed; tell whether it is.
+
+    The new user namespace counts processes apart from others, which makes the process limit one per episode.
+    """
+    wanted = _CLONE_NEWUSER | _CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWIPC
+    return _libc.unshare(wanted) == 0
+
+
+def drop_capabilities() -> None:
+    """Clear every capability, those of a user namespace of one's own included."""
+    for capability in range(64):
+        if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break
+    _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
+    _check(_libc.capset(header, bytes(24)), "capset")
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def forbid_inspection() -> None:
+    """Keep processes of the same user from attaching to this one or reading its memory."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def unbuffer_c_output() -> None:
+    """Make C's `stdout` write at once: what C code printed before a kill is kept."""
+    stream = ctypes.c_void_p.in_dll(_libc, "stdout")
+    unbuffered = 2
+    _libc.setvbuf(stream, None, unbuffered, 0)
+
+
+def _architecture() -> Architecture:
+    machine = os.uname().machine
+    if machine not in ARCHITECTURES:
+        raise OSError(f"no system call table for {machine!r}; there is one for {', '.join(ARCHITECTURES)}")
+    return ARCHITECTURES[machine]
+
+
+def _prctl(option: int, value: int) -> None:
+    _check(_libc.prctl(option, value, 0, 0, 0), f"prctl {option}")
+
+
+def _check(status: int, what: str) -> None:
+    if status != 0:
+        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")

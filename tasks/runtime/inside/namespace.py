@@ -1,0 +1,60 @@
+"""The names of a block's namespace: which are the user's, what heals after a block, and a hash over the values."""
+
+import builtins
+import marshal
+import types
+from typing import Any
+
+from _blake2 import blake2b  # hashlib would load OpenSSL into every interpreter
+
+_BUILTIN_NAMES = frozenset(name for name in dir(builtins) if not name.startswith("__"))
+_HASHED_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes, tuple, list, dict))
+_HASHED_LENGTHS = {list: 10_000, tuple: 10_000, dict: 10_000, str: 1_000_000, bytes: 1_000_000}
+_MARSHAL_WITHOUT_REFERENCES = 2
+
+
+def is_user_name(name: object, value: object, own: dict[str, Any]) -> bool:
+    """Tell whether the header lists a name: no tools, dunder names or modules (arXiv 2603.01209, appendix B)."""
+    return (
+        type(name) is str
+        and name not in own
+        and not name.startswith("__")
+        and not isinstance(value, types.ModuleType)
+        and name.isidentifier()
+    )
+
+
+def user_values(namespace: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Return the user's names with their values, sorted by name."""
+    values = {name: value for name, value in list(namespace.items()) if is_user_name(name, value, own)}
+    return {name: values[name] for name in sorted(values)}
+
+
+def heal(namespace: dict[str, Any], own: dict[str, Any]) -> list[str]:
+    """Put tools back, drop user names that hide a builtin, and return the dropped names, sorted."""
+    for name, value in own.items():
+        if namespace.get(name) is not value:
+            namespace[name] = value
+    hiding = sorted(name for name in _BUILTIN_NAMES.intersection(namespace) if name not in own)
+    for name in hiding:
+        del namespace[name]
+    return hiding
+
+
+def hash_state(values: dict[str, Any]) -> str:
+    """Return a digest over the names whose values have one: plain data, compared by content.
+
+    A value made of None, booleans, numbers, strings, bytes, tuples, lists and dicts has a hash; functions, objects,
+    sets and containers of more than 10,000 entries have none and leave the digest unchanged.
+    """
+    digest = blake2b(digest_size=16)
+    for name, value in values.items():
+        kind = type(value)
+        if kind not in _HASHED_TYPES or (kind in _HASHED_LENGTHS and len(value) > _HASHED_LENGTHS[kind]):
+            continue
+        try:
+            content = marshal.dumps(value, _MARSHAL_WITHOUT_REFERENCES)
+        except ValueError:
+            continue
+        digest.update(b"%b=%b;" % (name.encode(), content))
+    return digest.hexdigest()

@@ -1,0 +1,143 @@
+"""One block, run: the step runner that both backends share, so that values and tracebacks agree."""
+
+import builtins
+import errno
+import io
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+import _ast
+
+from .errors import describe_error, file_of_step, remember_source
+from .namespace import hash_state, heal, user_values
+from .seeding import Seeder
+from .tools import StepTimeout, ToolLine, make_stub
+from .wire import Channel
+
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST; the module `ast` itself is not needed
+_RESULT_NAME = "__result__"
+_RESULT_LIMIT = 100_000
+CANARY_NAME = "__canary__"
+
+
+class StepRunner:
+    """A namespace and how blocks run in it."""
+
+    def __init__(self) -> None:
+        self.line = ToolLine()
+        self.namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": "__main__", "json": json}
+        self.own: dict[str, Any] = {"__builtins__": builtins}
+        """Names that are put back after every block."""
+        self._pristine = dict(self.namespace)
+        self.injected: set[str] = set()
+        self._seeder = Seeder()
+        self._is_running = False
+        self._stream = _open_stream()
+
+    def add_tools(self, tools: dict[str, str | None]) -> None:
+        """Bind a stub for every host-side tool, by name with its documentation."""
+        for name, documentation in tools.items():
+            self.own[name] = self.namespace[name] = make_stub(self.line, name, documentation)
+        self._pristine = dict(self.namespace)
+
+    def forget(self, names: list[str] | None) -> None:
+        """Remove names, or with none all that is not the runtime's own."""
+        if names is None:
+            self.namespace.clear()
+            self.namespace.update(self._pristine)
+            return
+        for name in names:
+            self.namespace.pop(name, None)
+
+    def run(self, channel: Channel, step: int, seed: str, source: str) -> dict[str, Any]:
+        """Run a block and return what the host must know; no exception of the block leaves."""
+        process = os.getpid()
+        self.namespace.pop(CANARY_NAME, None)
+        self._prepare(channel, seed)
+        result: str | None = None
+        error: BaseException | None = None
+        try:
+            result = self._execute(source, step)
+        except BaseException as raised:  # noqa: BLE001 - whatever a block raises is an observation
+            error = raised
+        self._is_running = False
+        if os.getpid() != process:
+            os._exit(0)  # a child that the block forked has run to the block's end: its parent reports
+        self.line.close()
+        report = self._report(result, error)
+        self.namespace[CANARY_NAME] = step
+        return report
+
+    def _prepare(self, channel: Channel, seed: str) -> None:
+        if self._stream.closed:
+            self._stream = _open_stream()
+        sys.stdout = sys.stderr = self._stream
+        signal.signal(signal.SIGINT, self._on_interrupt)
+        self._seeder.reseed(int(seed, 16))
+        self.line.open(channel)
+
+    def _execute(self, source: str, step: int) -> str | None:
+        filename = file_of_step(step)
+        remember_source(filename, source)
+        tree: Any = compile(source, filename, "exec", _ONLY_AST)
+        has_result = _bind_last_expression(tree)
+        code = compile(tree, filename, "exec")
+        self._is_running = True
+        try:
+            exec(code, self.namespace)
+            return self._result_text() if has_result else None
+        finally:
+            self._is_running = False
+            self.namespace.pop(_RESULT_NAME, None)
+
+    def _result_text(self) -> str | None:
+        value = self.namespace.get(_RESULT_NAME)
+        return None if value is None else repr(value)
+
+    def _report(self, result: str | None, error: BaseException | None) -> dict[str, Any]:
+        notices = []
+        if result is not None and len(result) > _RESULT_LIMIT:
+            notices.append(f"The value's text has {len(result)} characters; the first {_RESULT_LIMIT} are shown.")
+            result = result[:_RESULT_LIMIT]
+        hiding = heal(self.namespace, self.own)
+        if hiding:
+            notices.append(f"Names that hide a builtin were dropped after the step: {', '.join(hiding)}.")
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            notices.append("The output limit of a step is spent; print less.")
+        values = user_values(self.namespace, self.own)
+        return {
+            "result": result,
+            "error": describe_error(error) if error is not None else None,
+            "call": getattr(error, "call", None),
+            "names": [name for name in values if name not in self.injected],
+            "hash": hash_state(values),
+            "notices": notices,
+        }
+
+    def _on_interrupt(self, _signal: int, _frame: Any) -> None:
+        if self.line.is_main_thread_calling:
+            self.line.is_interrupt_pending = True
+        elif self._is_running:
+            self._is_running = False
+            raise StepTimeout
+
+
+def _bind_last_expression(tree: Any) -> bool:
+    """Turn a last expression into an assignment to the result's name, so that one compilation does."""
+    if not tree.body or type(tree.body[-1]) is not _ast.Expr:
+        return False
+    last = tree.body[-1]
+    place = {"lineno": last.lineno, "col_offset": last.col_offset}
+    place |= {"end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
+    target = _ast.Name(_RESULT_NAME, _ast.Store(), **place)
+    tree.body[-1] = _ast.Assign([target], last.value, **place)
+    return True
+
+
+def _open_stream() -> io.TextIOWrapper:
+    """Open descriptor 1 as text, written through at once: a step that is killed leaves what it printed."""
+    raw = io.FileIO(1, "w", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+"""Tool stubs: ordinary functions of the namespace that call the host and wait for its answer."""
+
+import os
+from typing import Any, NoReturn
+
+import _thread
+
+from .wire import Channel, FrameTooLargeError
+
+
+class ToolError(Exception):
+    """Base of the errors that a tool call raises in a block."""
+
+
+class ToolRuntimeException(ToolError):  # noqa: N818 - the name that the study's validator knows
+    """The environment refused the call."""
+
+
+class ToolInvocationException(ToolError):  # noqa: N818 - the name that the study's validator knows
+    """The arguments do not fit the tool."""
+
+
+class ToolCallLimitError(ToolError):
+    """The calls allowed per block are spent."""
+
+
+class StepTimeout(BaseException):  # noqa: N818 - not an Exception: `except Exception` must not swallow it
+    """Raised in the block that ran past its time limit."""
+
+
+for _shown in (ToolRuntimeException, ToolInvocationException, ToolCallLimitError, StepTimeout):
+    _shown.__module__ = "builtins"  # tracebacks name the class without our module
+
+_ERRORS = {kind.__name__: kind for kind in (ToolRuntimeException, ToolInvocationException, ToolCallLimitError)}
+
+
+class ToolLine:
+    """The line to the host that all stubs share.
+
+    An interrupt inside a call would leave a reply unread and every later reply off by one, so it waits until the
+    reply is in. Only a block's own process may call, and only while the block runs.
+    """
+
+    def __init__(self) -> None:
+        self.channel: Channel | None = None
+        self.is_open = False
+        self.is_main_thread_calling = False
+        self.is_interrupt_pending = False
+        self._lock = _thread.allocate_lock()
+        self._owner = 0
+
+    def open(self, channel: Channel) -> None:
+        """Let calls through from now on."""
+        self.channel = channel
+        self._owner = os.getpid()
+        self._main_thread = _thread.get_ident()
+        self.is_main_thread_calling = self.is_interrupt_pending = False
+        self._lock = _thread.allocate_lock()
+        self.is_open = True
+
+    def close(self) -> None:
+        """Let no call through, and wait for the one of another thread that is under way."""
+        self.is_open = False
+        with self._lock:
+            pass
+
+    def call(self, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Return what the host's tool returned, or raise what it raised."""
+        is_main_thread = _thread.get_ident() == self._main_thread
+        with self._lock:
+            if not self.is_open or self.channel is None or os.getpid() != self._owner:
+                raise ToolRuntimeException(f"{tool} can be called only by a running block, from its own process")
+            self.is_main_thread_calling = is_main_thread
+            try:
+                reply = self._exchange(self.channel, tool, arguments, keywords)
+            finally:
+                self.is_main_thread_calling = False
+        if is_main_thread and self.is_interrupt_pending:
+            self.is_interrupt_pending = False
+            raise StepTimeout
+        if reply[0] == "value":
+            return reply[1]
+        _raise(reply)
+
+    def _exchange(self, channel: Channel, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        try:
+            channel.send(("call", tool, arguments, keywords))
+        except (TypeError, ValueError, RecursionError, FrameTooLargeError) as error:
+            raise ToolInvocationException(f"{tool}: arguments must be plain JSON values ({error})") from None
+        try:
+            return channel.receive()
+        except EOFError:
+            os._exit(0)
+
+
+def make_stub(line: ToolLine, name: str, documentation: str | None) -> Any:
+    """Return the function that a block calls under a tool's name."""
+
+    def stub(*arguments: Any, **keywords: Any) -> Any:
+        return line.call(name, arguments, keywords)
+
+    stub.__name__ = stub.__qualname__ = name
+    stub.__module__ = "__main__"
+    stub.__doc__ = documentation
+    return stub
+
+
+def _raise(reply: list[Any]) -> NoReturn:
+    _, type_name, message, call = reply
+    error = _ERRORS.get(type_name) or type(type_name, (ToolError,), {})
+    raised = error(message)
+    raised.__dict__["call"] = call
+    raise raised from None

@@ -1,0 +1,78 @@
+"""The worker's zygote: a clean interpreter that is exec'd once and forked for every episode.
+
+It is never a fork of the worker, whose memory holds the hidden items. It runs no block and reads from its host only.
+"""
+
+import gc
+import importlib
+import os
+import signal
+import sys
+from typing import Any, NoReturn
+
+import _socket
+
+from . import confine, node
+from .wire import Channel
+
+_NULL_DEVICE = "/dev/null"
+
+
+def main(descriptor: int) -> NoReturn:
+    """Prepare as the host's first message says, then fork a root for each episode until the host is gone."""
+    channel = Channel(_socket.socket(fileno=descriptor))
+    settings = channel.receive()
+    if settings["user"] is not None:
+        confine.become_user(settings["user"])
+    sys.path.extend(settings["path"])
+    for module in settings["preload"]:
+        importlib.import_module(module)
+    if settings["landlock"]:
+        from .landlock import restrict_files
+
+        restrict_files(settings["landlock"])
+    confine.adopt_orphans()
+    confine.unbuffer_c_output()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    channel.send(("ready", {"pid": os.getpid()}))
+    while True:
+        try:
+            setup, descriptors = channel.receive_with_descriptors()
+        except EOFError:
+            os._exit(0)
+        if os.fork() == 0:
+            channel.close()
+            _open_episode(setup, settings, *descriptors)
+        for unused in descriptors:
+            os.close(unused)
+
+
+def _open_episode(setup: dict[str, Any], settings: dict[str, Any], connection: int, output: int) -> NoReturn:
+    """Fork the episode's root as the first process of a namespace of its own, and end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    channel = Channel(_socket.socket(fileno=connection))
+    is_apart = settings["unshares"] and confine.unshare_processes()
+    process = os.fork()
+    if process:
+        handle = os.pidfd_open(process)
+        channel.send(("forked", {"is_apart": is_apart}), (handle,))
+        os._exit(0)
+    _confine_episode(settings, output, is_apart)
+    node.start(channel, setup)
+    os._exit(0)
+
+
+def _confine_episode(settings: dict[str, Any], output: int, is_apart: bool) -> None:
+    null = os.open(_NULL_DEVICE, os.O_RDONLY)
+    for source, target in ((null, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    os.close(null)
+    os.close(output)
+    os.setsid()
+    confine.adopt_orphans()
+    confine.drop_capabilities()
+    confine.limit_resources(**settings["limits"], has_own_count=is_apart)
+    if settings["filters_calls"]:
+        confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart))

@@ -1,0 +1,78 @@
+"""How long bindings live: a policy object per contract, and the only place where contracts differ."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tasks.runtime.protocol import Contract
+
+
+class Lifetime(Protocol):
+    """What a contract keeps from block to block."""
+
+    @property
+    def runs_in(self) -> Literal["live", "fresh"]:
+        """Where a block runs: in the process that lives through the episode, or in a new one."""
+        ...
+
+    @property
+    def counts_steps(self) -> bool:
+        """Whether `survives` depends on the step that bound a name."""
+        ...
+
+    def survives(self, bound_at: int, step: int) -> bool:
+        """Tell whether a name that was last bound at step `bound_at` outlives step `step`."""
+        ...
+
+
+@dataclass(frozen=True)
+class EpisodeLifetime:
+    """Persistent: every binding lives until the episode ends."""
+
+    runs_in: Literal["live", "fresh"] = "live"
+    counts_steps: bool = False
+
+    def survives(self, bound_at: int, step: int) -> bool:
+        """Keep everything."""
+        return True
+
+
+@dataclass(frozen=True)
+class BlockLifetime:
+    """Stateless: every binding ends with its block; with the process, or in the same one (an ablation arm)."""
+
+    runs_in: Literal["live", "fresh"] = "fresh"
+    counts_steps: bool = False
+
+    def survives(self, bound_at: int, step: int) -> bool:
+        """Keep nothing."""
+        return False
+
+
+@dataclass(frozen=True)
+class RecentLifetime:
+    """In between: a binding outlives its block and the following ones, `step_count` steps in all."""
+
+    step_count: int
+    runs_in: Literal["live", "fresh"] = "live"
+    counts_steps: bool = True
+
+    def survives(self, bound_at: int, step: int) -> bool:
+        """Keep what was bound in the last steps."""
+        return step - bound_at < self.step_count
+
+
+def lifetime_of(contract: Contract) -> Lifetime:
+    """Return the policy behind a contract's words.
+
+    Raises:
+        ValueError: No policy has that name.
+    """
+    word, _, count = contract.lifetime.partition(":")
+    match word:
+        case "episode":
+            return EpisodeLifetime()
+        case "block":
+            return BlockLifetime(runs_in="fresh" if contract.scope == "process" else "live")
+        case "recent" if count.isdigit():
+            return RecentLifetime(step_count=int(count))
+    raise ValueError(f"unknown lifetime {contract.lifetime!r}; choose from episode, block, recent:K")

@@ -1,0 +1,18 @@
+"""The door to the runtime: from a spec to a worker's source of interpreters."""
+
+from tasks.runtime.protocol import Runtime
+from tasks.runtime.spec import RuntimeSpec
+
+
+def open_runtime(spec: RuntimeSpec) -> Runtime:
+    """Start a worker's runtime; close it when the worker ends.
+
+    Raises:
+        SandboxUnavailableError: The machine does not reach the sandbox level that the spec wants or requires.
+        SandboxStartError: The sandbox did not start.
+    """
+    match spec.backend:
+        case "fork_tree":
+            from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
+
+            return ForkTreeRuntime(spec)

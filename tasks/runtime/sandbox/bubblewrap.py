@@ -1,0 +1,111 @@
+"""The command line that puts a process behind bubblewrap: read-only files, no network, nothing of the host's."""
+
+import functools
+import os
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import NamedTuple
+
+INSIDE_MOUNT = "/opt/carryover"
+"""Where the sandbox side of this package is mounted."""
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+_OWN_PACKAGES = ("flows", "tasks", "storage", "sql")
+_SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
+
+
+class Probe(NamedTuple):
+    """Whether bubblewrap works here."""
+
+    is_usable: bool
+    reason: str
+    """Why not, and what would help; empty when it works."""
+
+
+def inside_directory() -> Path:
+    """The directory that holds the sandbox side."""
+    return Path(__file__).resolve().parent.parent / "inside"
+
+
+def interpreter() -> str:
+    """The Python executable itself, not the link that a virtual environment has to it."""
+    return str(Path(sys.executable).resolve())
+
+
+def library_directories() -> tuple[Path, ...]:
+    """Directories that a Python process needs: the interpreter's own and the installed packages', no duplicates."""
+    paths = sysconfig.get_paths()
+    wanted = [Path(sys.base_prefix), Path(paths["stdlib"]), Path(paths["platstdlib"]), *package_directories()]
+    kept: list[Path] = []
+    for path in wanted:
+        if path.is_dir() and not any(path.is_relative_to(other) for other in kept):
+            kept.append(path)
+    return tuple(kept)
+
+
+def package_directories() -> tuple[Path, ...]:
+    """Directories of installed packages, in the order of the import path."""
+    paths = sysconfig.get_paths()
+    found = dict.fromkeys(Path(path) for path in (paths["purelib"], paths["platlib"], *site.getsitepackages()))
+    return tuple(path for path in found if path.is_dir())
+
+
+def own_traces() -> tuple[Path, ...]:
+    """Files and directories of this project among the installed packages: a block must not find the sampler."""
+    found: list[Path] = []
+    for directory in package_directories():
+        found += [directory / name for name in _OWN_PACKAGES if (directory / name).exists()]
+        found += sorted(directory.glob("carryover*")) + sorted(directory.glob("_*carryover*"))
+    return tuple(found)
+
+
+def command(*, keeps_root: bool, binds: tuple[tuple[str, str], ...] = ()) -> list[str]:
+    """Return the prefix that runs a command in the sandbox.
+
+    Args:
+        keeps_root: Whether the process starts as root so that it can become another user itself; else a user
+            namespace hides who runs it.
+        binds: More directories to show, writable, as (outside, inside).
+    """
+    words = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    words += ["--new-session", "--clearenv", "--hostname", "sandbox"]
+    words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if keeps_root else ["--unshare-user"]
+    targets = [*map(Path, (*_SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
+    for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
+        words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
+    for path in _SYSTEM_LIBRARIES:
+        words += ["--ro-bind-try", path, path]
+    for directory in library_directories():
+        words += ["--ro-bind", str(directory), str(directory)]
+    for path in own_traces():
+        words += ["--perms", "0755", "--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+    words += ["--ro-bind", str(inside_directory()), f"{INSIDE_MOUNT}/inside"]
+    for device in _DEVICES:
+        words += ["--dev-bind", device, device]
+    for outside, inside in binds:
+        words += ["--bind", outside, inside]
+    for path in own_traces():
+        words += ["--remount-ro", str(path)] if path.is_dir() else []
+    return [*words, "--remount-ro", "/", "--chdir", "/"]
+
+
+@functools.cache
+def probe() -> Probe:
+    """Tell whether bubblewrap starts a process here; the answer is kept for the life of the worker."""
+    if sys.platform != "linux":
+        return Probe(False, "bubblewrap needs Linux")
+    if shutil.which("bwrap") is None:
+        return Probe(False, "bubblewrap is not installed: install the package bubblewrap")
+    prefix = command(keeps_root=os.geteuid() == 0)
+    attempt = subprocess.run(
+        [*prefix, interpreter(), "-I", "-S", "-c", ""], capture_output=True, text=True, check=False, timeout=60
+    )
+    if attempt.returncode == 0:
+        return Probe(True, "")
+    words = attempt.stderr.strip().splitlines()
+    return Probe(
+        False, f"bubblewrap cannot start here ({words[-1] if words else attempt.returncode}): allow user namespaces"
+    )

@@ -1,0 +1,127 @@
+"""Start the sandbox side of a backend behind the walls of a level."""
+
+import os
+import socket
+import subprocess
+from typing import Any
+
+from tasks.runtime.inside.wire import Channel
+from tasks.runtime.protocol import SandboxLevel
+from tasks.runtime.sandbox import bubblewrap
+from tasks.runtime.spec import RuntimeSpec
+
+_SANDBOX_USER = 60_000
+"""The user that a sandbox started by root becomes; its own processes need no more rights than to read libraries."""
+_DESCRIPTOR_COUNT = 256
+_START_SECONDS = 60.0
+
+_ENVIRONMENT = {
+    "HOME": "/",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "PATH": "/usr/bin:/bin",
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC",
+    # One thread per numeric library: a forked interpreter must not wait for threads that died in the fork.
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "2",
+}
+"""All that enters from outside: no variable of the host's, whose values may be keys."""
+
+
+class SandboxStartError(RuntimeError):
+    """The sandbox side did not start."""
+
+
+class SandboxProcess:
+    """A started process with the channel that it serves."""
+
+    def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
+        self.process = process
+        self.channel = channel
+
+    def close(self) -> None:
+        """Close the channel, which ends the process, and wait for that."""
+        self.channel.close()
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def launch(entry: str, spec: RuntimeSpec, level: SandboxLevel) -> SandboxProcess:
+    """Start `inside.<entry>` at a sandbox level and tell it the settings.
+
+    Raises:
+        SandboxStartError: It ended, or was not ready in time.
+    """
+    ours, theirs = socket.socketpair()
+    ours.settimeout(_START_SECONDS)
+    command = [bubblewrap.interpreter(), "-I", "-S", "-B", "-c", _program(entry, level, theirs.fileno())]
+    if level == "bwrap+seccomp":
+        command = [*bubblewrap.command(keeps_root=os.geteuid() == 0), *_environment_options(), *command]
+    with theirs:
+        process = subprocess.Popen(
+            command,
+            pass_fds=[theirs.fileno()],
+            env=_ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+    channel = Channel(ours)
+    try:
+        channel.send(settings(spec, level))
+        ready = channel.receive()
+    except (EOFError, OSError) as error:
+        process.kill()
+        process.wait()
+        ours.close()
+        raise SandboxStartError(f"the sandbox did not start at level {level}: {error!r}") from error
+    ours.settimeout(None)
+    if ready[0] != "ready":
+        raise SandboxStartError(f"the sandbox answered {ready!r}")
+    return SandboxProcess(process, channel)
+
+
+def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
+    """Return what the sandbox side must know before it runs anything."""
+    packages = [str(path) for path in bubblewrap.package_directories()]
+    return {
+        "user": _SANDBOX_USER if os.geteuid() == 0 and level == "bwrap+seccomp" else None,
+        "path": packages,
+        "preload": list(spec.preload),
+        "unshares": level != "none",
+        "filters_calls": level != "none",
+        "landlock": _readable_paths() if level == "landlock+seccomp" else [],
+        "limits": {
+            "memory_bytes": spec.memory_limit_bytes,
+            "process_count": spec.process_limit,
+            "file_bytes": spec.output_limit_bytes,
+            "descriptor_count": _DESCRIPTOR_COUNT,
+        },
+    }
+
+
+def _program(entry: str, level: SandboxLevel, descriptor: int) -> str:
+    root = bubblewrap.INSIDE_MOUNT if level == "bwrap+seccomp" else str(bubblewrap.inside_directory().parent)
+    return f"import sys; sys.path.insert(0, {root!r}); from inside.{entry} import main; main({descriptor})"
+
+
+def _environment_options() -> list[str]:
+    return [word for name, value in _ENVIRONMENT.items() for word in ("--setenv", name, value)]
+
+
+def _readable_paths() -> list[str]:
+    """Return what a process may read where only Landlock hides files: libraries, without this project's packages."""
+    hidden = set(bubblewrap.own_traces())
+    readable = [str(bubblewrap.inside_directory()), "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache"]
+    for directory in bubblewrap.library_directories():
+        if any(path.is_relative_to(directory) for path in hidden):
+            readable += [str(path) for path in directory.iterdir() if path not in hidden]
+        else:
+            readable.append(str(directory))
+    return readable

@@ -1,0 +1,63 @@
+"""Which sandbox level the machine reaches, and one line on how to get a better one."""
+
+import logging
+import os
+import sys
+from typing import NamedTuple, get_args
+
+from tasks.runtime.inside.syscalls import ARCHITECTURES
+from tasks.runtime.protocol import SandboxLevel
+from tasks.runtime.sandbox import bubblewrap
+
+LEVELS: tuple[SandboxLevel, ...] = get_args(SandboxLevel)
+"""Strongest first."""
+
+logger = logging.getLogger(__name__)
+
+
+class SandboxUnavailableError(RuntimeError):
+    """The machine does not reach the level that was asked for."""
+
+
+class Reached(NamedTuple):
+    """The level in force."""
+
+    level: SandboxLevel
+    advice: str
+    """One line: the level and the way to a better one; empty at the best."""
+
+
+def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = "none") -> Reached:
+    """Return the level to run at: the wanted one, or the best that the machine offers.
+
+    Raises:
+        SandboxUnavailableError: The machine does not offer `wanted`, or what it offers is below `required`.
+    """
+    obstacles = {level: _obstacle(level) for level in LEVELS}
+    if wanted is not None and obstacles[wanted]:
+        raise SandboxUnavailableError(f"sandbox level {wanted} is not to be had here: {obstacles[wanted]}")
+    level = wanted or next(level for level in LEVELS if not obstacles[level])
+    better = [f"{obstacles[other] or 'ask for it'} (for {other})" for other in LEVELS[: LEVELS.index(level)]]
+    advice = f"sandbox level {level}; for a better one: {'; '.join(better)}" if better else ""
+    if LEVELS.index(level) > LEVELS.index(required):
+        raise SandboxUnavailableError(f"{required} is required, but {advice}")
+    if advice:
+        logger.warning(advice)
+    return Reached(level, advice)
+
+
+def _obstacle(level: SandboxLevel) -> str:
+    """What keeps the machine from a level, and what would help; empty when nothing does."""
+    if level == "none":
+        return ""
+    if sys.platform != "linux":
+        return "run on Linux, or in a Linux container or virtual machine"
+    if os.uname().machine not in ARCHITECTURES:
+        return f"run on {' or '.join(sorted(ARCHITECTURES))}, this is {os.uname().machine}"
+    if level == "bwrap+seccomp":
+        return bubblewrap.probe().reason
+    if level == "landlock+seccomp":
+        from tasks.runtime.inside.landlock import landlock_version
+
+        return "" if landlock_version() > 0 else "boot a kernel with Landlock (5.13 or later, lsm=landlock)"
+    return ""

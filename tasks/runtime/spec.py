@@ -1,0 +1,38 @@
+"""What a worker's runtime is made of."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.runtime.protocol import SandboxLevel
+
+_MIB = 1 << 20
+
+
+class RuntimeSpec(BaseModel):
+    """Backend, walls and bounds of a worker's interpreters; equal under every contract."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    backend: Literal["fork_tree", "jupyter"] = "fork_tree"
+    """What stands behind the protocol."""
+    sandbox: SandboxLevel | None = None
+    """Level to run at; null for the best that the machine offers."""
+    require_sandbox: SandboxLevel = "none"
+    """Lowest level at which the runtime agrees to run."""
+    block_timeout_seconds: float = Field(default=20.0, gt=0)
+    """A block is interrupted after this time."""
+    interrupt_grace_seconds: float = Field(default=0.5, gt=0)
+    """An interrupted block that has not ended by then is killed."""
+    memory_limit_bytes: int = Field(default=4096 * _MIB, gt=0)
+    """Address space of one process; reservations of Arrow, NumPy and thread stacks count."""
+    episode_memory_limit_bytes: int = Field(default=2048 * _MIB, gt=0)
+    """Resident memory of all processes of an episode; a block that exceeds it is killed."""
+    process_limit: int = Field(default=64, gt=3)
+    """Processes and threads of an episode, its frozen copies included."""
+    output_limit_bytes: int = Field(default=_MIB, gt=0)
+    """What a block may print before its writes fail."""
+    object_limit_bytes: int = Field(default=256 * _MIB, gt=0)
+    """Largest object that goes in or out."""
+    preload: tuple[str, ...] = ("collections", "functools", "itertools", "math", "re", "statistics")
+    """Modules that are imported once per worker, so that a block's import costs nothing; no name is bound."""
