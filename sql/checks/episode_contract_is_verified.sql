@@ -1,0 +1,14 @@
+-- episodes whose interpreter was not shown by a canary to keep bindings as its contract says; foreign traces have none
+with final as (
+    select
+        episodes.episode_id,
+        episodes.runtime_contract,
+        episodes.backend,
+        episodes.sandbox_level
+    from main.episodes
+    where episodes.scale <> 'import'
+    and not episodes.is_contract_verified
+)
+
+select * from final
+order by episode_id

@@ -1,0 +1,36 @@
+-- episodes whose prompt, cached or completion tokens are not the sums over their turns, or with more cached than sent
+with summed_turns as (
+    select
+        turns.episode_id,
+        sum(turns.prompt_tokens)::bigint as prompt_tokens,
+        sum(turns.cached_prompt_tokens)::bigint as cached_prompt_tokens,
+        sum(turns.completion_tokens)::bigint as completion_tokens
+    from main.turns
+    group by turns.episode_id
+),
+
+final as (
+    select
+        episodes.episode_id,
+        episodes.prompt_tokens,
+        coalesce(summed_turns.prompt_tokens, 0) as turn_prompt_tokens,
+        episodes.cached_prompt_tokens,
+        coalesce(summed_turns.cached_prompt_tokens, 0) as turn_cached_prompt_tokens,
+        episodes.completion_tokens,
+        coalesce(summed_turns.completion_tokens, 0) as turn_completion_tokens
+    from main.episodes
+    left join summed_turns on episodes.episode_id = summed_turns.episode_id
+    where episodes.cached_prompt_tokens > episodes.prompt_tokens
+    -- foreign traces may know the tokens of an episode only
+    or (
+        episodes.token_source <> 'imported'
+        and (
+            episodes.prompt_tokens <> coalesce(summed_turns.prompt_tokens, 0)
+            or episodes.cached_prompt_tokens <> coalesce(summed_turns.cached_prompt_tokens, 0)
+            or episodes.completion_tokens <> coalesce(summed_turns.completion_tokens, 0)
+        )
+    )
+)
+
+select * from final
+order by episode_id

@@ -1,0 +1,54 @@
+-- instances whose content is in both the training and the evaluation set, or trained on although they evaluate
+with used_for as (
+    select
+        instances.instance_id,
+        instances.split
+    from main.instances
+    union
+    select
+        training_examples.instance_id,
+        'train' as split
+    from main.training_examples
+    where training_examples.status = 'retained'
+),
+
+-- the id is a hash of the content; equal items, capacity and budget under two ids are the same content as well
+hashed_content as (
+    select
+        items.instance_id,
+        hash(list((items.item_id, items.weight, items.value, items.item_class) order by items.item_id)) as items_hash
+    from main.items
+    group by items.instance_id
+),
+
+described as (
+    select distinct
+        used_for.instance_id,
+        used_for.split,
+        coalesce(
+            hash(hashed_content.items_hash, instances.capacity, instances.inspection_budget),
+            hash(used_for.instance_id)
+        ) as content_hash
+    from used_for
+    left join hashed_content on used_for.instance_id = hashed_content.instance_id
+    left join main.instances on used_for.instance_id = instances.instance_id
+),
+
+in_both as (
+    select described.content_hash
+    from described
+    group by described.content_hash
+    having count(distinct described.split) > 1
+),
+
+final as (
+    select
+        described.instance_id,
+        list(described.split order by described.split) as splits
+    from described
+    semi join in_both on described.content_hash = in_both.content_hash
+    group by described.instance_id
+)
+
+select * from final
+order by instance_id

@@ -1,0 +1,15 @@
+-- Published claims and errata of both papers, with what their own tables give (the same for every plan)
+with final as (
+    select
+        claims.paper,
+        claims.place,
+        claims.claim,
+        claims.published,
+        claims.recomputed,
+        claims.tolerance,
+        claims.verdict
+    from main.claims
+)
+
+select * from final
+order by paper desc, verdict, place, claim

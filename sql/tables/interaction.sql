@@ -1,0 +1,89 @@
+-- The train x runtime interaction, (P->P - P->S) - (S->P - S->S) and as a ratio of ratios; ours beside Qwen3-8B
+with published_cells as (
+    select
+        table2.split,
+        table2.train_semantics,
+        table2.runtime_semantics,
+        table2.score_pct / 100 as score,
+        cast(table2.mean_total_tokens as double) as total_tokens,
+        table3.unresolved_ref_per_episode as missing_name_count,
+        coalesce(table9.imports_per_step, table10.imports_per_step) as imports_per_step
+    from published.table2
+    left join published.table3 using (split, train_semantics, runtime_semantics)
+    left join published.table9 using (split, train_semantics, runtime_semantics)
+    left join published.table10 using (split, train_semantics, runtime_semantics)
+    where table2.model = 'sft'
+),
+
+published_metrics as (
+    unpivot published_cells
+    on score, total_tokens, missing_name_count, imports_per_step
+    into name metric value mean
+),
+
+crossed_cells as (
+    select
+        published_metrics.split,
+        published_metrics.metric,
+        max(mean) filter (train_semantics = 'persistent' and runtime_semantics = 'persistent') as pp,
+        max(mean) filter (train_semantics = 'persistent' and runtime_semantics = 'stateless') as ps,
+        max(mean) filter (train_semantics = 'stateless' and runtime_semantics = 'persistent') as sp,
+        max(mean) filter (train_semantics = 'stateless' and runtime_semantics = 'stateless') as ss
+    from published_metrics
+    group by published_metrics.split, published_metrics.metric
+),
+
+published_interactions as (
+    select split, metric, 'interaction' as analysis, (pp - ps) - (sp - ss) as estimate from crossed_cells
+    union all by name
+    select split, metric, 'interaction_ratio' as analysis, (pp / ps) / (sp / ss) as estimate from crossed_cells
+),
+
+named_buckets as (
+    select distinct
+        episode_metrics.plan_digest,
+        episode_metrics.bucket,
+        episode_metrics.published_split,
+        episode_metrics.measured_on
+    from marts.episode_metrics
+    where episode_metrics.plan_digest = $plan_digest
+        and episode_metrics.purpose = 'evaluation'
+),
+
+final as (
+    select
+        statistics.variant,
+        statistics.base,
+        statistics.visibility,
+        statistics.header,
+        statistics.bucket,
+        named_buckets.measured_on,
+        statistics.analysis,
+        statistics.metric,
+        split_part(statistics.method, ',', 1) as method,
+        statistics.pair_count,
+        statistics.estimate,
+        statistics.low,
+        statistics.high,
+        statistics.verdict,
+        statistics.p_value,
+        statistics.effect_size,
+        statistics.note,
+        named_buckets.published_split as qwen3_8b_split,
+        published_interactions.estimate as qwen3_8b_estimate
+    from main.statistics
+    inner join named_buckets
+        on statistics.plan_digest = named_buckets.plan_digest
+        and statistics.bucket = named_buckets.bucket
+    left join published_interactions
+        on named_buckets.published_split = published_interactions.split
+        and statistics.analysis = published_interactions.analysis
+        and statistics.metric = published_interactions.metric
+        and statistics.variant = 'main'
+        and statistics.visibility = 'declared'
+        and statistics.header = 'names'
+    where statistics.comparison_group = 'train_x_runtime'
+)
+
+select * from final
+order by variant, base, visibility, header, bucket, analysis, metric, method desc

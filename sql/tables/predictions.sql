@@ -1,0 +1,250 @@
+-- What would hold if persistence were only a scaffold of the runtime (section 5): three predictions, ours and Qwen3-8B's
+with predictions as (
+    select *
+    from (
+        values
+            (1, 'tokens', 'a persistent runtime saves both adapters about the same tokens', 'stated in section 5'),
+            (
+                2,
+                'missing names',
+                'in a stateless runtime, training with persistence adds no missing-name errors',
+                'rebuilt from section 4.3'
+            ),
+            (
+                3,
+                'state use',
+                'in a persistent runtime, both adapters use kept state alike',
+                'rebuilt from appendices F and G'
+            )
+    ) as listed (prediction, subject, statement, wording)
+),
+
+-- a saving 1.5 times the other refutes the first prediction where there is no interval
+thresholds as (
+    select 1.5 as saving_ratio
+),
+
+published_cells as (
+    select
+        table2.split,
+        max(mean_total_tokens) filter (train_semantics = 'persistent' and runtime_semantics = 'persistent') as pp,
+        max(mean_total_tokens) filter (train_semantics = 'persistent' and runtime_semantics = 'stateless') as ps,
+        max(mean_total_tokens) filter (train_semantics = 'stateless' and runtime_semantics = 'persistent') as sp,
+        max(mean_total_tokens) filter (train_semantics = 'stateless' and runtime_semantics = 'stateless') as ss
+    from published.table2
+    group by table2.split
+),
+
+published_use as (
+    select * from published.table9
+    union all by name
+    select * from published.table10
+),
+
+published_verdicts as (
+    select
+        1 as prediction,
+        published_cells.split,
+        cast(published_cells.ss - published_cells.sp as double) as trained_stateless,
+        cast(published_cells.ps - published_cells.pp as double) as trained_persistent,
+        greatest(trained_stateless / trained_persistent, trained_persistent / trained_stateless)
+        >= thresholds.saving_ratio as is_refuted
+    from published_cells
+    cross join thresholds
+    union all by name
+    select
+        2 as prediction,
+        table3.split,
+        max(table3.pct_episodes_unresolved_ref) filter (table3.train_semantics = 'stateless') as trained_stateless,
+        max(table3.pct_episodes_unresolved_ref) filter (table3.train_semantics = 'persistent') as trained_persistent,
+        trained_persistent > trained_stateless as is_refuted
+    from published.table3
+    where table3.runtime_semantics = 'stateless'
+    group by table3.split
+    union all by name
+    select
+        3 as prediction,
+        published_use.split,
+        max(published_use.state_utilization) filter (published_use.train_semantics = 'stateless') as trained_stateless,
+        max(published_use.state_utilization) filter (published_use.train_semantics = 'persistent')
+            as trained_persistent,
+        trained_persistent > trained_stateless as is_refuted
+    from published_use
+    where published_use.runtime_semantics = 'persistent'
+    group by published_use.split
+),
+
+measured_cells as (
+    select
+        episode_metrics.plan_digest,
+        episode_metrics.measured_on,
+        episode_metrics.variant,
+        episode_metrics.base,
+        episode_metrics.visibility,
+        episode_metrics.header,
+        episode_metrics.bucket,
+        episode_metrics.condition,
+        avg(episode_metrics.total_tokens) as tokens,
+        100 * avg(cast(episode_metrics.has_missing_name as integer)) as missing_name_pct,
+        avg(episode_metrics.state_utilization) as state_utilization
+    from marts.episode_metrics
+    where episode_metrics.plan_digest = $plan_digest
+        and episode_metrics.purpose = 'evaluation'
+        and episode_metrics.model = 'sft'
+        and episode_metrics.is_last_attempt
+    group by all
+),
+
+measured_groups as (
+    select
+        measured_cells.plan_digest,
+        measured_cells.measured_on,
+        measured_cells.variant,
+        measured_cells.base,
+        measured_cells.visibility,
+        measured_cells.header,
+        measured_cells.bucket,
+        max(tokens) filter (condition = 'S->S') - max(tokens) filter (condition = 'S->P') as saving_stateless,
+        max(tokens) filter (condition = 'P->S') - max(tokens) filter (condition = 'P->P') as saving_persistent,
+        max(missing_name_pct) filter (condition = 'S->S') as missing_stateless,
+        max(missing_name_pct) filter (condition = 'P->S') as missing_persistent,
+        max(state_utilization) filter (condition = 'S->P') as use_stateless,
+        max(state_utilization) filter (condition = 'P->P') as use_persistent
+    from measured_cells
+    group by all
+),
+
+tested_groups as (
+    select
+        statistics.plan_digest,
+        statistics.variant,
+        statistics.base,
+        statistics.visibility,
+        statistics.header,
+        statistics.bucket,
+        -- savings of S minus savings of P
+        max(low) filter (analysis = 'interaction' and metric = 'total_tokens') as saving_low,
+        max(high) filter (analysis = 'interaction' and metric = 'total_tokens') as saving_high,
+        max(p_value) filter (
+            analysis = 'mcnemar' and metric = 'has_missing_name' and train_a = 'persistent' and runtime_a = 'stateless'
+        ) as missing_p_value,
+        max(low) filter (
+            analysis = 'difference' and metric = 'state_utilization' and runtime_a = 'persistent'
+        ) as use_low,
+        max(high) filter (
+            analysis = 'difference' and metric = 'state_utilization' and runtime_a = 'persistent'
+        ) as use_high
+    from main.statistics
+    where (statistics.comparison_group = 'fixed_runtime' or statistics.analysis = 'interaction')
+        and (statistics.method like 'bootstrap percentile%' or statistics.analysis = 'mcnemar')
+    group by all
+),
+
+compared_groups as (
+    select
+        measured_groups.*,
+        tested_groups.* exclude (plan_digest, variant, base, visibility, header, bucket)
+    from measured_groups
+    left join tested_groups
+        on measured_groups.plan_digest = tested_groups.plan_digest
+        and measured_groups.variant = tested_groups.variant
+        and measured_groups.base = tested_groups.base
+        and measured_groups.visibility = tested_groups.visibility
+        and measured_groups.header = tested_groups.header
+        and measured_groups.bucket = tested_groups.bucket
+),
+
+measured_verdicts as (
+    select
+        1 as prediction,
+        compared_groups.* exclude (plan_digest),
+        saving_stateless as trained_stateless,
+        saving_persistent as trained_persistent,
+        saving_low as difference_low,
+        saving_high as difference_high,
+        saving_low > 0 or saving_high < 0 as is_refuted
+    from compared_groups
+    union all by name
+    select
+        2 as prediction,
+        compared_groups.* exclude (plan_digest),
+        missing_stateless as trained_stateless,
+        missing_persistent as trained_persistent,
+        missing_p_value as p_value,
+        -- without a discordant pair there is no test and nothing to refute it
+        case
+            when missing_stateless is null or missing_persistent is null then null
+            else missing_persistent > missing_stateless and coalesce(missing_p_value < 0.05, false)
+        end as is_refuted
+    from compared_groups
+    union all by name
+    select
+        3 as prediction,
+        compared_groups.* exclude (plan_digest),
+        use_stateless as trained_stateless,
+        use_persistent as trained_persistent,
+        use_low as difference_low,
+        use_high as difference_high,
+        use_low > 0 or use_high < 0 as is_refuted
+    from compared_groups
+),
+
+all_verdicts as (
+    select
+        measured_on,
+        variant,
+        base,
+        visibility,
+        header,
+        bucket,
+        prediction,
+        trained_stateless,
+        trained_persistent,
+        difference_low,
+        difference_high,
+        p_value,
+        is_refuted
+    from measured_verdicts
+    union all by name
+    select
+        'published, Qwen3-8B' as measured_on,
+        'main' as variant,
+        'hub' as base,
+        'declared' as visibility,
+        'names' as header,
+        split as bucket,
+        prediction,
+        trained_stateless,
+        trained_persistent,
+        is_refuted
+    from published_verdicts
+),
+
+final as (
+    select
+        all_verdicts.measured_on,
+        all_verdicts.variant,
+        all_verdicts.base,
+        all_verdicts.visibility,
+        all_verdicts.header,
+        all_verdicts.bucket,
+        predictions.prediction,
+        predictions.subject,
+        predictions.statement,
+        predictions.wording,
+        all_verdicts.trained_stateless,
+        all_verdicts.trained_persistent,
+        all_verdicts.difference_low,
+        all_verdicts.difference_high,
+        all_verdicts.p_value,
+        case
+            when all_verdicts.is_refuted then 'refuted'
+            when not all_verdicts.is_refuted then 'not refuted'
+            else 'no statistics'
+        end as verdict
+    from all_verdicts
+    inner join predictions on all_verdicts.prediction = predictions.prediction
+)
+
+select * from final
+order by measured_on = 'published, Qwen3-8B', variant, base, visibility, header, bucket, prediction

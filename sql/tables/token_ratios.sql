@@ -1,0 +1,64 @@
+-- Token cost of every other trained cell over P->P, with paired intervals; ours beside Qwen3-8B
+with published_ratios as (
+    select
+        others.split,
+        others.train_semantics,
+        others.runtime_semantics,
+        others.mean_total_tokens / aligned.mean_total_tokens as token_ratio
+    from published.table2 as others
+    inner join published.table2 as aligned
+        on others.split = aligned.split
+        and aligned.train_semantics = 'persistent'
+        and aligned.runtime_semantics = 'persistent'
+    where others.model = 'sft'
+),
+
+named_buckets as (
+    select distinct
+        episode_metrics.plan_digest,
+        episode_metrics.bucket,
+        episode_metrics.published_split,
+        episode_metrics.measured_on
+    from marts.episode_metrics
+    where episode_metrics.plan_digest = $plan_digest
+        and episode_metrics.purpose = 'evaluation'
+),
+
+final as (
+    select
+        statistics.variant,
+        statistics.base,
+        statistics.visibility,
+        statistics.header,
+        statistics.bucket,
+        named_buckets.measured_on,
+        statistics.train_a,
+        statistics.runtime_a,
+        statistics.metric,
+        statistics.pair_count,
+        statistics.mean_a,
+        statistics.mean_b as mean_aligned,
+        statistics.estimate as ratio,
+        statistics.low as ratio_low,
+        statistics.high as ratio_high,
+        statistics.note,
+        named_buckets.published_split as qwen3_8b_split,
+        case when statistics.metric = 'total_tokens' then published_ratios.token_ratio end as qwen3_8b_ratio
+    from main.statistics
+    inner join named_buckets
+        on statistics.plan_digest = named_buckets.plan_digest
+        and statistics.bucket = named_buckets.bucket
+    left join published_ratios
+        on named_buckets.published_split = published_ratios.split
+        and statistics.train_a = published_ratios.train_semantics
+        and statistics.runtime_a = published_ratios.runtime_semantics
+        and statistics.variant = 'main'
+        and statistics.visibility = 'declared'
+        and statistics.header = 'names'
+    where statistics.analysis = 'ratio'
+        and statistics.comparison_group = 'against_aligned'
+        and statistics.method like 'bootstrap percentile%'
+)
+
+select * from final
+order by variant, base, visibility, header, bucket, train_a, runtime_a, metric desc
