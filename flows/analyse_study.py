@@ -1,11 +1,11 @@
 """Stage 5 as a flow: landed rows into the warehouse, statistics, and checks on the merged tables."""
 
 from prefect import flow
-from tasks.analyse import compute_study_statistics
-from tasks.check import check_warehouse
 
 from flows.cli.command import run_as_command
 from storage.runs import open_run
+from tasks.analyse import compute_study_statistics
+from tasks.check import check_warehouse
 from tasks.merge import merge_landing
 from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits

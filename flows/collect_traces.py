@@ -6,12 +6,12 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.cli.command import run_as_command
 from flows.cli.messages import say_errors
 from storage.runs import open_run
-from tasks.build_tokenizer import build_training_tokenizer
 from tasks.collect import collect_episodes
 from tasks.plans.clients import teacher_client
 from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
 from tasks.plans.spec import teacher_conditions
+from tasks.provide_tokenizer import provide_tokenizer
 
 
 @flow(name="collect-traces", task_runner=ThreadPoolTaskRunner(max_workers=2))
@@ -31,7 +31,7 @@ def collect_traces(
     """
     with open_run("collect_traces", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
-            tokenizer = build_training_tokenizer(run, part)
+            tokenizer = provide_tokenizer(run, part)
             client = teacher_client(run, part)
             played = [
                 collect_episodes.submit(run, condition, part.train_instances, part.teacher.episode, client, tokenizer)

@@ -6,13 +6,13 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.cli.command import run_as_command
 from flows.cli.messages import say_errors
 from storage.runs import open_run
-from tasks.build_tokenizer import build_training_tokenizer
 from tasks.collect import collect_episodes
 from tasks.find_models import find_models
 from tasks.plans.clients import evaluation_client
 from tasks.plans.models import evaluation_conditions
 from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
+from tasks.provide_tokenizer import provide_tokenizer
 from tasks.serve import serve_models
 
 
@@ -33,7 +33,7 @@ def evaluate_models(
     """
     with open_run("evaluate_models", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
-            tokenizer = build_training_tokenizer(run, part)
+            tokenizer = provide_tokenizer(run, part)
             models = find_models(run, part, tokenizer)
             with serve_models(run, part, models) as server:
                 client = evaluation_client(run, server.base_url)

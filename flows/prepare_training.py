@@ -4,10 +4,10 @@ from prefect import flow
 
 from flows.cli.command import run_as_command
 from storage.runs import open_run
-from tasks.build_tokenizer import build_training_tokenizer
 from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
-from tasks.prepare import prepare_training_data
+from tasks.prepare import digest_traces, prepare_training_data
+from tasks.provide_tokenizer import provide_tokenizer
 
 
 @flow(name="prepare-training")
@@ -27,7 +27,7 @@ def prepare_training(
     """
     with open_run("prepare_training", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
-            prepare_training_data(run, part, build_training_tokenizer(run, part))
+            prepare_training_data(run, part, provide_tokenizer(run, part), digest_traces(run, part))
 
 
 if __name__ == "__main__":

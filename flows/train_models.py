@@ -2,13 +2,13 @@
 
 from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
-from tasks.train import train_model
 
 from flows.cli.command import run_as_command
 from storage.runs import open_run
-from tasks.build_tokenizer import build_training_tokenizer
 from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
+from tasks.provide_tokenizer import provide_tokenizer
+from tasks.train import train_model
 
 
 @flow(name="train-models", task_runner=ThreadPoolTaskRunner(max_workers=2))
@@ -28,7 +28,7 @@ def train_models(
     """
     with open_run("train_models", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
-            tokenizer = build_training_tokenizer(run, part)
+            tokenizer = provide_tokenizer(run, part)
             trainings = [
                 train_model.submit(run, part, contract, seed, tokenizer)
                 for seed in part.training_seeds

@@ -1,5 +1,6 @@
 """Stage 3: teacher traces checked, gated and turned into training data."""
 
+import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,10 +33,10 @@ class TrainingData(BaseModel):
 
 
 @task(cache_key_fn=stage_key("prepare_training_data", 1, ("tasks.sft",)), persist_result=True)
-def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, trace_count: int) -> TrainingData:
+def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: str) -> TrainingData:
     """Check the part's teacher traces, land verdicts and examples, and write one dataset per contract.
 
-    `trace_count` is the number of traces that landed, so that more of them are another input.
+    `traces` is their digest (`digest_traces`), so that traces played again are another input.
 
     Raises:
         UserError: The suite of data checks fails; the message tells reasons and counts, and the traces stay.
@@ -101,6 +102,13 @@ def read_training_data(run: Run, part: StudyPart) -> TrainingData:
         raise UserError(
             f"no training data of plan {run.plan.name} in {run.places.datasets}; run the flow prepare_training first"
         ) from error
+
+
+def digest_traces(run: Run, part: StudyPart) -> str:
+    """Return a digest over the ids of the part's teacher traces that have landed."""
+    zone = LandingZone(run.landing)
+    ids = _teacher_rows(zone, run, part, "episodes").select(pl.col("episode_id").sort()).collect()["episode_id"]
+    return hashlib.sha256("".join(ids).encode()).hexdigest()[:16]
 
 
 def _teacher_rows(zone: LandingZone, run: Run, part: StudyPart, table: str) -> pl.LazyFrame:

@@ -112,7 +112,8 @@ def _small_part(train_count: int, evaluation_count: int) -> StudyPart:
                 prompt_set="compact", max_turns=24, tool_call_cap=cap, faults=FaultSpec(), varies_wording=True
             ),
         ),
-        validation=ValidationSpec(),
+        # A scripted teacher says the same thing in every take turn: that is its policy, not a loop it is caught in.
+        validation=ValidationSpec(maximum_loop_similarity=1.0),
         dataset=DatasetSpec(text_format="exact_wire", maximum_kept=train_count, maximum_sequence_tokens=8192),
         training=TRAINING["laptop_scratch"],
         training_seeds=(0,),

@@ -1,0 +1,91 @@
+"""Stage 2: the tokenizer of training; for a model that starts from nothing, learned from teacher conversations."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from prefect import task
+
+from tasks.agent.client import ScriptedClientSpec, open_client
+from tasks.agent.recorder import RecordedEpisode
+from tasks.agent.shard import PlannedEpisode, run_shard
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import open_bucket
+from tasks.plans.run import Run
+from tasks.plans.spec import StudyPart, teacher_conditions
+from tasks.running.progress import progress_bar
+from tasks.runtime.open import open_runtime
+from tasks.sft.tokenizer import build_tokenizer
+from tasks.traces.rows import TurnRow
+
+SAMPLE_COUNT = 100
+"""Instances whose conversations the tokenizer is learned from, under each contract; the traces are much alike."""
+
+
+@task
+def provide_tokenizer(run: Run, part: StudyPart) -> Path:
+    """Return the folder of the tokenizer that a part trains with: its base's own, or a new one for a scratch model.
+
+    A new one must be there before the traces are recorded, because scripted episodes are counted with it: so its texts
+    come from a sample of the same episodes, played beforehand and not recorded.
+    """
+    spec = part.training.tokenizer
+    if spec is None:
+        return Path(part.training.base_model or "")
+    folder = run.places.datasets / f"tokenizer-{run.plan.digest}-{part.variant}"
+    if not folder.exists():
+        unfinished = folder.with_suffix(".unfinished")
+        build_tokenizer(_sample_texts(run, part), spec, unfinished)
+        unfinished.rename(folder)
+    return folder
+
+
+def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
+    """Yield the texts of teacher conversations, in an order that does not depend on time."""
+    count = min(SAMPLE_COUNT, part.train_instances.count)
+    bucket = open_bucket(part.train_instances.bucket)
+    runtime = open_runtime(run.plan.runtime)
+    try:
+        for condition in teacher_conditions(part):
+            sample = [
+                PlannedEpisode(sample_instance(bucket, seed), 0, 0) for seed in part.train_instances.seeds[:count]
+            ]
+            recorded: dict[str, RecordedEpisode] = {}
+            label = f"tokenizer sample, {condition.runtime_contract}"
+            client_spec = ScriptedClientSpec()
+            with progress_bar(label, count, "episodes") as advance, open_client(client_spec, condition) as client:
+
+                def keep(episode: RecordedEpisode, advance=advance, recorded=recorded) -> None:  # noqa: ANN001
+                    recorded[episode.episode.instance_id] = episode
+                    advance(1)
+
+                asyncio.run(
+                    run_shard(
+                        sample,
+                        condition,
+                        client,
+                        runtime,
+                        part.teacher.episode,
+                        run_id=run.run_id,
+                        plan_digest=run.plan.digest,
+                        scale=run.plan.scale,
+                        concurrency=client_spec.concurrency,
+                        check=lambda: None,
+                        on_recorded=keep,
+                    )
+                )
+            for planned in sample:
+                yield from _texts(recorded[planned.instance.instance_id])
+    finally:
+        runtime.close()
+
+
+def _texts(recorded: RecordedEpisode) -> Iterator[str]:
+    for turn in recorded.rows["turns"]:
+        assert isinstance(turn, TurnRow)
+        if turn.turn == 0:
+            yield from (message["content"] for message in json.loads(turn.observation or "[]"))
+        else:
+            yield turn.assistant_text
+            yield turn.observation or ""

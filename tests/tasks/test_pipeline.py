@@ -1,0 +1,120 @@
+"""The thread through every stage, without a Prefect server: two tiny models trained, served and cross-evaluated."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from storage.landing import LandingZone
+from storage.runs import open_run
+from storage.warehouse import Warehouse
+from tasks.analyse import compute_study_statistics
+from tasks.check import check_warehouse
+from tasks.collect import Collected, collect_episodes
+from tasks.find_models import find_models
+from tasks.generate import generate_instance_set
+from tasks.merge import merge_landing
+from tasks.plans.clients import evaluation_client, teacher_client
+from tasks.plans.models import evaluation_conditions
+from tasks.plans.presets import Overrides
+from tasks.plans.run import Limits, Run
+from tasks.plans.spec import teacher_conditions
+from tasks.prepare import digest_traces, prepare_training_data
+from tasks.provide_tokenizer import provide_tokenizer
+from tasks.serve import serve_models
+from tasks.train import train_model
+
+TRAIN_COUNT, EVALUATION_COUNT = 12, 2
+
+
+def collect_teacher(run: Run, tokenizer: Path | None) -> list[Collected]:
+    (part,) = run.plan.parts
+    return [
+        collect_episodes.fn(
+            run,
+            condition,
+            instances=part.train_instances,
+            episode=part.teacher.episode,
+            client=teacher_client(run, part),
+            tokenizer=tokenizer,
+        )
+        for condition in teacher_conditions(part)
+    ]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def study(home):
+    """A smoke study of the smallest size, run stage by stage."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CARRYOVER_HOME", str(home))
+        overrides = Overrides(train_count=TRAIN_COUNT, evaluation_count=EVALUATION_COUNT)
+        with open_run("reproduce_study", "smoke", overrides, Limits()) as run:
+            (part,) = run.plan.parts
+            for instance_set in run.plan.instance_sets():
+                generate_instance_set.fn(run, instance_set)
+            tokenizer = provide_tokenizer.fn(run, part)
+            collect_teacher(run, tokenizer)
+            prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+            for contract in part.teacher.contracts:
+                train_model.fn(run, part, contract, part.training_seeds[0], tokenizer)
+            models = find_models.fn(run, part, tokenizer)
+            with serve_models(run, part, models) as server:
+                (evaluation,) = part.evaluations
+                for condition in evaluation_conditions(part, evaluation, models):
+                    collect_episodes.fn(
+                        run,
+                        condition,
+                        instances=evaluation.instances,
+                        episode=evaluation.episode,
+                        client=evaluation_client(run, server.base_url),
+                    )
+            merge_landing.fn(run)
+            compute_study_statistics.fn(run)
+            check_warehouse.fn(run)
+            merge_landing.fn(run)
+    return run
+
+
+def test_every_stage_leaves_its_rows_in_the_warehouse(study):
+    with Warehouse.open(study.places.warehouse) as warehouse:
+        counts = {
+            table: warehouse.sql(f"select count(*) from {table}").rows()[0][0]
+            for table in ("instances", "training_runs", "training_examples")
+        }
+        episodes = warehouse.sql("select purpose, count(*) from episodes group by purpose").rows()
+    assert counts == {
+        "instances": TRAIN_COUNT + EVALUATION_COUNT,
+        "training_runs": 2,
+        "training_examples": 2 * TRAIN_COUNT,
+    }
+    assert dict(episodes) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 6 * EVALUATION_COUNT}
+
+
+def test_every_cell_has_the_same_instances(study):
+    episodes = LandingZone(study.landing).scan("episodes").filter(pl.col("purpose") == "evaluation").collect()
+    cells = episodes.group_by("train_contract", "runtime_contract").agg(pl.col("instance_id").sort())
+    assert cells.height == 6
+    assert cells["instance_id"].n_unique() == 1
+
+
+def test_models_are_reached_over_http_and_the_server_counts_their_tokens(study):
+    episodes = LandingZone(study.landing).scan("episodes").collect()
+    sources = dict(episodes.select("purpose", "token_source").unique().iter_rows())
+    assert sources == {"teacher": "training_tokenizer", "evaluation": "server"}
+    assert episodes.filter(pl.col("purpose") == "evaluation")["completion_tokens"].min() > 0
+
+
+def test_what_has_landed_is_not_played_again(study):
+    again = collect_teacher(study, tokenizer=None)
+    assert [(one.planned_count, one.played_count) for one in again] == [(TRAIN_COUNT, 0)] * 2
+
+
+def test_every_episode_was_played_under_a_verified_contract(study):
+    episodes = LandingZone(study.landing).scan("episodes").collect()
+    assert episodes["is_contract_verified"].all()
+    assert set(episodes["runtime_contract"]) == {"persistent", "stateless"}
