@@ -60,13 +60,22 @@ def assert_mean_score(recorded, bucket):
     assert {episode.episode.finish_reason for episode in recorded} == {FinishReason.FINISH_TOOL}
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
-@pytest.mark.parametrize(("bucket", "count"), [("easy", 60), ("hard", 20)])
-def test_scores_are_those_of_greedy_packing(runtime, bucket, count, contract):
-    recorded = play(runtime, bucket, contract, make_instances(bucket, count))
+@pytest.fixture(scope="module")
+def easy(runtime):
+    """The same 40 Easy instances, played under each contract."""
+    instances = make_instances("easy", 40)
+    return {contract: play(runtime, "easy", contract, instances) for contract in CONTRACTS}
 
-    assert_mean_score(recorded, bucket)
-    assert not [error for episode in recorded for error in episode.errors if not error.is_caught]
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_easy_scores_are_those_of_greedy_packing(easy, contract):
+    assert_mean_score(easy[contract], "easy")
+    assert not [error for recorded in easy[contract] for error in recorded.errors if not error.is_caught]
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_hard_scores_are_those_of_greedy_packing(runtime, contract):
+    assert_mean_score(play(runtime, "hard", contract, make_instances("hard", 12)), "hard")
 
 
 @pytest.mark.slow
@@ -76,10 +85,8 @@ def test_scores_are_those_of_greedy_packing_over_the_reference_instances(runtime
     assert_mean_score(play(runtime, bucket, contract, make_instances(bucket, count)), bucket)
 
 
-def test_both_contracts_take_the_same_items(runtime):
-    instances = make_instances("easy", 10)
-
-    pairs = zip(*(play(runtime, "easy", contract, instances) for contract in CONTRACTS), strict=True)
+def test_both_contracts_take_the_same_items(easy):
+    pairs = zip(*(easy[contract] for contract in CONTRACTS), strict=True)
 
     assert all(a.episode.score == b.episode.score for a, b in pairs)
 
@@ -100,11 +107,10 @@ def test_the_cap_forces_turns_and_never_binds(runtime, contract):
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
-def test_the_whole_budget_is_inspected(runtime, contract):
-    for recorded, instance in zip(
-        play(runtime, "easy", contract, make_instances("easy", 5)), make_instances("easy", 5), strict=True
-    ):
-        assert recorded.episode.inspected_count == instance.inspection_budget
+def test_the_whole_budget_is_inspected(easy, contract):
+    budgets = {instance.instance_id: instance.inspection_budget for instance in make_instances("easy", 40)}
+
+    assert {row.episode.instance_id: row.episode.inspected_count for row in easy[contract]} == budgets
 
 
 def test_the_persistent_teacher_reuses_names_and_the_stateless_one_defines_them(runtime):
@@ -119,15 +125,17 @@ def test_the_persistent_teacher_reuses_names_and_the_stateless_one_defines_them(
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
-def test_an_injected_fault_is_repaired_at_no_cost_to_the_score(runtime, contract):
-    instances = make_instances("easy", 10)
-    faults = FaultSpec(rate=0.6, storm_share=0.0, maximum=3)
-
-    struck = play(runtime, "easy", contract, instances, faults=faults)
-    calm = play(runtime, "easy", contract, instances)
+def test_an_injected_fault_is_repaired_at_no_cost_to_the_score(runtime, easy, contract):
+    struck = play(
+        runtime,
+        "easy",
+        contract,
+        make_instances("easy", 8),
+        faults=FaultSpec(rate=0.6, storm_share=0.0, maximum=3),
+    )
 
     assert sum(recorded.episode.injected_fault_count for recorded in struck) > 5
-    assert [a.episode.score for a in struck] == [b.episode.score for b in calm]
+    assert [recorded.episode.score for recorded in struck] == [calm.episode.score for calm in easy[contract][:8]]
     assert all(error.is_injected for recorded in struck for error in recorded.errors if not error.is_caught)
 
 
