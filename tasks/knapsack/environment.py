@@ -36,6 +36,7 @@ class KnapsackEnvironment:
         self._items = {item.item_id: item for item in instance.items}
         self._inspected: set[str] = set()
         self._taken: dict[str, Item] = {}
+        self._lost_capacity = 0
         self._failing_tool: str | None = None
         self.is_finished = False
         """Whether `finish` was called."""
@@ -76,8 +77,9 @@ class KnapsackEnvironment:
         if item_id not in self._inspected:
             raise ToolRuntimeException(f"Item {item_id} must be inspected before it is taken.")
         if item.item_class not in self._instance.allowed_classes:
+            self._lost_capacity += self._instance.spec.refusal_cost  # 0 but in buckets where mistakes cost score
             raise ToolRuntimeException(f"Item {item_id} is of the disallowed class {item.item_class}.")
-        load, capacity = self._load(), self._instance.capacity
+        load, capacity = self._load(), self._instance.capacity - self._lost_capacity
         if load + item.weight > capacity:
             raise ToolRuntimeException(
                 f"Item {item_id} exceeds capacity: load {load} + weight {item.weight} > capacity {capacity}."

@@ -65,6 +65,8 @@ class Instance(BaseModel):
             "inspection_budget": self.inspection_budget,
             "allowed_classes": self.allowed_classes,
         }
+        if self.spec.refusal_cost:  # the same items under another rule are another problem
+            content["refusal_cost"] = self.spec.refusal_cost
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:24]
 

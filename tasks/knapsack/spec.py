@@ -36,6 +36,8 @@ class KnapsackSpec(BaseModel):
     """Whether the budget uses the bucket's mean weight and share of allowed classes, or the instance's own (A.5)."""
     id_form: Literal["hexadecimal", "syllable"] = "hexadecimal"
     """`item_` and 12 hexadecimal digits, or a consonant, a vowel and two digits for models that copy badly."""
+    refusal_cost: int = 0
+    """Capacity lost, in weight units, whenever a disallowed class is taken; 0 in the paper, where trying is free."""
     tool_call_cap: int | None = 25
     """Tool calls allowed per turn unless a plan says otherwise; none for no cap."""
 
@@ -102,6 +104,22 @@ KNAPSACK: dict[str, KnapsackSpec] = {
         maximum_dominance=0.60,
         id_form="syllable",
         tool_call_cap=35,
+    ),
+    # Trying a class again that was refused before costs about 8 points of normalized optimality over an episode.
+    "small_costly": KnapsackSpec(
+        bucket="small_costly",
+        item_count=(8, 11),
+        weight=(5, 20),
+        value=(10, 99),
+        classes=LETTERS[:4],
+        allowed_class_count=2,
+        capacity_ratio=(0.45, 0.75),
+        minimum_allowed_items=3,
+        minimum_optimal_items=2,
+        maximum_dominance=0.60,
+        id_form="syllable",
+        refusal_cost=4,
+        tool_call_cap=25,
     ),
 }
 """The buckets by name."""

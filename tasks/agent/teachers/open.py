@@ -5,6 +5,7 @@ from functools import partial
 from typing import Literal
 
 from tasks.agent.protocol import Completion, CompletionRequest, Message
+from tasks.agent.teachers.careful import write_careful_reply
 from tasks.agent.teachers.density import write_density_reply
 from tasks.agent.teachers.small import write_small_reply
 
@@ -53,11 +54,12 @@ def open_teacher(
     """Return the teacher of a bucket under a contract.
 
     Args:
-        bucket: `easy` or `hard` for the density teacher, `small` or `small_large` for the small one.
+        bucket: `easy` or `hard` for the density teacher, `small` or `small_large` for the small one,
+            `small_costly` for the careful one.
         contract: `persistent` or `stateless`.
         count_tokens: Tokens of messages by the training tokenizer.
         inspections_per_turn: For the density teacher: fewer inspections per block than the cap allows.
-        prints_table: For the small teacher: whether stateless blocks print the table that they rebuild.
+        prints_table: For the small and the careful teacher: whether stateless blocks print the table that they rebuild.
     """
     write_reply: WriteReply
     match bucket:
@@ -65,6 +67,10 @@ def open_teacher(
             write_reply = partial(write_density_reply, contract, inspections_per_turn=inspections_per_turn)
         case "small" | "small_large":
             write_reply = partial(write_small_reply, contract, prints_table=prints_table)
+        case "small_costly":
+            write_reply = partial(write_careful_reply, contract, prints_table=prints_table)
         case _:
-            raise ValueError(f"no teacher plays bucket {bucket!r}; choose from easy, hard, small, small_large")
+            raise ValueError(
+                f"no teacher plays bucket {bucket!r}; choose from easy, hard, small, small_large, small_costly"
+            )
     return ScriptedTeacher("scripted", write_reply, count_tokens)

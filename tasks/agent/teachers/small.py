@@ -75,6 +75,23 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
     return turns
 
 
+def next_part(turns: Sequence[PlayedTurn]) -> int | None:
+    """Return how many portions of the list a stateless block is to inspect next; none when it is time to take."""
+    if not turns:
+        return 1
+    part = _PART.search(turns[-1].code)
+    if part is None or turns[-1].has_failed or not turns[-1].output.startswith("more"):
+        return None
+    return int(part.group(1)) + 1
+
+
+def taking_action(last: PlayedTurn) -> str:
+    """Return what a stateless block that takes items is doing: repairing, going on, or starting."""
+    if last.has_failed:
+        return "repair"
+    return "more" if "take_item" in last.code else "grab"
+
+
 def _persistent_block(turns: list[PlayedTurn]) -> tuple[str, str]:
     if not turns:
         return "list", blocks.PERSISTENT_SETUP + blocks.PERSISTENT_LOOK
@@ -89,14 +106,7 @@ def _persistent_block(turns: list[PlayedTurn]) -> tuple[str, str]:
 
 
 def _stateless_block(turns: list[PlayedTurn], shown: str) -> tuple[str, str]:
-    if not turns:
-        return "list", blocks.stateless_look(1, shown)
-    last = turns[-1]
-    if last.has_failed:
-        return "repair", blocks.stateless_take(shown)
-    part = _PART.search(last.code)
-    if part is None:
-        return "more", blocks.stateless_take(shown)
-    if last.output.startswith("more"):
-        return "look", blocks.stateless_look(int(part.group(1)) + 1, shown)
-    return "grab", blocks.stateless_take(shown)
+    part = next_part(turns)
+    if part is not None:
+        return "look" if turns else "list", blocks.stateless_look(part, shown)
+    return taking_action(turns[-1]), blocks.stateless_take(shown)

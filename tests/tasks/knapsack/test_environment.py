@@ -8,12 +8,12 @@ from tasks.knapsack.spec import KNAPSACK
 from tasks.runtime.protocol import ToolInvocationException, ToolRuntimeException
 
 
-def make_environment(budget=4):
+def make_environment(budget=4, bucket="small"):
     """Five items: a, b, c and e of the allowed class A, d of the disallowed class B; capacity 10."""
     attributes = {"a": (4, 40, "A"), "b": (5, 30, "A"), "c": (3, 20, "A"), "d": (1, 90, "B"), "e": (6, 10, "A")}
     return KnapsackEnvironment(
         Instance(
-            spec=KNAPSACK["small"],
+            spec=KNAPSACK[bucket],
             seed=1,
             items=tuple(
                 Item(item_id=item_id, weight=weight, value=value, item_class=item_class)
@@ -139,3 +139,19 @@ def test_a_failure_that_no_call_met_can_be_taken_back():
 def test_an_unknown_tool_cannot_be_armed():
     with pytest.raises(ValueError, match="unknown tool 'look'; choose from inspect, take_item, list_items, finish"):
         make_environment().fail_next("look")
+
+
+def test_a_disallowed_class_costs_capacity_where_the_bucket_says_so():
+    environment = make_environment(bucket="small_costly")
+    for item_id in ("a", "c", "d"):
+        environment.inspect(item_id)
+    environment.take_item("a")
+    with pytest.raises(ToolRuntimeException, match="disallowed class B"):
+        environment.take_item("d")
+    with pytest.raises(ToolRuntimeException, match=r"Item c exceeds capacity: load 4 \+ weight 3 > capacity 6"):
+        environment.take_item("c")
+    assert environment.outcome().score == 40 / 70
+
+
+def test_the_same_items_under_a_costly_rule_are_another_instance():
+    assert make_environment()._instance.instance_id != make_environment(bucket="small_costly")._instance.instance_id

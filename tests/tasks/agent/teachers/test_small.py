@@ -7,6 +7,7 @@ import pytest
 from tasks.agent.faults import FaultInjector, FaultSpec
 from tasks.agent.protocol import Message
 from tasks.agent.teachers import small_blocks
+from tasks.agent.teachers.careful import write_careful_reply
 from tasks.agent.teachers.small import read_turns, write_small_reply
 from tasks.knapsack.environment import KnapsackEnvironment
 from tasks.knapsack.sampling import sample_instance
@@ -41,6 +42,9 @@ class Namespace:
         return BlockResult(output.getvalue(), None, error, (), (), (), "kept", None, (), 0.0)
 
 
+WRITERS = {"small_costly": write_careful_reply}
+
+
 def play(contract, bucket="small", seed=0, faults=None, **options):
     """Return the replies, the errors by step, the injected faults by step and the outcome."""
     instance = sample_instance(KNAPSACK[bucket], seed)
@@ -49,7 +53,8 @@ def play(contract, bucket="small", seed=0, faults=None, **options):
     injector = FaultInjector(faults or FaultSpec(rate=0.0, storm_share=0.0), instance.instance_id)
     messages, errors, injected = list(OPENING), [], []
     while not environment.is_finished and len(errors) < 60:
-        reply = write_small_reply(contract, messages, seed=len(errors), **options)
+        write_reply = WRITERS.get(bucket, write_small_reply)
+        reply = write_reply(contract, messages, seed=len(errors), **options)
         code = reply.partition("```python\n")[2].removesuffix("\n```")
         injector.before_step(len(errors) + 1, code, namespace.alive(), namespace, environment)
         result = namespace.run(code)
@@ -60,7 +65,7 @@ def play(contract, bucket="small", seed=0, faults=None, **options):
     return messages, errors, injected, environment.outcome()
 
 
-@pytest.mark.parametrize("bucket", ["small", "small_large"])
+@pytest.mark.parametrize("bucket", ["small", "small_large", "small_costly"])
 def test_both_contracts_take_the_same_items_in_the_same_number_of_turns(bucket):
     for seed in range(40):
         _, errors_p, _, outcome_p = play("persistent", bucket, seed)
@@ -69,11 +74,12 @@ def test_both_contracts_take_the_same_items_in_the_same_number_of_turns(bucket):
         assert outcome_p == outcome_s
 
 
-def test_equal_faults_cost_both_contracts_the_same_turns():
+@pytest.mark.parametrize("bucket", ["small", "small_costly"])
+def test_equal_faults_cost_both_contracts_the_same_turns(bucket):
     fault_count = 0
     for seed in range(40):
-        _, errors_p, injected_p, outcome_p = play("persistent", seed=seed, faults=FaultSpec())
-        _, errors_s, injected_s, outcome_s = play("stateless", seed=seed, faults=FaultSpec())
+        _, errors_p, injected_p, outcome_p = play("persistent", bucket, seed, faults=FaultSpec())
+        _, errors_s, injected_s, outcome_s = play("stateless", bucket, seed, faults=FaultSpec())
         assert [fault is None for fault in injected_p] == [fault is None for fault in injected_s]
         assert len(errors_p) == len(errors_s)
         assert outcome_p == outcome_s
@@ -112,7 +118,7 @@ def test_stateless_blocks_import_and_bind_all_that_they_read():
 
 
 def test_no_more_tool_calls_in_a_block_than_the_buckets_cap():
-    for bucket in ("small", "small_large"):
+    for bucket in ("small", "small_large", "small_costly"):
         spec = KNAPSACK[bucket]
         assert spec.tool_call_cap is not None
         assert spec.tool_call_cap >= 2 * spec.item_count[1] + 3
