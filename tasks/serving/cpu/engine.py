@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from tasks.serving.cpu.cache import CachePool, Lease
+from tasks.serving.cpu.drafting import FIRST_DRAFT_TOKENS, Drafter, next_draft_length
 from tasks.serving.cpu.ragged import Row, forward_rows
 from tasks.serving.cpu.sampling import SamplingParameters, choose_tokens
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tasks.serving.cpu.models import LoadedModel
+
+RANDOM_BLOCK = 64
+"""Random numbers drawn ahead for a request."""
 
 
 class Reply(NamedTuple):
@@ -42,29 +47,71 @@ class GenerationRequest:
     reply: Reply | None = None
     """Set when the request is done."""
     generated: list[int] = field(default_factory=list)
-    generator: np.random.Generator = field(init=False)
     lease: Lease | None = None
     cached_tokens: int = 0
+    draft_length: int = FIRST_DRAFT_TOKENS
+    _generator: np.random.Generator = field(init=False)
+    _uniforms: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.generator = np.random.Generator(np.random.Philox(self.parameters.seed))
+        self._generator = np.random.Generator(np.random.Philox(self.parameters.seed))
+
+    @property
+    def remaining_tokens(self) -> int:
+        """Tokens that the reply may still have."""
+        return self.parameters.max_tokens - len(self.generated)
 
     def pending_ids(self, limit: int) -> list[int]:
-        """Return up to `limit` tokens that the next pass must compute."""
+        """Return up to `limit` known tokens that are not in the cache: the rest of the prompt, or the last token."""
         assert self.lease is not None
         held = len(self.lease.cache.token_ids)
         prompt_length = len(self.prompt_ids)
         return self.prompt_ids[held : held + limit] if held < prompt_length else self.generated[held - prompt_length :]
 
+    def uniforms(self, count: int) -> list[float]:
+        """Return the random numbers of the next `count` tokens of the reply, each token having its own."""
+        start = len(self.generated)
+        if len(self._uniforms) < start + count:
+            self._uniforms += self._generator.random(count + RANDOM_BLOCK).tolist()
+        return self._uniforms[start : start + count]
+
+
+class _Member(NamedTuple):
+    """A request in the batch of one pass."""
+
+    request: GenerationRequest
+    row: Row
+    draft: list[int]
+    """Guesses at the end of the row's tokens."""
+
 
 class ModelEngine:
     """One model with its queue and its running batch; every method but `submit` belongs to one thread."""
 
-    def __init__(self, loaded: LoadedModel, pool: CachePool, *, max_running: int, max_batch_tokens: int = 2048) -> None:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        pool: CachePool,
+        *,
+        max_running: int,
+        max_draft_tokens: int = 16,
+        max_batch_tokens: int = 2048,
+    ) -> None:
+        """Serve a model.
+
+        Args:
+            loaded: The model with its tokenizer.
+            pool: Where caches of conversations are, of this model and others.
+            max_running: Requests in the batch.
+            max_draft_tokens: Guesses per request and pass; 0 for none.
+            max_batch_tokens: New tokens per pass; a longer prompt takes several.
+        """
         self.loaded = loaded
         self._pool = pool
         self._max_running = max_running
+        self._max_draft_tokens = max_draft_tokens
         self._max_batch_tokens = max_batch_tokens
+        self._drafter = Drafter()
         self._submitted: deque[GenerationRequest] = deque()
         self._running: list[GenerationRequest] = []
 
@@ -82,30 +129,35 @@ class ModelEngine:
         cancelled = [request for request in self._running if request.is_cancelled]
         for request in cancelled:
             self._leave(request)
-        rows, members = self._next_batch()
-        if rows:
-            self._advance(rows, members)
+        if members := self._next_batch():
+            self._advance(members)
         finished = [request for request in self._running if request.reply is not None]
         for request in finished:
             self._leave(request)
         return cancelled + finished
 
-    def _next_batch(self) -> tuple[list[Row], list[GenerationRequest]]:
+    def _next_batch(self) -> list[_Member]:
         """Take every running request that the token budget allows, then admit queued ones."""
-        rows: list[Row] = []
-        members: list[GenerationRequest] = []
+        members: list[_Member] = []
         budget = self._max_batch_tokens
         candidates = iter(list(self._running))
         while budget > 0:
             request = next(candidates, None) or self._admit()
             if request is None:
                 break
-            assert request.lease is not None
-            pending = request.pending_ids(budget)
-            budget -= len(pending)
-            rows.append(Row(request.lease.cache, pending))
-            members.append(request)
-        return rows, members
+            member = self._enter(request, budget)
+            budget -= len(member.row.token_ids)
+            members.append(member)
+        return members
+
+    def _enter(self, request: GenerationRequest, budget: int) -> _Member:
+        assert request.lease is not None
+        pending = request.pending_ids(budget)
+        draft: list[int] = []
+        if request.generated:
+            wanted = min(request.draft_length, self._max_draft_tokens, request.remaining_tokens - 1, budget - 1)
+            draft = self._drafter.propose(request.generated, wanted)
+        return _Member(request, Row(request.lease.cache, pending + draft, 1 + len(draft)), draft)
 
     def _admit(self) -> GenerationRequest | None:
         while self._submitted and len(self._running) < self._max_running:
@@ -121,25 +173,33 @@ class ModelEngine:
             return request
         return None
 
-    def _advance(self, rows: Sequence[Row], members: Sequence[GenerationRequest]) -> None:
-        logits = forward_rows(self.loaded.model, rows)
-        # A prompt longer than the budget is computed over several passes; only its last one yields a token.
-        ready = [
-            index
-            for index, (row, request) in enumerate(zip(rows, members, strict=True))
-            if len(row.cache.token_ids) == len(request.prompt_ids) + len(request.generated)
-        ]
-        if not ready:
+    def _advance(self, members: Sequence[_Member]) -> None:
+        """Compute the rows and take what they say, up to and including the first token that was guessed wrong."""
+        logits = forward_rows(self.loaded.model, [member.row for member in members])
+        counts = [member.row.logit_count for member in members]
+        parameters = [member.request.parameters for member in members for _ in range(member.row.logit_count)]
+        uniforms = [number for member in members for number in member.request.uniforms(member.row.logit_count)]
+        tokens = iter(choose_tokens(logits, parameters, uniforms))
+        for member, count in zip(members, counts, strict=True):
+            self._take(member, list(islice(tokens, count)))
+
+    def _take(self, member: _Member, tokens: Sequence[int]) -> None:
+        request, cache = member.request, member.row.cache
+        if len(cache.token_ids) < len(request.prompt_ids):
+            # The rest of the prompt comes with the next pass.
             return
-        choosing = [members[index] for index in ready]
-        tokens = choose_tokens(
-            logits[ready] if len(ready) < len(members) else logits,
-            [request.parameters for request in choosing],
-            [request.generator.random() for request in choosing],
-        )
-        for request, token in zip(choosing, tokens, strict=True):
+        accepted = 0
+        for token, guess in zip_longest(tokens, member.draft):
+            self._drafter.learn(request.generated, token)
             request.generated.append(token)
             self._finish_if_done(request, token)
+            if request.reply is not None or token != guess:
+                break
+            accepted += 1
+        # The last token is the next pass's input; wrong guesses leave the cache.
+        cache.truncate(len(request.prompt_ids) + len(request.generated) - 1)
+        if member.draft:
+            request.draft_length = next_draft_length(len(member.draft), accepted, self._max_draft_tokens)
 
     def _finish_if_done(self, request: GenerationRequest, token: int) -> None:
         parameters = request.parameters

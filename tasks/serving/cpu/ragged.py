@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ATTENTION_NAME = "ragged"
 """Name under which transformers knows the attention function."""
+SHORT_ROW_TOKENS = 64
+"""Rows up to here are attended by plain products, which are faster than a fused kernel for few queries."""
 
 
 class Row(NamedTuple):
@@ -26,6 +28,8 @@ class Row(NamedTuple):
 
     cache: KeyValueCache
     token_ids: Sequence[int]
+    logit_count: int = 1
+    """Last tokens whose logits are wanted."""
 
 
 @dataclass
@@ -39,7 +43,7 @@ class _RowViews:
     """(heads, tokens, head dimension), new ones included."""
     values: tuple[Tensor, ...]
     mask: Tensor | None
-    """(new tokens, tokens), true where a new token may look; none for a single new token, which sees all."""
+    """Added to the scores of the new tokens: (new tokens, new tokens) for a short row, else over all tokens."""
 
 
 def register_ragged_attention() -> None:
@@ -50,28 +54,32 @@ def register_ragged_attention() -> None:
 
 
 def forward_rows(model: PreTrainedModel, rows: Sequence[Row]) -> Tensor:
-    """Append every row's tokens to its cache and return the logits after its last one: (rows, vocabulary), float32."""
+    """Append every row's tokens to its cache and return the logits that rows want: (their sum, vocabulary), float32."""
     import torch
 
-    ids = [token_id for row in rows for token_id in row.token_ids]
-    positions = [len(row.cache.token_ids) + offset for row in rows for offset in range(len(row.token_ids))]
-    lengths = torch.tensor([len(row.token_ids) for row in rows])
-    views = [_view(row) for row in rows]
+    ids: list[int] = []
+    positions: list[int] = []
+    wanted: list[int] = []
+    for row in rows:
+        held, added = len(row.cache.token_ids), len(row.token_ids)
+        ids += row.token_ids
+        positions += range(held, held + added)
+        wanted += range(len(ids) - row.logit_count, len(ids))
+    longest = min(max(len(row.token_ids) for row in rows), SHORT_ROW_TOKENS)
+    triangle = torch.full((longest, longest), float("-inf")).triu(1)
     output = model(
         input_ids=torch.tensor([ids]),
         position_ids=torch.tensor([positions]),
         use_cache=False,
-        logits_to_keep=lengths.cumsum(0) - 1,
-        ragged_rows=views,
+        logits_to_keep=torch.tensor(wanted),
+        ragged_rows=[_view(row, triangle) for row in rows],
     )
     for row in rows:
         row.cache.token_ids.extend(row.token_ids)
     return output.logits[0].float()
 
 
-def _view(row: Row) -> _RowViews:
-    import torch
-
+def _view(row: Row, triangle: Tensor) -> _RowViews:
     held, added, heads = len(row.cache.token_ids), len(row.token_ids), row.cache.shape.head_count
     row.cache.reserve(held + added)
     tensor = row.cache.tensor.narrow(2, 0, held + added)
@@ -80,8 +88,18 @@ def _view(row: Row) -> _RowViews:
         slots=tensor.narrow(2, held, added).unbind(0),
         keys=tensor.narrow(1, 0, heads).unbind(0),
         values=tensor.narrow(1, heads, heads).unbind(0),
-        mask=None if added == 1 else torch.ones(added, held + added, dtype=torch.bool).tril(held),
+        mask=_mask(held, added, triangle),
     )
+
+
+def _mask(held: int, added: int, triangle: Tensor) -> Tensor | None:
+    import torch
+
+    if added == 1:
+        return None
+    if added <= SHORT_ROW_TOKENS:
+        return triangle[:added, :added]
+    return torch.full((added, held + added), float("-inf")).triu(held + 1)
 
 
 def _attend(
@@ -105,21 +123,36 @@ def _attend(
     outputs = []
     for row, row_added, row_query in zip(ragged_rows, added, queries, strict=True):
         row.slots[layer].copy_(row_added)
-        outputs.append(_attend_row(row_query, row.keys[layer], row.values[layer], row.mask))
-    return torch.cat(outputs).unsqueeze(0), None
+        attend = _attend_short if row.token_count <= SHORT_ROW_TOKENS else _attend_long
+        outputs.append(attend(row_query, row.keys[layer], row.values[layer], row.mask))
+    return torch.cat(outputs, dim=1).transpose(0, 1).unsqueeze(0), None
 
 
-def _attend_row(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """Return (new tokens, heads, dimension) for a scaled query (heads, new tokens, dimension)."""
+def _attend_short(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    """Return (heads, new tokens, dimension) for a scaled query of that shape and few new tokens."""
     import torch
 
     heads, added, dimension = query.shape
-    if mask is None:
-        # Query heads that share a key-value head are rows of one product, so shared keys are read once.
-        grouped = query.reshape(keys.shape[0], -1, dimension)
-        weights = torch.bmm(grouped, keys.transpose(1, 2)).softmax(-1)
-        return torch.bmm(weights, values).view(added, heads, dimension)
+    groups, total, _ = keys.shape
+    # Query heads that share a key-value head are rows of one product, so shared keys are read once.
+    scores = torch.bmm(query.reshape(groups, -1, dimension), keys.transpose(1, 2))
+    if mask is not None:
+        scores.view(heads, added, total).narrow(2, total - added, added).add_(mask)
+    return torch.bmm(scores.softmax(-1), values).view(heads, added, dimension)
+
+
+def _attend_long(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    """Return (heads, new tokens, dimension) for a scaled query of that shape and many new tokens."""
+    import torch
+
+    is_start = query.shape[1] == keys.shape[1]
     attended = torch.nn.functional.scaled_dot_product_attention(
-        query[None], keys[None], values[None], attn_mask=mask, scale=1.0, enable_gqa=heads != keys.shape[0]
+        query[None],
+        keys[None],
+        values[None],
+        attn_mask=None if is_start else mask,
+        is_causal=is_start,
+        scale=1.0,
+        enable_gqa=query.shape[0] != keys.shape[0],
     )
-    return attended[0].transpose(0, 1)
+    return attended[0]
