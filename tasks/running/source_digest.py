@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from tasks.running.syntax import parse_python
+
 ROOT = Path(__file__).parents[2]
 """Folder that holds the project's packages."""
 
@@ -71,7 +73,7 @@ def _closure(packages: Sequence[str]) -> list[str]:
 def _imported_packages(file: Path) -> set[str]:
     """Return the packages under `tasks` and `storage` that a file imports, at any depth of nesting."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_bytes())):
+    for node in ast.walk(parse_python(file.read_bytes())):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names.add(node.module)
         elif isinstance(node, ast.Import):
@@ -89,7 +91,7 @@ def _imported_packages(file: Path) -> set[str]:
 def _meaning(file: Path) -> bytes:
     if file.suffix != ".py":
         return file.read_bytes()
-    tree = ast.parse(file.read_bytes())
+    tree = parse_python(file.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, get_args
 import polars as pl
 import pyarrow as pa
 
+from tasks.running.syntax import parse_python
 from tasks.sft.data_spec import ValidationSpec
 from tasks.sft.similarity import smallest_similarity
 from tasks.traces.study_rows import TraceVerdictRow
@@ -122,7 +123,7 @@ def calls_finish(code: str) -> bool:
     if "finish" not in code:
         return False
     try:
-        tree = ast.parse(code)
+        tree = parse_python(code)
     except (SyntaxError, ValueError):  # ValueError: null bytes in the source
         return False
     return any(

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
+from tasks.running.syntax import parse_python
 from tasks.traces.rows import NameEventRow
 
 BUILTIN_NAMES = frozenset(vars(builtins))
@@ -63,7 +64,7 @@ def parse_block(code: str, tools: Collection[str]) -> ParsedBlock:
     where it stands.
     """
     try:
-        tree = ast.parse(code)
+        tree = parse_python(code)
         table = symtable.symtable(code, "<block>", "exec")
         walker = _Walker(table, frozenset(tools))
         walker.visit(tree)
