@@ -58,7 +58,7 @@ name_lives as (
         dated_name_steps.scope,
         dated_name_steps.name,
         max(dated_name_steps.step) - min(dated_name_steps.step) as step_span,
-        sum(dated_name_steps.live_bind_count) as redefinition_site_count,
+        cast(sum(dated_name_steps.live_bind_count) as bigint) as redefinition_site_count,
         count(*) filter (dated_name_steps.live_bind_count > 0) as redefined_name_count,
         list({'gap': dated_name_steps.steps_since_bound, 'is_live': dated_name_steps.is_live_before}) filter (
             dated_name_steps.is_read_first and dated_name_steps.steps_since_bound is not null
@@ -91,14 +91,14 @@ read_names as (
         count(*) as user_name_count,
         avg(name_lives.step_span + metric_parameters.plus_one) as context_lifespan,
         avg(coalesce(counted_live_steps.live_step_count, 0)) as interpreter_lifespan,
-        sum(coalesce(len(list_filter(
+        cast(sum(coalesce(len(list_filter(
             name_lives.uses,
             lambda used: used.gap >= metric_parameters.gap and (used.is_live or not metric_parameters.requires_live)
-        )), 0)) as state_utilization,
-        sum(case metric_parameters.redefinition_unit
+        )), 0)) as bigint) as state_utilization,
+        cast(sum(case metric_parameters.redefinition_unit
             when 'sites' then name_lives.redefinition_site_count
             else name_lives.redefined_name_count
-        end) as redefinition_count
+        end) as bigint) as redefinition_count
     from name_lives
     inner join staging.metric_parameters on name_lives.scope = metric_parameters.scope
     left join counted_live_steps
@@ -111,7 +111,7 @@ counted_steps as (
     select
         steps.episode_id,
         count(*) as step_count,
-        sum(steps.import_count) as import_count,
+        cast(sum(steps.import_count) as bigint) as import_count,
         count(*) filter (not steps.is_parsed) as unparsed_step_count,
         max(len(steps.active_globals)) as state_footprint
     from main.steps

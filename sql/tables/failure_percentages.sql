@@ -39,7 +39,7 @@ counted_endings as (
 shared_endings as (
     select
         counted_endings.*,
-        sum(counted_endings.episode_count) over (
+        cast(sum(counted_endings.episode_count) over (
             partition by
                 counted_endings.variant,
                 counted_endings.base,
@@ -48,7 +48,7 @@ shared_endings as (
                 counted_endings.bucket,
                 counted_endings.model,
                 counted_endings.condition
-        ) as unsolved_count
+        ) as bigint) as unsolved_count
     from counted_endings
 ),
 

@@ -15,7 +15,7 @@ with measured_cells as (
         episode_metrics.condition,
         count(*) as episode_count,
         100 * avg(cast(episode_metrics.has_missing_name as integer)) as missing_name_episode_pct,
-        sum(episode_metrics.missing_name_count) as missing_name_total,
+        cast(sum(episode_metrics.missing_name_count) as bigint) as missing_name_total,
         avg(episode_metrics.missing_name_count) as missing_names_per_episode,
         avg(episode_metrics.missing_name_count) filter (episode_metrics.has_missing_name)
             as missing_names_per_affected_episode,

@@ -13,14 +13,14 @@ with measured_cells as (
         episode_metrics.runtime_contract,
         episode_metrics.condition,
         count(*) as episode_count,
-        sum(episode_metrics.step_count) as total_turns,
+        cast(sum(episode_metrics.step_count) as bigint) as total_turns,
         avg(episode_metrics.context_lifespan) as context_lifespan,
         avg(episode_metrics.interpreter_lifespan) as interpreter_lifespan,
         avg(episode_metrics.imports_per_step) as imports_per_step,
         avg(episode_metrics.state_utilization) as state_utilization,
         avg(episode_metrics.redefinitions_per_step) as redefinitions_per_step,
         avg(episode_metrics.state_footprint) as state_footprint,
-        sum(episode_metrics.unparsed_step_count) as unparsed_step_count
+        cast(sum(episode_metrics.unparsed_step_count) as bigint) as unparsed_step_count
     from marts.episode_metrics
     where episode_metrics.plan_digest = $plan_digest
         and episode_metrics.purpose = 'evaluation'

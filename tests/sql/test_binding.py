@@ -1,0 +1,59 @@
+"""Every SQL file runs on an empty warehouse and keeps to the house style."""
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from tasks.analysis.queries import table_names, table_query
+
+FOLDERS = ("staging", "marts", "tables")
+SQL_FILES = [
+    f"{folder}/{file.name}"
+    for folder in FOLDERS
+    for file in (files("sql") / folder).iterdir()
+    if file.name.endswith(".sql")
+]
+PUBLISHED_ONLY = {"predictions", "table_04"}
+"""Tables that say something before there is an episode."""
+
+
+@pytest.mark.parametrize("name", table_names())
+def test_a_table_of_an_warehouse_has_columns_and_no_rows_of_ours(warehouse, name):
+    rows = warehouse.table(name, tools_json="[]")
+    assert bool(rows) == (name in PUBLISHED_ONLY)
+
+
+@pytest.mark.parametrize("schema", ["staging", "marts"])
+def test_every_file_becomes_a_relation_of_its_schema(warehouse, schema):
+    relations = warehouse.sql(
+        """
+        select table_name
+        from information_schema.tables
+        where table_schema = $schema
+        """,
+        schema=schema,
+    )
+    stems = {file.removeprefix(f"{schema}/").removesuffix(".sql") for file in SQL_FILES if file.startswith(schema)}
+    assert {row["table_name"] for row in relations} == stems
+
+
+@pytest.mark.parametrize("file", SQL_FILES)
+def test_a_file_is_one_statement_below_a_comment_that_says_what_its_rows_are(file):
+    text = (files("sql") / file).read_text(encoding="utf-8")
+    assert text.startswith("-- ")
+    assert ";" not in re.sub(r"--.*", "", text)
+    assert "\nfinal as (\n" in text or "with final as (\n" in text
+
+
+@pytest.mark.parametrize("name", table_names())
+def test_a_table_wants_nothing_but_the_plan_and_the_tools(name):
+    assert set(table_query(name).parameters) <= {"plan_digest", "tools_json"}
+
+
+def test_a_plan_sees_no_other_plans_rows(warehouse):
+    warehouse.run()
+    warehouse.instance("i1")
+    warehouse.episode("P->P", plan_digest="other plan")
+    for name in set(table_names()) - PUBLISHED_ONLY:
+        assert warehouse.table(name) == []

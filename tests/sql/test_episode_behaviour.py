@@ -1,0 +1,145 @@
+"""The behaviour metrics of hand-made episodes, worked out by hand (arXiv 2603.01209, appendix F)."""
+
+import pytest
+
+IMPORT_IDS = "import json\nids = json.loads(list_items())"
+
+
+def behaviour(warehouse, reading: str = "appendix_f") -> list[dict]:
+    return warehouse.sql(
+        """
+        select
+            context_lifespan,
+            interpreter_lifespan,
+            imports_per_step,
+            state_utilization,
+            redefinitions_per_step,
+            user_name_count,
+            state_footprint,
+            unparsed_step_count
+        from marts.episode_behaviour
+        where reading = $reading
+        order by episode_id
+        """,
+        reading=reading,
+    )
+
+
+def reuse_state(warehouse) -> None:
+    """`ids` and `best` occur in steps 1 to 3, `item` in step 2; step 2 binds `best` anew."""
+    warehouse.steps(
+        warehouse.episode("P->P"),
+        [
+            (f"{IMPORT_IDS}\nbest = 0", ["best", "ids"]),
+            ("for item in ids:\n    best += 1", ["best", "ids", "item"]),
+            ("print(best, ids)", ["best", "ids", "item"]),
+        ],
+    )
+
+
+def miss_state(warehouse) -> None:
+    """Step 2 reads `ids`, which the reset took away; step 3 makes it again before it reads it."""
+    warehouse.steps(
+        warehouse.episode("P->S"), [(IMPORT_IDS, []), ("print(ids)", []), (f"{IMPORT_IDS}\nprint(ids)", [])]
+    )
+
+
+def test_persistent_state_is_used_kept_and_redefined(warehouse):
+    reuse_state(warehouse)
+    assert behaviour(warehouse) == [
+        {
+            "context_lifespan": pytest.approx((3 + 3 + 1) / 3),
+            "interpreter_lifespan": pytest.approx((3 + 3 + 2) / 3),
+            "imports_per_step": pytest.approx(1 / 3),
+            "state_utilization": 1,  # ids in step 3, bound in step 1; best was bound in step 2
+            "redefinitions_per_step": pytest.approx(1 / 3),
+            "user_name_count": 3,
+            "state_footprint": 3,
+            "unparsed_step_count": 0,
+        }
+    ]
+
+
+def test_a_reset_leaves_nothing_to_use_and_nothing_to_redefine(warehouse):
+    miss_state(warehouse)
+    assert behaviour(warehouse) == [
+        {
+            "context_lifespan": 3.0,
+            "interpreter_lifespan": 0.0,
+            "imports_per_step": pytest.approx(2 / 3),
+            "state_utilization": 0,
+            "redefinitions_per_step": 0.0,
+            "user_name_count": 1,
+            "state_footprint": 0,
+            "unparsed_step_count": 0,
+        }
+    ]
+
+
+def test_with_gap_1_every_use_in_a_later_step_counts(warehouse):
+    reuse_state(warehouse)
+    miss_state(warehouse)
+    # P->P: ids and best in step 2, best and ids in step 3; P->S: ids in step 2
+    assert [row["state_utilization"] for row in behaviour(warehouse, "next_step_counts")] == [4, 1]
+
+
+def test_without_the_added_one_a_name_of_one_step_has_no_lifespan(warehouse):
+    reuse_state(warehouse)
+    assert behaviour(warehouse, "lifespan_without_one")[0]["context_lifespan"] == pytest.approx((2 + 2 + 0) / 3)
+
+
+def test_a_use_of_a_name_that_the_reset_took_counts_unless_the_reading_asks_for_live_names(warehouse):
+    warehouse.steps(warehouse.episode("P->S"), [("total = 1", []), ("print(1)", []), ("print(total)", [])])
+    assert behaviour(warehouse)[0]["state_utilization"] == 1
+    assert behaviour(warehouse, "live_names_only")[0]["state_utilization"] == 0
+
+
+def test_reads_in_a_function_body_count_unless_the_step_binds_the_name_or_the_scope_is_the_module(warehouse):
+    warehouse.steps(
+        warehouse.episode("P->P"),
+        [
+            ("table = {}\nother = 1", ["other", "table"]),
+            ("pass", ["other", "table"]),
+            ("def f():\n    return table, other\nother = 2", ["f", "other", "table"]),
+        ],
+    )
+    assert behaviour(warehouse)[0]["state_utilization"] == 1
+    assert behaviour(warehouse, "module_scope_only")[0]["state_utilization"] == 0
+
+
+def test_redefinitions_are_sites_by_default_and_names_in_the_other_reading(warehouse):
+    warehouse.steps(warehouse.episode("P->P"), [("x = 1", ["x"]), ("x = 2\nx = 3", ["x"])])
+    assert behaviour(warehouse)[0]["redefinitions_per_step"] == 1.0
+    assert behaviour(warehouse, "distinct_redefinitions")[0]["redefinitions_per_step"] == 0.5
+
+
+def test_names_that_the_episode_never_binds_are_no_user_names(warehouse):
+    warehouse.steps(warehouse.episode("P->P"), [("import numpy as np", []), ("np.mean(unknown)", [])])
+    assert behaviour(warehouse)[0] | {"imports_per_step": None} == {
+        "context_lifespan": None,
+        "interpreter_lifespan": 0.0,
+        "imports_per_step": None,
+        "state_utilization": 0,
+        "redefinitions_per_step": 0.0,
+        "user_name_count": 0,
+        "state_footprint": 0,
+        "unparsed_step_count": 0,
+    }
+
+
+def test_a_block_that_does_not_parse_contributes_nothing_and_is_counted(warehouse):
+    warehouse.steps(warehouse.episode("P->P"), [("x = (", []), ("import os", [])])
+    row = behaviour(warehouse)[0]
+    assert (row["unparsed_step_count"], row["imports_per_step"], row["user_name_count"]) == (1, 0.5, 0)
+
+
+def test_an_episode_without_steps_has_a_row(warehouse):
+    warehouse.episode("P->P", step_count=0)
+    row = behaviour(warehouse)[0]
+    assert (row["context_lifespan"], row["imports_per_step"], row["state_utilization"]) == (None, None, 0)
+
+
+def test_exactly_one_reading_is_the_default(warehouse):
+    for parameters in ("metric_parameters", "failure_parameters"):
+        rows = warehouse.sql(f"select count(*) as count from staging.{parameters} where is_default")
+        assert rows == [{"count": 1}]

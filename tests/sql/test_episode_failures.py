@@ -1,0 +1,86 @@
+"""The failure classes of hand-made episodes (arXiv 2603.01209, appendix D.3)."""
+
+import pytest
+
+DEFAULT = "k=3 density=0.5"
+
+
+def failure_class(warehouse, reading: str = DEFAULT) -> str | None:
+    rows = warehouse.sql("select failure_class from marts.episode_failures where reading = $reading", reading=reading)
+    assert len(rows) == 1
+    return rows[0]["failure_class"]
+
+
+@pytest.mark.parametrize(
+    ("score", "messages", "expected"),
+    [
+        (1.0, [("tool", "ToolRuntimeException: exceeds capacity")], "optimal"),
+        (0.5, [("tool", "Item already TAKEN"), ("tool", "it EXCEEDS Capacity")], "capacity_violation"),
+        (0.5, [("tool", "already taken"), ("tool", "disallowed class 'B'")], "class_violation"),
+        (0.5, [("tool", "item must be inspected before")], "protocol_violation"),
+        (0.5, [("tool", "already taken"), *[("interpreter", "NameError: x")] * 4], "protocol_violation"),
+        (0.5, [("interpreter", "NameError: x")] * 2, "silent_suboptimality"),
+        (0.5, [("interpreter", "NameError: x")] * 3, "execution_instability"),
+        (0.5, [("cap", "Tool call limit exceeded")] * 4, "silent_suboptimality"),
+        (None, [], "unclassified"),
+    ],
+)
+def test_the_first_rule_that_matches_decides(warehouse, score, messages, expected):
+    episode_id = warehouse.episode(score=score, step_count=4)
+    for step, (kind, message) in enumerate(messages, start=1):
+        warehouse.error(episode_id, min(step, 4), message, kind)
+    assert failure_class(warehouse) == expected
+
+
+@pytest.mark.parametrize("reason", ["max_turns", "context_length", "error", "timeout"])
+def test_only_normally_ended_episodes_have_a_class(warehouse, reason):
+    warehouse.episode(score=0.5, finish_reason=reason)
+    assert failure_class(warehouse) is None
+
+
+def test_half_of_the_steps_is_not_more_than_half(warehouse):
+    episode_id = warehouse.episode(step_count=12)
+    for step in range(1, 7):  # 6 of 12, none in the window of steps 8 to 12
+        warehouse.error(episode_id, step, "NameError: x")
+    assert failure_class(warehouse) == "silent_suboptimality"
+    assert failure_class(warehouse, "k=3 density=0.4") == "execution_instability"
+
+
+def test_the_window_is_the_last_five_steps(warehouse):
+    episode_id = warehouse.episode(step_count=12)
+    for step in (7, 8, 10):  # step 7 is the sixth from the end
+        warehouse.error(episode_id, step, "NameError: x")
+    assert failure_class(warehouse) == "silent_suboptimality"
+    assert failure_class(warehouse, "k=2 density=0.5") == "execution_instability"
+
+
+def test_named_variants_change_one_rule_each(warehouse):
+    episode_id = warehouse.episode(step_count=10)
+    for step in (8, 9, 10):
+        warehouse.error(episode_id, step, "Tool call limit exceeded", "cap")
+    assert failure_class(warehouse) == "silent_suboptimality"
+    assert failure_class(warehouse, "cap_errors_are_errors") == "execution_instability"
+
+
+def test_a_caught_tool_error_is_a_violation_only_in_the_variant_that_counts_it(warehouse):
+    warehouse.error(warehouse.episode(), 1, "already taken", "tool", is_caught=True)
+    assert failure_class(warehouse) == "silent_suboptimality"
+    assert failure_class(warehouse, "caught_errors_count") == "protocol_violation"
+
+
+def test_probing_for_classes_is_no_violation_in_the_variant_that_allows_it(warehouse):
+    warehouse.error(warehouse.episode(), 1, "disallowed class 'B'", "tool")
+    assert failure_class(warehouse) == "class_violation"
+    assert failure_class(warehouse, "class_probing_is_no_violation") == "silent_suboptimality"
+
+
+def test_injected_errors_are_not_the_agents(warehouse):
+    episode_id = warehouse.episode(step_count=3)
+    for step in (1, 2, 3):
+        warehouse.error(episode_id, step, "NameError: x", is_injected=True)
+    assert failure_class(warehouse) == "silent_suboptimality"
+
+
+def test_the_thresholds_are_crossed_beside_three_named_variants(warehouse):
+    rows = warehouse.sql("select is_sensitivity, count(*) as count from staging.failure_parameters group by all")
+    assert {row["is_sensitivity"]: row["count"] for row in rows} == {True: 15, False: 3}
