@@ -1,0 +1,23 @@
+"""Syntax trees, built safely from several threads."""
+
+import ast
+import threading
+
+ATTEMPTS = 20
+_lock = threading.Lock()
+
+
+def parse_python(source: str | bytes) -> ast.Module:
+    """Return the syntax tree of Python source; raise what `ast.parse` raises.
+
+    CPython 3.11 counts the depth of a tree under construction in one place for all threads, and fails with
+    `SystemError` when two of them build trees at once (python/cpython#106905). Our own calls take turns here; a
+    library's may still cross one of ours, so that error is tried again.
+    """
+    with _lock:
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return ast.parse(source)
+            except SystemError:
+                continue
+        return ast.parse(source)
