@@ -17,7 +17,7 @@ from tasks.sft.prepare import prepare_data
 from tasks.sft.quiet import quiet_libraries
 from tasks.sft.resources import check_resources
 from tasks.sft.spec import TrainingSpec
-from tasks.sft.trainer import open_trainer
+from tasks.sft.trainer import can_validate, open_trainer
 from tasks.sft.training_log import LOG_NAME, OnLog, log_callback, read_log
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def train(
         callback=log_callback(log_path, on_log),
     )
     trainer.train(resume_from_checkpoint=_last_checkpoint(output / CHECKPOINTS))
-    validation_loss = trainer.evaluate()["eval_loss"] if data.validation is not None else None
+    validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
     trained = cast("PreTrainedModel", trainer.model)
     trained.save_pretrained(output)
     processing.save_pretrained(output)

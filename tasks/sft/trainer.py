@@ -61,7 +61,7 @@ def open_trainer(
     torch.backends.cuda.matmul.allow_tf32 = torch.cuda.is_available()
     trainer = Trainer(
         model=start,
-        args=_arguments(spec, checkpoints, seed, has_validation=data.validation is not None),
+        args=_arguments(spec, checkpoints, seed, is_validated=can_validate(spec, data)),
         data_collator=None if spec.batch.packing else right_padded(tokenizer.get_vocab()[str(tokenizer.pad_token)]),
         train_dataset=data.train,
         eval_dataset=data.validation,
@@ -74,7 +74,17 @@ def open_trainer(
     return trainer
 
 
-def _arguments(spec: TrainingSpec, checkpoints: Path, seed: int, *, has_validation: bool) -> "SFTConfig":
+def can_validate(spec: TrainingSpec, data: PreparedData) -> bool:
+    """Tell whether the validation loss can be taken.
+
+    On a CPU bitsandbytes repacks NF4 weights for inference, and a training that goes on with them has no gradients.
+    """
+    import torch
+
+    return data.validation is not None and (spec.method != "qlora" or torch.cuda.is_available())
+
+
+def _arguments(spec: TrainingSpec, checkpoints: Path, seed: int, *, is_validated: bool) -> "SFTConfig":
     import torch
     from trl.trainer.sft_config import SFTConfig
 
@@ -108,7 +118,7 @@ def _arguments(spec: TrainingSpec, checkpoints: Path, seed: int, *, has_validati
         logging_steps=spec.logging_steps,
         save_steps=spec.save_steps,
         save_total_limit=spec.kept_checkpoints,
-        eval_strategy="steps" if has_validation else "no",
+        eval_strategy="steps" if is_validated else "no",
         eval_steps=spec.evaluation_steps,
         include_num_input_tokens_seen="non_padding",
         disable_tqdm=True,

@@ -1,0 +1,68 @@
+"""What a model declares and when it may run."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tasks.running.errors import UserError
+from tasks.sft.card import (
+    ContractMismatchError,
+    ContractMismatchWarning,
+    ModelCard,
+    load_for_runtime,
+    read_card,
+    write_card,
+)
+from tasks.sft.spec import TRAINING
+
+
+def _card(contract: str | None = "persistent", **changes: Any) -> ModelCard:
+    fields = {
+        "contract": contract, "kind": "checkpoint", "base_model": "untrained", "spec": TRAINING["smoke"], "seed": 7,
+        "plan_digest": "plan", "dataset_digest": "abc", "example_count": 3, "model_digest": "def",
+        "parameter_count": 23168, "trained_parameter_count": 23168, "token_count": 55872, "step_count": 20,
+        "final_loss": 4.66852, "validation_loss": None, "device": "cpu", "wall_seconds": 2.0,
+        "started_at": datetime(2026, 1, 1, tzinfo=UTC), "metrics": (),
+    }  # fmt: skip
+    return ModelCard.model_validate(fields | changes)
+
+
+def test_a_card_is_read_as_it_was_written(tmp_path):
+    write_card(tmp_path, _card())
+    assert read_card(tmp_path) == _card()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "carryover.json"]
+
+
+def test_the_card_says_contract_data_plan_and_metrics_in_words(tmp_path):
+    write_card(tmp_path, _card())
+    text = (tmp_path / "README.md").read_text()
+    for words in ("Declared contract: **persistent**", "sha256 abc", "| plan | plan |", "4.6685", "55,872 in 20 steps"):
+        assert words in text
+
+
+def test_a_model_runs_under_its_own_contract_and_a_base_under_any(tmp_path):
+    write_card(tmp_path, _card())
+    assert load_for_runtime(tmp_path, "persistent").contract == "persistent"
+    write_card(tmp_path, _card(contract=None))
+    assert load_for_runtime(tmp_path, "stateless").contract is None
+
+
+def test_another_contract_is_refused_by_name(tmp_path):
+    write_card(tmp_path, _card())
+    with pytest.raises(ContractMismatchError, match="trained on the persistent contract, the runtime is stateless"):
+        load_for_runtime(tmp_path, "stateless")
+
+
+def test_a_cross_evaluation_warns_by_name(tmp_path):
+    write_card(tmp_path, _card())
+    with pytest.warns(ContractMismatchWarning, match="trained on the persistent contract, the runtime is stateless"):
+        assert load_for_runtime(tmp_path, "stateless", is_cross_evaluation=True).seed == 7
+
+
+def test_a_folder_without_a_readable_card_is_one_line(tmp_path):
+    with pytest.raises(UserError, match=r"has no carryover.json"):
+        read_card(tmp_path)
+    (tmp_path / "carryover.json").write_text("{}")
+    with pytest.raises(UserError, match="not a model card of this version"):
+        read_card(tmp_path)

@@ -1,0 +1,83 @@
+"""What a training would take, without GPU or weights."""
+
+import pytest
+
+from tasks.running.errors import UserError
+from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
+from tasks.sft.dry_run import plan_training
+from tasks.sft.spec import TRAINING, TokenizerSpec
+from tasks.sft.tokenizer import build_tokenizer
+
+PAPER = TRAINING["paper"]
+
+
+def _with_batch(**changes):
+    return PAPER.model_copy(update={"batch": PAPER.batch.model_copy(update=changes)})
+
+
+def _dataset(path, count, characters):
+    messages = (TrainingMessage(role="user", content="ab"), TrainingMessage(role="assistant", content="x" * characters))
+    write_conversations(path, [Conversation(messages=messages)] * count)
+    return path
+
+
+def test_the_paper_preset_is_planned_from_published_counts():
+    estimate = plan_training(PAPER)
+    assert (estimate.example_count, estimate.validation_count) == (950, 50)
+    assert estimate.token_source == "estimated from Table 5"
+    assert estimate.token_count == 950 * 4631
+    # three of 4,631 tokens fill 16,384: 317 sequences, 20 steps a pass, 3 passes
+    assert (estimate.sequence_count, estimate.step_count) == (317, 60)
+    assert estimate.effective_batch == "1 sequence x 16 accumulated x 16,384 tokens = 262,144 tokens per step"
+    assert set(estimate.hours) == {"one A100", "one H100"}
+
+
+def test_stateless_traces_are_too_long_to_share_a_sequence():
+    assert plan_training(PAPER, contract="stateless").sequence_count == 950
+
+
+def test_estimates_are_labelled_for_a_person():
+    text = "\n".join(plan_training(PAPER).lines())
+    for words in ("estimated from Table 5", "about 317", "memory (estimate)", "hours on one A100 (estimate)"):
+        assert words in text
+
+
+def test_a_local_tokenizer_counts(tmp_path):
+    tokenizer = build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), tmp_path / "tokenizer")
+    estimate = plan_training(PAPER, _dataset(tmp_path / "data.jsonl", 20, 3), tokenizer)
+    assert estimate.token_source == "counted"
+    # 26 bytes and control tokens as in ChatML, and the empty think block of 19 bytes
+    assert estimate.token_count == 19 * (26 + 19)
+    assert (estimate.sequence_count, estimate.step_count) == (1, 3)
+
+
+def test_without_a_tokenizer_characters_count(tmp_path):
+    estimate = plan_training(PAPER, _dataset(tmp_path / "data.jsonl", 20, 7))
+    assert estimate.token_source == "estimated from characters"
+    assert estimate.token_count == 19 * (5 + 1 + 5 + 2)
+
+
+def test_a_small_model_is_planned_in_batches_on_a_core(tmp_path):
+    estimate = plan_training(TRAINING["smoke"], _dataset(tmp_path / "data.jsonl", 20, 7))
+    assert estimate.step_count == 1
+    assert "3,500 tokens per step at most" in estimate.effective_batch
+    assert set(estimate.hours) == {"one CPU core"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (_with_batch(max_length=65_536), "beyond the model's 40,960 positions"),
+        (_with_batch(max_length=4_096), "a conversation has 4,631 tokens, more than batch.max_length 4,096"),
+        (_with_batch(sequences=64), "GiB and the GPU has 80"),
+        (PAPER.model_copy(update={"validation_share": 0.9999}), "leaves nothing to train on"),
+    ],
+)
+def test_a_setting_that_cannot_work_fails_before_anything_starts(spec, message):
+    with pytest.raises(UserError, match=message):
+        plan_training(spec)
+
+
+def test_an_unknown_contract_has_no_published_counts():
+    with pytest.raises(UserError, match="'half'; choose from persistent, stateless"):
+        plan_training(PAPER, contract="half")

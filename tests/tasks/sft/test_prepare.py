@@ -1,0 +1,72 @@
+"""Token ids and labels."""
+
+import pytest
+
+from tasks.running.errors import UserError
+from tasks.sft.conversations import Conversation, TrainingMessage
+from tasks.sft.prepare import IGNORED, held_out_count, prepare_data, tokenize
+from tasks.sft.spec import TokenizerSpec
+from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    spec = TokenizerSpec(vocabulary_size=259)  # bytes only
+    return load_tokenizer(build_tokenizer(["a"], spec, tmp_path_factory.mktemp("tokenizer")))
+
+
+def _conversation(question, reply, train=True):
+    return Conversation(
+        messages=(
+            TrainingMessage(role="user", content=question),
+            TrainingMessage(role="assistant", content=reply, train=train),
+        )
+    )
+
+
+def test_a_label_is_the_token_that_the_reply_generated(tokenizer):
+    ((ids, labels),) = tokenize([_conversation("ab", "xyz")], tokenizer)
+    # 10 tokens of the question, 11 of the header, then x y z and the end of the turn, then a newline
+    assert len(ids) == len(labels) == 26
+    assert [place for place, label in enumerate(labels) if label != IGNORED] == [21, 22, 23, 24]
+    assert tokenizer.decode(ids[21:25]) == "xyz<|im_end|>"
+    assert labels[21:25] == ids[21:25]
+
+
+def test_counts_leave_out_what_is_held_out(tokenizer):
+    conversations = [_conversation("ab", "xyz")] * 20
+    data = prepare_data(conversations, tokenizer, max_length=26, validation_share=0.1, seed=0)
+    assert data.validation is not None
+    assert (len(data.train), len(data.validation)) == (18, 2)
+    assert (data.token_count, data.learned_token_count) == (18 * 26, 18 * 4)
+
+
+def test_the_seed_decides_what_is_held_out(tokenizer):
+    conversations = [_conversation("ab", "x" * length) for length in range(1, 30)]
+
+    def held_out(seed):
+        data = prepare_data(conversations, tokenizer, max_length=100, validation_share=0.2, seed=seed)
+        assert data.validation is not None
+        return [len(ids) for ids in data.validation["input_ids"]]
+
+    assert held_out(1) == held_out(1)
+    assert held_out(1) != held_out(2)
+
+
+def test_a_conversation_without_a_trained_reply_is_left_out(tokenizer):
+    conversations = [_conversation("ab", "xyz"), _conversation("ab", "xyz", train=False)]
+    assert len(prepare_data(conversations, tokenizer, max_length=26, validation_share=0.0, seed=0).train) == 1
+    with pytest.raises(UserError, match="nothing to learn"):
+        prepare_data(conversations[1:], tokenizer, max_length=26, validation_share=0.0, seed=0)
+
+
+def test_a_conversation_that_is_too_long_is_named_and_never_cut(tokenizer):
+    with pytest.raises(UserError, match="conversation 2 has 27 tokens, more than max_length 26"):
+        prepare_data(
+            [_conversation("ab", "xyz"), _conversation("abc", "xyz")],
+            tokenizer, max_length=26, validation_share=0.0, seed=0,
+        )  # fmt: skip
+
+
+def test_the_papers_share_holds_out_fifty_of_a_thousand():
+    assert held_out_count(1000, 0.05) == 50

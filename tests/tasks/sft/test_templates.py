@@ -1,0 +1,72 @@
+"""Training and serving render the same tokens."""
+
+from importlib import resources
+
+import pytest
+
+from tasks.sft.conversations import Conversation, TrainingMessage
+from tasks.sft.prepare import IGNORED, tokenize
+from tasks.sft.spec import TokenizerSpec
+from tasks.sft.tokenizer import build_tokenizer, chat_template, chat_template_path, load_tokenizer
+
+CONVERSATION = Conversation(
+    messages=(
+        TrainingMessage(role="system", content="You write code.\n"),
+        TrainingMessage(role="user", content="Fill the knapsack."),
+        TrainingMessage(role="assistant", content="\n  I look.\n```python\nprint(1)\n```"),
+        TrainingMessage(role="user", content='{"output": "1\\n"}'),
+        TrainingMessage(role="assistant", content="It failed.", train=False),
+        TrainingMessage(role="user", content='{"error": "<think>"}'),
+        TrainingMessage(role="assistant", content="Done.\n"),
+    )
+)
+REPLIES = [position for position, message in enumerate(CONVERSATION.messages) if message.role == "assistant"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    texts = [message.content for message in CONVERSATION.messages] * 3
+    return load_tokenizer(build_tokenizer(texts, TokenizerSpec(vocabulary_size=300), tmp_path_factory.mktemp("tok")))
+
+
+@pytest.mark.parametrize("name", ["chatml", "qwen3"])
+def test_the_served_prompt_of_every_turn_is_a_prefix_of_the_training_tokens(tokenizer, name):
+    tokenizer.chat_template = chat_template(name)
+    ((ids, labels),) = tokenize([CONVERSATION], tokenizer)
+    end_of_turn = tokenizer.convert_tokens_to_ids("<|im_end|>")
+    for position in REPLIES:
+        prompt = [message.model_dump(exclude={"train"}) for message in CONVERSATION.messages[:position]]
+        served = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True)["input_ids"]
+        assert ids[: len(served)] == served
+        reply = CONVERSATION.messages[position]
+        generated = [*tokenizer(reply.content.lstrip(), add_special_tokens=False)["input_ids"], end_of_turn]
+        place = slice(len(served), len(served) + len(generated))
+        assert ids[place] == generated
+        assert labels[place] == (generated if reply.train else [IGNORED] * len(generated))
+
+
+@pytest.mark.parametrize("name", ["chatml", "qwen3"])
+def test_only_trained_replies_and_their_ends_have_labels(tokenizer, name):
+    tokenizer.chat_template = chat_template(name)
+    ((_, labels),) = tokenize([CONVERSATION], tokenizer)
+    learned = tokenizer.decode([label for label in labels if label != IGNORED])
+    assert learned == "I look.\n```python\nprint(1)\n```<|im_end|>Done.\n<|im_end|>"
+
+
+def test_qwen3_prompts_are_those_of_its_own_template_with_thinking_off(tokenizer):
+    own = (resources.files("trl") / "chat_templates" / "qwen3.jinja").read_text()
+    opening = [message.model_dump(exclude={"train"}) for message in CONVERSATION.messages[:2]]
+    arguments = {"add_generation_prompt": True, "tokenize": False, "enable_thinking": False}
+    ours = tokenizer.apply_chat_template(opening, chat_template=chat_template("qwen3"), **arguments)
+    assert ours == tokenizer.apply_chat_template(opening, chat_template=own, **arguments)
+    assert ours.endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+
+
+def test_qwen3_keeps_the_empty_think_block_in_every_reply(tokenizer):
+    messages = CONVERSATION.template_messages()
+    text = tokenizer.apply_chat_template(messages, chat_template=chat_template("qwen3"), tokenize=False)
+    assert text.count("<|im_start|>assistant\n<think>\n\n</think>\n\n") == len(REPLIES)
+
+
+def test_a_template_lies_in_a_file_for_the_server():
+    assert chat_template_path("qwen3").read_text(encoding="utf-8") == chat_template("qwen3")

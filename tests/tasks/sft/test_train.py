@@ -1,0 +1,192 @@
+"""A training from data to a loadable model, on a CPU, at a size of seconds."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tasks.running.errors import UserError
+from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
+from tasks.sft.load import load_start
+from tasks.sft.spec import TRAINING, LoraSpec, TokenizerSpec, TrainingSpec
+from tasks.sft.tiny import save_untrained
+from tasks.sft.tokenizer import build_tokenizer, chat_template
+from tasks.sft.train import train
+
+SMOKE = TRAINING["smoke"].model_copy(
+    update={"tokenizer": TokenizerSpec(vocabulary_size=300), "max_steps": 6, "logging_steps": 2, "save_steps": 2}
+)
+ADAPTER = TRAINING["smoke_common"].model_copy(
+    update={"lora": LoraSpec(rank=4, alpha=8, dropout=0.1), "max_steps": 4, "logging_steps": 2, "save_steps": 2}
+)
+
+
+def _conversation(number):
+    name = f"item_{number}"
+    return Conversation(
+        messages=(
+            TrainingMessage(role="system", content="Names persist."),
+            TrainingMessage(role="user", content=f"Take {name}."),
+            TrainingMessage(role="assistant", content=f"I take it.\n```python\ntake('{name}')\n```" * (1 + number % 3)),
+            TrainingMessage(role="user", content='{"output": "ok"}'),
+            TrainingMessage(role="assistant", content="```python\nfinish()\n```"),
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A folder with training data and a tokenizer."""
+    root = tmp_path_factory.mktemp("training")
+    conversations = [_conversation(number) for number in range(60)]
+    write_conversations(root / "data.jsonl", conversations)
+    texts = [message.content for conversation in conversations for message in conversation.messages]
+    assert SMOKE.tokenizer is not None
+    build_tokenizer(texts, SMOKE.tokenizer, root / "tokenizer")
+    return root
+
+
+@pytest.fixture(scope="module")
+def base(world):
+    """A base of our own, untrained."""
+    assert SMOKE.architecture is not None
+    return save_untrained(SMOKE.architecture, world / "tokenizer", world / "base", seed=1)
+
+
+def _train(spec, world, output, *, seed=0, contract="persistent", **arguments):
+    return train(spec, world / "data.jsonl", output, contract=contract, seed=seed, **arguments)
+
+
+def _tensors(folder):
+    from safetensors.torch import load_file
+
+    (path,) = folder.glob("*.safetensors")
+    return load_file(path)
+
+
+@pytest.fixture(scope="module")
+def trained(world):
+    """A finished scratch training."""
+    return _train(SMOKE, world, world / "trained", tokenizer=world / "tokenizer", plan_digest="plan")
+
+
+def test_a_scratch_training_leaves_a_checkpoint_that_loads_and_speaks(trained):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model: Any = AutoModelForCausalLM.from_pretrained(trained.path)
+    tokenizer = AutoTokenizer.from_pretrained(trained.path)
+    assert tokenizer.chat_template == chat_template("chatml")
+    prompt = tokenizer.apply_chat_template(
+        [{"role": "user", "content": "Take it."}], add_generation_prompt=True, return_dict=True, return_tensors="pt"
+    )
+    assert model.generate(**prompt, max_new_tokens=2).shape[1] == prompt["input_ids"].shape[1] + 2
+    assert sum(parameter.numel() for parameter in model.parameters()) == trained.parameter_count
+
+
+def test_what_a_training_says_of_itself(trained):
+    assert (trained.contract, trained.kind, trained.base_model) == ("persistent", "checkpoint", "untrained")
+    assert [metric.optimizer_step for metric in trained.metrics] == [2, 4, 6]
+    assert trained.step_count == trained.metrics[-1].total_steps == 6
+    assert trained.token_count == trained.metrics[-1].token_count > 0
+    assert trained.final_loss == trained.metrics[-1].loss < trained.metrics[0].loss
+    assert trained.trained_parameter_count == trained.parameter_count
+    assert all(metric.gradient_norm is not None for metric in trained.metrics)
+    assert len(list((trained.path / "checkpoints").glob("checkpoint-*"))) == SMOKE.kept_checkpoints
+
+
+def test_the_seed_decides_the_weights_to_the_byte(trained, world, tmp_path):
+    again = _train(SMOKE, world, tmp_path / "again", tokenizer=world / "tokenizer")
+    other = _train(SMOKE, world, tmp_path / "other", tokenizer=world / "tokenizer", seed=1)
+    assert again.model_digest == trained.model_digest
+    assert other.model_digest != trained.model_digest
+
+
+def test_a_finished_training_is_returned_as_it_is(trained, world):
+    again = _train(SMOKE, world, trained.path, tokenizer=world / "tokenizer", plan_digest="plan")
+    assert again == trained
+
+
+def test_a_folder_of_another_training_is_refused(trained, world):
+    with pytest.raises(UserError, match="holds a training of other settings, data or seed"):
+        _train(SMOKE, world, trained.path, tokenizer=world / "tokenizer", seed=5)
+
+
+def test_an_adapter_changes_and_its_base_does_not(world, base, tmp_path):
+    before = (base / "model.safetensors").read_bytes()
+    adapter = _train(ADAPTER, world, tmp_path / "adapter", base_model=base)
+    assert (base / "model.safetensors").read_bytes() == before
+    assert (adapter.kind, adapter.base_model) == ("adapter", str(base))
+    # one layer of width 32: rank 4 x (4 x (32 + 32) + 3 x (32 + 64))
+    assert adapter.trained_parameter_count == 4 * (4 * 64 + 3 * 96)
+    assert any(value.abs().max() > 0 for name, value in _tensors(adapter.path).items() if "lora_B" in name)
+    assert json.loads((adapter.path / "adapter_config.json").read_text())["base_model_name_or_path"] == str(base)
+
+
+@pytest.mark.parametrize(
+    ("spec", "arguments", "message"),
+    [
+        (SMOKE, {}, "starts from scratch and needs a tokenizer"),
+        (ADAPTER, {}, "adapts a base of our own and needs base_model"),
+        (ADAPTER, {"base_model": "/nowhere/base"}, "no base model at /nowhere/base"),
+    ],
+)
+def test_a_missing_start_is_one_line(world, tmp_path, spec, arguments, message):
+    with pytest.raises(UserError, match=message) as caught:
+        _train(spec, world, tmp_path / "model", **arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_a_model_is_one_line(world, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="no usable base model") as caught:
+        _train(ADAPTER, world, tmp_path / "model", base_model=tmp_path / "empty")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_template_that_cannot_show_replies_is_one_line(base, world, tmp_path):
+    from transformers import AutoTokenizer
+
+    spec = TrainingSpec.model_validate(ADAPTER.model_dump() | {"chat_template": None})
+    assert load_start(spec, str(base), 0)[1].chat_template == chat_template("chatml")  # shows them already
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer.chat_template = "{% for message in messages %}{{ message.content }}{% endfor %}"
+    for path in base.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(UserError, match=r"TRL has no patch for it.*set chat_template"):
+        load_start(spec, str(tmp_path), 0)
+
+
+def test_packed_conversations_do_not_see_each_other(base):
+    import torch
+    from transformers import AutoModelForCausalLM
+    from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
+
+    model = AutoModelForCausalLM.from_pretrained(base, attn_implementation="sdpa").eval()
+    first, second = list(range(5, 25)), list(range(40, 70))
+    row = {"input_ids": first + second, "labels": first + second, "seq_lengths": [len(first), len(second)]}
+    packed = DataCollatorForLanguageModeling(pad_token_id=0, padding_free=True)([row])
+    with torch.no_grad():
+        together = model(input_ids=packed["input_ids"], position_ids=packed["position_ids"], use_cache=False).logits[0]
+        alone = model(input_ids=torch.tensor([second]), use_cache=False).logits[0]
+    torch.testing.assert_close(together[len(first) :], alone, atol=1e-5, rtol=1e-4)
+
+
+def test_the_papers_path_trains_on_a_cpu(world, base, tmp_path):
+    """NF4 with double quantization, LoRA, packing, checkpointing: one optimizer step moves the adapter only."""
+    paper = TRAINING["paper"]
+    changes = {
+        "base_model": str(base), "max_steps": 1, "logging_steps": 1,
+        "batch": paper.batch.model_copy(update={"max_length": 512, "accumulation": 2}),
+        "optimizer": paper.optimizer.model_copy(update={"warmup_ratio": 0.0}),  # the first step of a warm-up has rate 0
+    }  # fmt: skip
+    spec = paper.model_copy(update=changes)
+    before = (base / "model.safetensors").read_bytes()
+    adapter = _train(spec, world, tmp_path / "adapter", seed=3407)
+    assert (base / "model.safetensors").read_bytes() == before
+    assert adapter.step_count == 1
+    assert adapter.validation_loss is None  # on a CPU NF4 weights are for training or for inference, not for both
+    tensors = _tensors(adapter.path)
+    assert {name.rsplit(".", 2)[1] for name in tensors} == {"lora_A", "lora_B"}
+    assert any(value.abs().max() > 0 for name, value in tensors.items() if "lora_B" in name)
+    assert adapter.trained_parameter_count == 64 * (4 * 64 + 3 * 96)

@@ -1,0 +1,58 @@
+"""The log of a training."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from tasks.sft.training_log import TrainingMetric, log_callback, read_log
+
+
+def _metric(step, seconds=1.0):
+    return TrainingMetric(
+        optimizer_step=step, total_steps=30, epoch=0.5, loss=1.0, learning_rate=0.1, gradient_norm=None,
+        token_count=100, wall_seconds=seconds,
+    )  # fmt: skip
+
+
+def _state(step):
+    return SimpleNamespace(global_step=step, max_steps=30, epoch=step / 30, num_input_tokens_seen=step * 7)
+
+
+def test_a_line_per_logging_step_is_written_and_told(tmp_path):
+    told = []
+    callback: Any = log_callback(tmp_path / "log.jsonl", told.append)
+    control = SimpleNamespace(should_log=False)
+    callback.on_train_begin(None, _state(0), control)
+    callback.on_log(None, _state(10), control, logs={"loss": 2.0, "learning_rate": 0.1, "grad_norm": 0.5})
+    callback.on_log(None, _state(10), control, logs={"eval_loss": 2.0})
+    (metric,) = read_log(tmp_path / "log.jsonl")
+    assert told == [metric]
+    assert (metric.optimizer_step, metric.total_steps, metric.token_count) == (10, 30, 70)
+    assert (metric.loss, metric.learning_rate, metric.gradient_norm) == (2.0, 0.1, 0.5)
+
+
+def test_the_last_step_is_logged_whatever_the_interval(tmp_path):
+    callback: Any = log_callback(tmp_path / "log.jsonl", None)
+    control = SimpleNamespace(should_log=False)
+    callback.on_step_end(None, _state(29), control)
+    assert not control.should_log
+    callback.on_step_end(None, _state(30), control)
+    assert control.should_log
+
+
+def test_a_resumed_training_drops_what_lies_behind_its_checkpoint_and_adds_its_time(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(f"{_metric(step, 5.0 * step).model_dump_json()}\n" for step in (10, 20)))
+    callback: Any = log_callback(path, None)
+    control = SimpleNamespace(should_log=False)
+    callback.on_train_begin(None, _state(10), control)
+    callback.on_log(None, _state(20), control, logs={"loss": 2.0, "learning_rate": 0.1})
+    first, second = read_log(path)
+    assert (first.optimizer_step, second.optimizer_step) == (10, 20)
+    assert 50.0 <= second.wall_seconds < 60.0
+
+
+def test_a_line_still_being_written_is_left_out(tmp_path):
+    path = tmp_path / "log.jsonl"
+    assert read_log(path) == []
+    path.write_text(f'{_metric(10).model_dump_json()}\n{{"optimizer_step": 20')
+    assert [metric.optimizer_step for metric in read_log(path)] == [10]

@@ -1,0 +1,57 @@
+"""The presets of a training and what a spec refuses."""
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.sft.spec import TRAINING, ArchitectureSpec, TrainingSpec
+
+
+def test_the_paper_preset_is_appendix_c2():
+    spec = TRAINING["paper"]
+    assert (spec.base_model, spec.method, spec.precision) == ("Qwen/Qwen3-8B", "qlora", "bfloat16")
+    assert spec.lora is not None
+    assert (spec.lora.rank, spec.lora.alpha, spec.lora.dropout) == (64, 128, 0.05)
+    assert len(spec.lora.target_modules) == 7
+    assert (spec.epochs, spec.optimizer.kind, spec.optimizer.schedule) == (3, "adamw", "cosine")
+    assert (spec.optimizer.learning_rate, spec.optimizer.warmup_ratio, spec.optimizer.weight_decay) == (
+        1e-4,
+        0.03,
+        0.01,
+    )
+    assert (spec.batch.max_length, spec.batch.packing) == (16384, True)
+    assert (spec.batch.sequences, spec.batch.accumulation) == (1, 16)
+    assert (spec.logging_steps, spec.save_steps, spec.evaluation_steps, spec.kept_checkpoints) == (10, 100, 100, 3)
+    assert (spec.validation_share, spec.gradient_checkpointing) == (0.05, True)
+
+
+def test_every_preset_survives_json():
+    for spec in TRAINING.values():
+        assert TrainingSpec.model_validate_json(spec.model_dump_json()) == spec
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"architecture": None}, "architecture is missing for base 'scratch'"),
+        ({"base": "common", "tokenizer": None}, "architecture is given but unused"),
+        ({"method": "lora"}, "lora is missing"),
+        ({"base": "hub", "architecture": None, "tokenizer": None}, "needs base_model"),
+        ({"save_steps": 15}, "save_steps 15 is not a multiple of logging_steps 10"),
+        ({"validation_share": 1.0}, "validation_share 1.0 is not in"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_named(change, message):
+    with pytest.raises(ValidationError, match=message):
+        TrainingSpec.model_validate(TRAINING["laptop_scratch"].model_dump() | change)
+
+
+def test_an_adapter_on_random_weights_is_not_offered():
+    with pytest.raises(ValidationError, match="learns nothing"):
+        TrainingSpec.model_validate(
+            TRAINING["laptop_scratch"].model_dump() | {"method": "lora", "lora": TRAINING["paper"].lora}
+        )
+
+
+def test_heads_fill_the_width():
+    with pytest.raises(ValidationError, match="hidden_size 100 is not a multiple of head_size 32"):
+        ArchitectureSpec(hidden_size=100)
