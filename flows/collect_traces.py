@@ -34,7 +34,14 @@ def collect_traces(
             tokenizer = provide_tokenizer(run, part)
             client = teacher_client(run, part)
             played = [
-                collect_episodes.submit(run, condition, part.train_instances, part.teacher.episode, client, tokenizer)
+                collect_episodes.submit(
+                    run,
+                    condition,
+                    instances=part.train_instances,
+                    episode=part.teacher.episode,
+                    client=client,
+                    tokenizer=tokenizer,
+                )
                 for condition in teacher_conditions(part)
             ]
             say_errors([future.result() for future in played])
