@@ -5,9 +5,14 @@ from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import pytest
+from duckdb import DuckDBPyConnection
 
+from storage.connection import open_memory
 from storage.landing import LandingZone
-from tasks.traces.rows import EpisodeRow, Row, StepRow, TurnRow
+from storage.migrations import migrate
+from storage.schemas import to_arrow
+from tasks.traces.rows import EpisodeRow, InstanceRow, ItemRow, Row, StepRow, ToolCallRow, TurnRow
+from tasks.traces.study_rows import TABLES, RunRow, StatisticRow, TrainingExampleRow, TrainingMetricRow, TrainingRunRow
 
 RowType = TypeVar("RowType", bound=Row)
 
@@ -44,14 +49,132 @@ def build_episode(episode_id: str, run_id: str = "run", step_count: int = 2, **v
     }
 
 
-@pytest.fixture
+def _instance(instance_id: str, split: str, weight: int) -> list[Row]:
+    """Two items, one of them allowed and optimal."""
+    return [
+        build_row(
+            InstanceRow,
+            instance_id=instance_id,
+            split=split,
+            item_count=2,
+            capacity=weight,
+            inspection_budget=2,
+            optimal_item_ids=(f"{instance_id}-a",),
+            optimal_value=7,
+            optimal_weight=weight,
+        ),
+        *(
+            build_row(
+                ItemRow,
+                instance_id=instance_id,
+                item_id=f"{instance_id}-{name}",
+                weight=weight,
+                value=7,
+                is_allowed=name == "a",
+                is_optimal=name == "a",
+            )
+            for name in "ab"
+        ),
+    ]
+
+
+def _played_episode(episode_id: str, contract: str, **values: object) -> list[Row]:
+    """Two turns with a step each; the first calls a tool and binds `x`."""
+    kept = ("x",) if contract == "persistent" else ()
+    steps = [
+        build_row(
+            StepRow,
+            episode_id=episode_id,
+            step=1,
+            turn=1,
+            call_site_count=1,
+            executed_call_count=1,
+            active_globals=kept,
+        ),
+        build_row(StepRow, episode_id=episode_id, step=2, turn=2, active_globals_before=kept, active_globals=kept),
+    ]
+    counts = {
+        "turn_count": 2,
+        "max_turns": 40,
+        "step_count": 2,
+        "call_site_count": 1,
+        "executed_call_count": 1,
+        "prompt_tokens": 30,
+        "cached_prompt_tokens": 5,
+        "completion_tokens": 4,
+        "score": 0.5,
+        "is_contract_verified": True,
+    }
+    episode = build_row(EpisodeRow, episode_id=episode_id, runtime_contract=contract, **{**counts, **values})
+    tokens = [(0, 0, 0), (15, 0, 2), (15, 5, 2)]
+    turns = [
+        build_row(
+            TurnRow,
+            episode_id=episode_id,
+            turn=turn,
+            prompt_tokens=prompt,
+            cached_prompt_tokens=cached,
+            completion_tokens=completion,
+        )
+        for turn, (prompt, cached, completion) in enumerate(tokens)
+    ]
+    return [episode, *turns, *steps, build_row(ToolCallRow, episode_id=episode_id, step=1, call=1)]
+
+
+def _study() -> list[Row]:
+    """A run with a training and an evaluation instance, a teacher's pair of episodes and one in each of two cells."""
+    arms = ("persistent", "stateless")
+    example = {"status": "retained", "retention": "paired", "instance_id": "train", "position": 0}
+    cell = {"purpose": "evaluation", "split": "evaluation", "instance_id": "evaluation", "train_contract": "stateless"}
+    return [
+        build_row(RunRow),
+        *_instance("train", "train", weight=3),
+        *_instance("evaluation", "evaluation", weight=4),
+        *(row for arm in arms for row in _played_episode(f"t-{arm}", arm, split="train", instance_id="train")),
+        *(row for arm in arms for row in _played_episode(f"e-{arm}", arm, **cell)),
+        *(
+            build_row(TrainingExampleRow, dataset_id=arm, contract=arm, episode_id=f"t-{arm}", **example)
+            for arm in arms
+        ),
+        build_row(TrainingRunRow, training_run_id="r", token_count=10, final_loss=0.5),
+        build_row(TrainingMetricRow, training_run_id="r", optimizer_step=1, loss=0.7),
+        build_row(StatisticRow, statistic_id="s", pair_count=2, p_value=0.1, p_holm=0.2, low=-1.0, high=1.0),
+    ]
+
+
+def insert(connection: DuckDBPyConnection, rows: list[Row]) -> None:
+    for table, model in TABLES.items():
+        if own := [row for row in rows if type(row) is model]:
+            connection.register("rows", to_arrow(own))
+            connection.execute(f"insert into main.{table} by name from rows")
+            connection.unregister("rows")
+
+
+@pytest.fixture(scope="session")
+def study_rows() -> list[Row]:
+    return _study()
+
+
+@pytest.fixture(scope="session")
+def insert_rows() -> Callable[[DuckDBPyConnection, list[Row]], None]:
+    return insert
+
+
+@pytest.fixture(scope="session")
 def make_row() -> Callable[..., Row]:
     return build_row
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_episode() -> Callable[..., dict[str, list[Row]]]:
     return build_episode
+
+
+@pytest.fixture(scope="module")
+def empty_warehouse() -> DuckDBPyConnection:
+    connection = open_memory()
+    migrate(connection)
+    return connection
 
 
 @pytest.fixture

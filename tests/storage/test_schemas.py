@@ -3,8 +3,6 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from storage.connection import open_memory
-from storage.migrations import migrate
 from storage.schemas import Column, arrow_schema, duckdb_columns, to_arrow, to_rows
 from tasks.traces.rows import EpisodeRow, FinishReason, RuntimeEventRow, StepRow
 from tasks.traces.study_rows import TABLES, RunRow
@@ -20,10 +18,8 @@ def test_a_model_gives_names_types_and_nullability():
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))
-def test_the_migrations_declare_what_the_models_say(table):
-    connection = open_memory()
-    migrate(connection)
-    declared = connection.sql(
+def test_the_migrations_declare_what_the_models_say(empty_warehouse, table):
+    declared = empty_warehouse.sql(
         """
         select column_name, data_type, is_nullable from duckdb_columns()
         where database_name = current_database() and schema_name = 'main' and table_name = $table

@@ -1,0 +1,220 @@
+from collections.abc import Iterator
+
+import pytest
+from duckdb import DuckDBPyConnection
+
+from storage.connection import open_memory
+from storage.gate import SUBJECTS, check_files
+from storage.migrations import migrate
+from tasks.traces.rows import RuntimeEventRow
+from tasks.traces.study_rows import TABLES
+
+CHECKS = {check.name: check.query for check in check_files()}
+
+
+@pytest.fixture(scope="module")
+def sound_study(study_rows, insert_rows) -> DuckDBPyConnection:
+    connection = open_memory()
+    migrate(connection)
+    insert_rows(connection, study_rows)
+    return connection
+
+
+@pytest.fixture
+def study(sound_study) -> Iterator[DuckDBPyConnection]:
+    """The sound study; what a test does to it is undone."""
+    sound_study.begin()
+    yield sound_study
+    sound_study.rollback()
+
+
+@pytest.mark.parametrize("name", sorted(CHECKS))
+def test_a_check_finds_nothing_in_a_sound_study_nor_in_an_empty_warehouse(study, empty_warehouse, name):
+    assert study.sql(CHECKS[name]).fetchall() == []
+    relation = empty_warehouse.sql(CHECKS[name])
+    assert relation.fetchall() == []
+    assert relation.columns[0] in SUBJECTS
+
+
+BREAKS = [
+    (
+        "episode_scores_agree",
+        "update episodes set score = 1.5 where episode_id = 'e-stateless'",
+        [("e-stateless", 1.5, False)],
+    ),
+    (
+        "episode_scores_agree",
+        "update episodes set score = 1 where episode_id = 'e-stateless'",
+        [("e-stateless", 1.0, False)],
+    ),
+    (
+        "episode_scores_agree",
+        "update episodes set score = null, is_solved = true where episode_id = 'e-stateless'",
+        [("e-stateless", None, True)],
+    ),
+    (
+        "episode_counts_are_not_negative",
+        "update episodes set turn_count = 41 where episode_id = 'e-stateless'",
+        [("e-stateless", 41, 40, 2)],
+    ),
+    (
+        "episode_counts_are_not_negative",
+        "update episodes set wall_seconds = -0.5 where episode_id = 'e-stateless'",
+        [("e-stateless", 2, 40, 2)],
+    ),
+    (
+        "episode_tokens_add_up",
+        "update turns set completion_tokens = 3 where episode_id = 'e-stateless' and turn = 1",
+        [("e-stateless", 30, 30, 5, 5, 4, 5)],
+    ),
+    (
+        "episode_tokens_add_up",
+        "update episodes set token_source = 'imported', cached_prompt_tokens = 31 where episode_id = 'e-stateless'",
+        [("e-stateless", 30, 30, 31, 5, 4, 4)],
+    ),
+    (
+        "episode_counts_add_up",
+        "delete from tool_calls where episode_id = 'e-stateless'",
+        [("e-stateless", 2, 2, 2, 2, 1, 1, 1, 1, 0)],
+    ),
+    (
+        "episode_counts_add_up",
+        "delete from steps where episode_id = 'e-stateless' and step = 2",
+        [("e-stateless", 2, 2, 2, 1, 1, 1, 1, 1, 1)],
+    ),
+    (
+        "episode_contract_is_verified",
+        "update episodes set is_contract_verified = false where episode_id = 'e-stateless'",
+        [("e-stateless", "stateless", "", "")],
+    ),
+    (
+        "episode_names_live_as_declared",
+        "update steps set active_globals_before = ['x'] where episode_id = 'e-stateless' and step = 2",
+        [("e-stateless", 2, "stateless", ["x"], [])],
+    ),
+    (
+        "episode_names_live_as_declared",
+        "update steps set active_globals_before = [] where episode_id = 'e-persistent' and step = 2",
+        [("e-persistent", 2, "persistent", [], ["x"])],
+    ),
+    (
+        "episode_references_exist",
+        "update tool_calls set step = 9 where episode_id = 'e-stateless'",
+        [("e-stateless", "tool_calls", "its step 9")],
+    ),
+    (
+        "episode_references_exist",
+        "update episodes set instance_id = 'nowhere' where episode_id = 'e-stateless'",
+        [("e-stateless", "episodes", "instance nowhere of split evaluation")],
+    ),
+    (
+        "episode_references_exist",
+        "delete from episodes where episode_id = 'e-stateless'",
+        [("e-stateless", table, "its episode") for table in ("steps", "tool_calls", "turns")],
+    ),
+    (
+        "instance_content_in_one_split",
+        "insert into instances select * replace ('train' as split) from instances where instance_id = 'evaluation'",
+        [("evaluation", ["evaluation", "train"])],
+    ),
+    (
+        "instance_content_in_one_split",
+        "update training_examples set instance_id = 'evaluation' where contract = 'stateless'",
+        [("evaluation", ["evaluation", "train"])],
+    ),
+    (
+        "instance_content_in_one_split",
+        """
+        update items set weight = 3, item_id = 'train' || right(item_id, 2) where instance_id = 'evaluation';
+        update instances set capacity = 3 where instance_id = 'evaluation'
+        """,
+        [("evaluation", ["evaluation"]), ("train", ["train"])],
+    ),
+    (
+        "instance_solution_is_feasible",
+        "update instances set capacity = 2 where instance_id = 'train'",
+        [("train", 2, 2, 2, 2, 7, 7, 3, 3)],
+    ),
+    (
+        "instance_solution_is_feasible",
+        "delete from items where instance_id = 'train'",
+        [("train", 2, None, 3, 2, 7, None, 3, None)],
+    ),
+    (
+        "instance_in_both_arms",
+        """
+        insert into episodes
+        select * replace ('t-3' as episode_id, 'other' as instance_id) from episodes where episode_id = 't-stateless'
+        """,
+        [("other", 0, "", "", "persistent")],
+    ),
+    (
+        "instance_in_every_condition",
+        """
+        insert into episodes
+        select * replace ('e-3' as episode_id, 'other' as instance_id) from episodes where episode_id = 'e-stateless'
+        """,
+        [("other", "", "", "", "declared", "names", "", "stateless -> persistent replicate 0")],
+    ),
+    (
+        "instance_in_paired_examples",
+        "update training_examples set instance_id = 'other' where contract = 'stateless'",
+        [("other", 0, "stateless", "persistent", "train"), ("train", 0, "persistent", "stateless", "other")],
+    ),
+    ("statistic_values_in_range", "update statistics set low = 2", [("s", "", "", 0.1, 2.0, 1.0)]),
+    (
+        "statistic_values_in_range",
+        "update statistics set p_value = 1.5, p_holm = null",
+        [("s", "", "", 1.5, -1.0, 1.0)],
+    ),
+    ("training_run_loss_is_finite", "update training_metrics set loss = 'nan'", [("r", 0.5, 1)]),
+    ("training_run_loss_is_finite", "update training_runs set final_loss = 'inf'", [("r", float("inf"), 0)]),
+    (
+        "table_keys_are_unique",
+        "insert into steps from steps where episode_id = 'e-stateless' and step = 2",
+        [("steps", ["e-stateless", "2"], 2)],
+    ),
+    ("table_rows_trace_to_a_run", "update statistics set run_id = 'nobody'", [("statistics", "nobody", 1)]),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "expected"), BREAKS)
+def test_a_check_finds_exactly_what_was_broken(study, name, change, expected):
+    study.execute(change)
+    assert study.sql(CHECKS[name]).fetchall() == expected
+
+
+def test_every_check_was_broken_once():
+    assert {name for name, _, _ in BREAKS} == set(CHECKS)
+
+
+@pytest.mark.parametrize(
+    "check", ["episode_references_exist", "episode_contract_is_verified", "episode_names_live_as_declared"]
+)
+def test_foreign_traces_are_not_held_to_what_they_cannot_know(study, check):
+    study.execute(
+        """
+        update episodes set scale = 'import', instance_id = 'theirs', is_contract_verified = false;
+        update steps set active_globals_before = ['y']
+        """
+    )
+    assert study.sql(CHECKS[check]).fetchall() == []
+
+
+def test_a_name_that_the_harness_dropped_breaks_no_contract(study, make_row, insert_rows):
+    study.execute("update steps set active_globals_before = [] where episode_id = 'e-persistent' and step = 2")
+    insert_rows(
+        study, [make_row(RuntimeEventRow, episode_id="e-persistent", sequence=0, step=1, kind="drop", name="x")]
+    )
+    assert study.sql(CHECKS["episode_names_live_as_declared"]).fetchall() == []
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_the_key_check_groups_every_table_by_its_key(table):
+    key = ", ".join(f"{table}.{column}" for column in TABLES[table].KEY)
+    assert f"from main.{table}\n    group by {key}\n" in CHECKS["table_keys_are_unique"]
+
+
+@pytest.mark.parametrize("table", sorted(set(TABLES) - {"runs"}))
+def test_the_run_check_looks_at_every_table(table):
+    assert f"from main.{table}\n" in CHECKS["table_rows_trace_to_a_run"]
