@@ -19,7 +19,7 @@ PUBLISHED_ONLY = {"predictions", "table_04"}
 
 
 @pytest.mark.parametrize("name", table_names())
-def test_a_table_of_an_warehouse_has_columns_and_no_rows_of_ours(warehouse, name):
+def test_a_table_of_an_empty_warehouse_has_columns_and_no_rows_of_ours(warehouse, name):
     rows = warehouse.table(name, tools_json="[]")
     assert bool(rows) == (name in PUBLISHED_ONLY)
 

@@ -1,0 +1,44 @@
+from math import atan, pi
+
+import numpy as np
+import pytest
+
+from tasks.analysis.decisions import holm, smallest_detectable_difference, two_one_sided_tests
+
+
+def test_equivalence_is_the_larger_of_two_one_sided_t_tests():
+    result = two_one_sided_tests(np.array([-0.01, 0.01, -0.01, 0.01]), margin=0.05, alpha=0.05)
+    # standard error 0.01 / sqrt(3), so both t are 5 sqrt(3); Student's t with 3 degrees at 5 sqrt(3) in closed form
+    assert result.p_value == pytest.approx(0.5 - (5 / 26 + atan(5)) / pi)
+    assert result.is_equivalent is True
+    assert (result.low, result.high) == (pytest.approx(-0.0135871, abs=1e-6), pytest.approx(0.0135871, abs=1e-6))
+
+
+def test_a_difference_beyond_the_margin_is_not_equivalent():
+    assert two_one_sided_tests(np.array([0.09, 0.11, 0.1]), margin=0.05, alpha=0.05).is_equivalent is False
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.0, True), (-0.06, False)])
+def test_differences_without_spread_decide_by_their_value(value, expected):
+    result = two_one_sided_tests(np.full(3, value), margin=0.05, alpha=0.05)
+    assert (result.p_value, result.is_equivalent) == (None, expected)
+    assert result.note == f"no p-value: all 3 differences equal {value:g}"
+
+
+def test_one_pair_is_not_tested():
+    assert two_one_sided_tests(np.array([0.1]), margin=0.05, alpha=0.05).note == "no test: 1 pairs, 2 are needed"
+
+
+def test_smallest_detectable_difference_is_2_8_standard_errors():
+    # standard error of (-1, 1, -1, 1) is sqrt(4 / 3) / 2
+    expected = (1.959964 + 0.841621) * (4 / 3) ** 0.5 / 2
+    assert smallest_detectable_difference(np.array([-1.0, 1, -1, 1]), alpha=0.05, power=0.8) == pytest.approx(expected)
+    assert smallest_detectable_difference(np.array([1.0]), alpha=0.05, power=0.8) is None
+
+
+def test_holm_steps_down_and_never_falls():
+    assert holm([0.01, 0.04, 0.03, None]) == [pytest.approx(0.03), pytest.approx(0.06), pytest.approx(0.06), None]
+
+
+def test_holm_stops_at_one():
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
