@@ -1,7 +1,6 @@
 -- Behaviour per cell under every reading of appendix F
-with averaged_readings as (
+with final as (
     select
-        episode_metrics.measured_on,
         episode_metrics.variant,
         episode_metrics.base,
         episode_metrics.visibility,
@@ -9,6 +8,7 @@ with averaged_readings as (
         episode_metrics.bucket,
         episode_metrics.model,
         episode_metrics.condition as cell,
+        episode_metrics.measured_on,
         episode_behaviour.reading,
         episode_behaviour.is_default,
         avg(episode_behaviour.context_lifespan) as context_lifespan,
@@ -21,11 +21,6 @@ with averaged_readings as (
         and episode_metrics.purpose = 'evaluation'
         and episode_metrics.is_last_attempt
     group by all
-),
-
-final as (
-    select averaged_readings.*
-    from averaged_readings
 )
 
 select * from final

@@ -1,7 +1,6 @@
 -- Failure classes per cell under every reading of appendix D.3: thresholds crossed, then the named variants
-with counted_classes as (
+with final as (
     select
-        episode_metrics.measured_on,
         episode_metrics.variant,
         episode_metrics.base,
         episode_metrics.visibility,
@@ -9,6 +8,7 @@ with counted_classes as (
         episode_metrics.bucket,
         episode_metrics.model,
         episode_metrics.condition as cell,
+        episode_metrics.measured_on,
         episode_failures.reading,
         episode_failures.is_sensitivity,
         episode_failures.is_default,
@@ -24,11 +24,6 @@ with counted_classes as (
         and episode_metrics.purpose = 'evaluation'
         and episode_metrics.is_last_attempt
     group by all
-),
-
-final as (
-    select counted_classes.*
-    from counted_classes
 )
 
 select * from final

@@ -15,7 +15,7 @@ from storage.schemas import to_arrow
 from tasks.analysis.queries import table_query
 from tasks.traces.events import name_event_rows, parse_block
 from tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, InstanceRow, Row, StepRow
-from tasks.traces.study_rows import TABLES, RunRow, StatisticRow, TrainingExampleRow
+from tasks.traces.study_rows import TABLES, ClaimRow, RunRow, StatisticRow, TrainingExampleRow
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -217,6 +217,10 @@ class HandMade:
             "matching": "episodes",
         }
         self.add(TrainingExampleRow(**{**defaults, **values}))
+
+    def claim(self, *values: Any) -> None:
+        names = ("paper", "claim", "place", "published", "recomputed", "tolerance", "verdict")
+        self.add(ClaimRow(run_id="run", **dict(zip(names, values, strict=True))))
 
     def sql(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         """Run a query and return its rows."""
