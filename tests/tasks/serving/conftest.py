@@ -1,0 +1,51 @@
+"""Tiny models on disk and in memory, made once."""
+
+import pytest
+
+from tests.tasks.serving.tiny import save_adapter, save_model
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """Torch on one thread, imported by the tests that run and not by collecting them."""
+    import torch
+
+    torch.set_num_threads(1)
+    return torch
+
+
+@pytest.fixture(autouse=True)
+def _no_gradients(torch):
+    with torch.no_grad():
+        yield
+
+
+@pytest.fixture(scope="session")
+def base_path(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("models") / "base")
+
+
+@pytest.fixture(scope="session")
+def other_path(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("models") / "other", seed=1)
+
+
+@pytest.fixture(scope="session")
+def adapter_path(tmp_path_factory, base_path):
+    return save_adapter(tmp_path_factory.mktemp("models") / "adapter", base_path, seed=2)
+
+
+@pytest.fixture(scope="session")
+def loaded(base_path):
+    from tasks.serving.cpu.models import load_models
+    from tasks.serving.spec import ServedModels
+
+    (model,) = load_models(ServedModels(base=str(base_path)))
+    return model
+
+
+@pytest.fixture(scope="session")
+def reference(base_path):
+    from transformers import AutoModelForCausalLM
+
+    return AutoModelForCausalLM.from_pretrained(base_path).eval()

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from tasks.serving.cpu.cache import KeyValueCache
+from tasks.serving.cpu.models import ModelLoadError, load_models
+from tasks.serving.cpu.ragged import Row, forward_rows
+from tasks.serving.spec import ServedModels
+from tests.tasks.serving.tiny import build_model, build_tokenizer, prompt_of
+
+
+def logits_of(loaded):
+    return forward_rows(loaded.model, [Row(KeyValueCache(loaded.cache_shape), prompt_of(20))])
+
+
+def test_base_adapter_and_checkpoint_stand_side_by_side(torch, base_path, adapter_path, other_path):
+    models = ServedModels(
+        base=str(base_path), adapters={"adapter": adapter_path}, checkpoints={"checkpoint": other_path}
+    )
+    base, adapter, checkpoint = load_models(models)
+    assert [base.name, adapter.name, checkpoint.name] == ["base", "adapter", "checkpoint"]
+    assert not torch.allclose(logits_of(base), logits_of(adapter), atol=1e-2)
+    assert not torch.allclose(logits_of(base), logits_of(checkpoint), atol=1e-2)
+
+
+def test_an_adapter_is_served_as_peft_computes_it(torch, base_path, adapter_path):
+    from peft import AutoPeftModelForCausalLM
+
+    _, adapter = load_models(ServedModels(base=str(base_path), adapters={"adapter": adapter_path}))
+    expected = (
+        AutoPeftModelForCausalLM.from_pretrained(adapter_path).eval()(torch.tensor([prompt_of(20)])).logits[0, -1:]
+    )
+    torch.testing.assert_close(logits_of(adapter), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_replies_end_at_the_end_token_of_tokenizer_and_config(loaded):
+    assert loaded.end_ids == {2}
+
+
+def test_a_missing_directory_is_named(base_path):
+    with pytest.raises(ModelLoadError, match=r"model 'base': /nowhere/model is no directory"):
+        load_models(ServedModels(base="/nowhere/model"))
+    with pytest.raises(ModelLoadError, match=r"adapter 'a': /nowhere/adapter_config\.json does not exist"):
+        load_models(ServedModels(base=str(base_path), adapters={"a": Path("/nowhere")}))
+
+
+def test_an_adapter_of_another_base_is_refused(tmp_path, adapter_path):
+    build_model(hidden_size=16).save_pretrained(tmp_path)
+    build_tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(ModelLoadError, match="does not fit the base model"):
+        load_models(ServedModels(base=str(tmp_path), adapters={"a": adapter_path}))
+
+
+def test_sliding_windows_are_refused(tmp_path):
+    build_model(use_sliding_window=True, sliding_window=8, max_window_layers=1).save_pretrained(tmp_path)
+    build_tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(ModelLoadError, match="full attention only"):
+        load_models(ServedModels(base=str(tmp_path)))
+
+
+def test_a_tokenizer_without_chat_template_is_refused(tmp_path):
+    build_model().save_pretrained(tmp_path)
+    tokenizer = build_tokenizer()
+    tokenizer.chat_template = None
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelLoadError, match="no chat template"):
+        load_models(ServedModels(base=str(tmp_path)))

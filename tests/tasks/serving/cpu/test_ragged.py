@@ -1,0 +1,53 @@
+import pytest
+
+from tasks.serving.cpu.cache import CacheShape, KeyValueCache
+from tasks.serving.cpu.ragged import ATTENTION_NAME, Row, forward_rows, register_ragged_attention
+from tests.tasks.serving.tiny import build_model, prompt_of
+
+SHAPE = CacheShape(layer_count=2, head_count=2, head_dim=8)
+
+
+@pytest.fixture(params=["qwen3", "llama", "qwen2"])
+def pair(request, tmp_path):
+    """The same weights twice: with attention over rows, and as transformers computes them."""
+    from transformers import AutoModelForCausalLM
+
+    register_ragged_attention()
+    build_model(model_type=request.param, use_sliding_window=False).save_pretrained(tmp_path)
+    ragged = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation=ATTENTION_NAME).eval()
+    return ragged, AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager").eval()
+
+
+def expected_logits(model, token_ids):
+    import torch
+
+    return model(torch.tensor([token_ids])).logits[0]
+
+
+def test_rows_of_any_length_agree_with_the_model_alone(torch, pair):
+    ragged, plain = pair
+    prompts = [prompt_of(1), prompt_of(5, 30), prompt_of(64, 60), prompt_of(65, 90), prompt_of(150, 120)]
+    logits = forward_rows(ragged, [Row(KeyValueCache(SHAPE), prompt) for prompt in prompts])
+    expected = torch.stack([expected_logits(plain, prompt)[-1] for prompt in prompts])
+    torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("added", [1, 2, 64, 65, 100])
+def test_a_row_goes_on_after_what_its_cache_holds(torch, pair, added):
+    ragged, plain = pair
+    prompt = prompt_of(300)
+    cache, other = KeyValueCache(SHAPE), KeyValueCache(SHAPE)
+    forward_rows(ragged, [Row(cache, prompt[:170]), Row(other, prompt_of(3))])
+    logits = forward_rows(ragged, [Row(other, prompt_of(2)), Row(cache, prompt[170 : 170 + added], logit_count=added)])
+    expected = expected_logits(plain, prompt[: 170 + added])[170:]
+    torch.testing.assert_close(logits[1:], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_truncated_cache_goes_on_as_if_the_rest_had_never_been(torch, pair):
+    ragged, plain = pair
+    cache = KeyValueCache(SHAPE)
+    forward_rows(ragged, [Row(cache, prompt_of(20))])
+    cache.truncate(12)
+    logits = forward_rows(ragged, [Row(cache, [250, 251])])
+    expected = expected_logits(plain, [*prompt_of(12), 250, 251])[-1:]
+    torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
