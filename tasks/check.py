@@ -2,9 +2,23 @@
 
 from prefect import task
 
+from storage.gate import gate_warehouse
+from storage.landing import LandingZone
 from tasks.plans.run import Run
+from tasks.running.errors import UserError
 
 
 @task
-def check_warehouse(run: Run) -> None:
-    """Placeholder until the gate over merged tables is there."""
+def check_warehouse(run: Run) -> int:
+    """Check the merged tables, land what was found, and return the number of checks.
+
+    Raises:
+        UserError: A check fails; the message names it, the rows that break it are in `check_results` and Data Docs.
+    """
+    docs = run.places.documents / "warehouse_docs"
+    rows = gate_warehouse(run.places.warehouse, docs, run_id=run.run_id)
+    LandingZone(run.landing).write({"check_results": rows}, run.run_id)
+    failed = [f"{row.check_name} broken by {row.unexpected_count}" for row in rows if not row.is_passed]
+    if failed:
+        raise UserError(f"the merged tables break their checks: {'; '.join(failed)}; see {docs / 'index.html'}")
+    return len(rows)

@@ -8,6 +8,7 @@ from tasks.plans.models import BASE_NAME, StudyModel, model_folder, model_name
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart
 from tasks.sft.card import load_for_runtime
+from tasks.sft.quiet import quiet_libraries
 from tasks.sft.tiny import save_untrained
 
 
@@ -45,6 +46,7 @@ def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel
         seed = part.training_seeds[0]
         folder = run.places.models / f"{run.plan.digest}-{part.variant}-untrained-{seed}"
         if not folder.exists():
+            quiet_libraries()
             unfinished = folder.with_suffix(".unfinished")
             save_untrained(part.training.architecture, tokenizer, unfinished, seed).rename(folder)
         path = str(folder)

@@ -3,14 +3,13 @@
 from rich.console import Console
 from rich.table import Table
 
+from flows.cli.screen import screen
 from flows.cli.tables import print_pictures, print_tables
 from storage.warehouse import Warehouse
 from tasks.plans.estimate import estimate_study
 from tasks.plans.run import Limits
 from tasks.plans.spec import StudyPlan
 from tasks.running.places import open_places
-
-console = Console(highlight=False)
 
 QUERIES = (
     (
@@ -58,7 +57,7 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
         f"{sum(row.cost for row in rows):.2f}",
         "sum",
     )
-    console.print(table)
+    screen().print(table)
 
 
 def _title(plan: StudyPlan) -> str:
@@ -68,18 +67,19 @@ def _title(plan: StudyPlan) -> str:
 
 def print_study(plan: StudyPlan) -> None:
     """Print a finished plan's tables, the picture of the 2x2, where the warehouse is, and queries to try."""
+    console = screen()
     places = open_places()
     with Warehouse.open(places.warehouse) as warehouse:
         console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
         print_tables(warehouse, plan.digest, None, "rich")
         print_pictures(warehouse, plan.digest)
-        _print_failed(warehouse, plan)
+        _print_failed(console, warehouse, plan)
     console.print(f"\nThe warehouse is {places.warehouse}. Three questions to start with:")
     for question, query in QUERIES:
         console.print(f'  # {question}\n  carryover query "{query}"', soft_wrap=True, markup=False)
 
 
-def _print_failed(warehouse: Warehouse, plan: StudyPlan) -> None:
+def _print_failed(console: Console, warehouse: Warehouse, plan: StudyPlan) -> None:
     """Say how many episodes are left out of the tables because every attempt ended with `error`."""
     ((count,),) = warehouse.sql(
         "select count(*) from marts.episode_metrics "

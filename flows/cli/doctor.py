@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
-from tasks.runtime.open import open_runtime
 
 from flows.cli.places import HOW_TO_FILL
+from flows.cli.screen import screen
 from storage.errors import StorageError
 from storage.landing import LandingZone
 from storage.warehouse import Warehouse
 from tasks.running.environment import describe_environment
 from tasks.running.places import Places, open_places
+from tasks.runtime.open import open_runtime
 from tasks.runtime.spec import RuntimeSpec
 
 COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistics", "quarantine")
@@ -19,7 +19,7 @@ COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistic
 
 def print_health(home: Path | None) -> None:
     """Print versions, the sandbox level that agent code gets here, and what the warehouse holds."""
-    console = Console(highlight=False)
+    console = screen()
     environment = describe_environment()
     console.print(
         f"Python {environment['python']} on {environment['system']}, {environment['processor_count']} cores, "

@@ -2,12 +2,13 @@
 
 import json
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
+from flows.cli.screen import screen
 from storage.warehouse import Warehouse
 from tasks.running.errors import UserError
 
@@ -43,7 +44,7 @@ def print_episode(warehouse: Warehouse, start: str) -> None:
         ids = ", ".join(row["episode_id"] for row in found[:5])
         raise UserError(f"several episodes start with {start!r}: {ids}{', ...' if len(found) > 5 else ''}")
     (episode,) = found
-    console = Console(highlight=False)
+    console = screen()
     console.print(_summary(episode))
     for turn in warehouse.sql(TURNS, episode_id=episode["episode_id"]).arrow().to_pylist():
         console.print(_opening(turn) if turn["turn"] == 0 else _turn(turn))

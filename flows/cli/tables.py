@@ -4,8 +4,8 @@ import json
 
 import polars as pl
 import typer
-from rich.console import Console
 
+from flows.cli.screen import screen
 from storage.warehouse import Warehouse
 from tasks.analysis.pictures import cells_of, cells_text
 from tasks.analysis.queries import TableQuery, table_names, table_query
@@ -31,7 +31,7 @@ def print_tables(warehouse: Warehouse, plan_digest: str | None, name: str | None
         UserError: The table or the plan is not there.
     """
     digest = plan_digest or latest_plan(warehouse)
-    console = Console(highlight=False)
+    console = screen()
     for query in [_find_query(name)] if name else map(table_query, table_names()):
         frame = read_table(warehouse, query, digest)
         if table_format == "rich":
@@ -48,7 +48,7 @@ def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.
 
 def print_pictures(warehouse: Warehouse, plan_digest: str) -> None:
     """Print the 2x2 of every group of a plan."""
-    console = Console(highlight=False)
+    console = screen()
     episodes = warehouse.sql(
         "select * from marts.episode_metrics where plan_digest = $plan_digest and purpose = 'evaluation'",
         plan_digest=plan_digest,
