@@ -1,0 +1,179 @@
+"""The lint itself: follow the names of a trace from block to block."""
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from tasks.lint.statements import Block, Statement, read_block
+from tasks.lint.trace import PERSISTENT, STATELESS, CodeTrace
+
+Idiom = Literal["needs_persistence", "stateless_safe", "mixed", "single_block"]
+"""How a trace treats its interpreter: later blocks read what earlier ones left, or stand alone, or some of each."""
+
+_LEXEME = re.compile(r"\w+|[^\w\s]")
+
+
+class TraceLint(NamedTuple):
+    """What the code of one trace assumes."""
+
+    trace_id: str
+    declared_contract: str | None
+    block_count: int
+    unparsed_count: int
+    """Blocks that are no valid Python; they count for nothing else."""
+    idiom: Idiom
+    is_stateless_safe: bool
+    """Whether every block stands on its own."""
+    carried_read_count: int
+    """Pairs of a block and a name or module that it takes from an earlier block."""
+    carried_names: tuple[str, ...]
+    early_read_count: int
+    """Pairs of a block and a name that no block before it has bound: used before it could exist."""
+    early_names: tuple[str, ...]
+    reimport_count: int
+    """Pairs of a block and a module that an earlier block imported already."""
+    redefinition_count: int
+    """Pairs of a block and a name that it binds anew without reading what an earlier block bound."""
+    reimports_per_block: float
+    redefinitions_per_block: float
+    token_count: int
+    """Tokens of all replies."""
+    restated_token_count: int
+    """Tokens of statements that only import or bind again what earlier blocks had."""
+    restated_share: float
+    contradiction: str | None
+    """Why the code does not fit the declared contract; null where it fits or none is declared."""
+
+
+def count_lexemes(text: str) -> int:
+    """Return words and signs of a text: what stands for tokens where no tokenizer is given."""
+    return len(_LEXEME.findall(text))
+
+
+def lint_traces(
+    traces: Iterable[CodeTrace],
+    *,
+    tools: Collection[str] | None = None,
+    count_tokens: Callable[[str], int] = count_lexemes,
+) -> pl.DataFrame:
+    """Lint traces of any code agent: one row per trace with the fields of `TraceLint`.
+
+    Args:
+        traces: The traces.
+        tools: Names that the harness provides in every block. Without them a name that a trace reads and never binds
+            counts as provided, so only names that are bound too late show as used before they could exist.
+        count_tokens: Tokens of a text; words and signs by default.
+    """
+    schema = {
+        name: pl.List(pl.String) if name in ("carried_names", "early_names") else None
+        for name in TraceLint._fields
+    }  # fmt: skip
+    rows = [lint_trace(trace, tools=tools, count_tokens=count_tokens) for trace in traces]
+    return pl.DataFrame(
+        [row._asdict() for row in rows],
+        schema=None if rows else list(schema),
+        schema_overrides={name: kind for name, kind in schema.items() if kind is not None},
+        infer_schema_length=None,
+    )
+
+
+def lint_trace(
+    trace: CodeTrace,
+    *,
+    tools: Collection[str] | None = None,
+    count_tokens: Callable[[str], int] = count_lexemes,
+) -> TraceLint:
+    """Lint one trace; arguments as for `lint_traces`."""
+    blocks = [read_block(code, tools or ()) for code in trace.blocks]
+    provided = _provided_names(blocks) if tools is None else frozenset(tools)
+    walk = _Walk(provided)
+    for block in blocks:
+        walk.enter(block)
+    carried, early = sorted(set(walk.carried)), sorted(set(walk.early))
+    restated = sum(count_tokens(statement.source) for statement in walk.restated)
+    tokens = sum(map(count_tokens, trace.replies))
+    count = max(len(blocks), 1)
+    idiom = _idiom(walk, len(blocks))
+    return TraceLint(
+        trace_id=trace.trace_id,
+        declared_contract=trace.declared_contract,
+        block_count=len(blocks),
+        unparsed_count=sum(not block.is_parsed for block in blocks),
+        idiom=idiom,
+        is_stateless_safe=not walk.carried,
+        carried_read_count=len(walk.carried),
+        carried_names=tuple(carried),
+        early_read_count=len(walk.early),
+        early_names=tuple(early),
+        reimport_count=walk.reimport_count,
+        redefinition_count=walk.redefinition_count,
+        reimports_per_block=walk.reimport_count / count,
+        redefinitions_per_block=walk.redefinition_count / count,
+        token_count=tokens,
+        restated_token_count=restated,
+        restated_share=restated / tokens if tokens else 0.0,
+        contradiction=_contradiction(trace.declared_contract, walk, carried),
+    )
+
+
+class _Walk:
+    """The names of a trace, block after block, as a persistent interpreter would have them."""
+
+    def __init__(self, provided: frozenset[str]) -> None:
+        self._provided = provided
+        self._bound: set[str] = set()
+        self._imported: set[str] = set()
+        self._imported_names: set[str] = set()
+        self.carried: list[str] = []
+        self.early: list[str] = []
+        self.restated: list[Statement] = []
+        self.reimport_count = 0
+        self.redefinition_count = 0
+        self.carrying_blocks = 0
+        self.restating_blocks = 0
+
+    def enter(self, block: Block) -> None:
+        """Count what a block takes from the ones before it, then add what it leaves."""
+        carried = [name for name in sorted(block.reads) if name in self._bound or name in self._imported_names]
+        self.carried += carried
+        self.early += sorted(block.reads - self._bound - self._imported_names - self._provided)
+        self.reimport_count += len(block.imports & self._imported)
+        self.redefinition_count += len((block.binds & self._bound) - block.reads)
+        restated = [statement for statement in block.statements if self._restates(statement)]
+        self.restated += restated
+        self.carrying_blocks += bool(carried)
+        self.restating_blocks += bool(restated) and not carried
+        self._bound |= block.binds
+        self._imported |= block.imports
+        self._imported_names |= block.imported_names
+
+    def _restates(self, statement: Statement) -> bool:
+        binds_again = bool(statement.binds) and statement.binds <= self._bound
+        imports_again = bool(statement.imports) and statement.imports <= self._imported
+        if statement.reads & (self._bound | self._imported_names):
+            return False
+        return (binds_again or not statement.binds) and (imports_again or not statement.imports) and (
+            binds_again or imports_again
+        )  # fmt: skip
+
+
+def _provided_names(blocks: Collection[Block]) -> frozenset[str]:
+    """Return the names that a trace reads and never binds or imports: the harness must provide them."""
+    own = frozenset[str]().union(*(block.binds | block.imported_names for block in blocks))
+    return frozenset[str]().union(*(block.reads for block in blocks)) - own
+
+
+def _idiom(walk: _Walk, block_count: int) -> Idiom:
+    if walk.carrying_blocks:
+        return "mixed" if walk.restating_blocks else "needs_persistence"
+    return "single_block" if block_count < 2 else "stateless_safe"
+
+
+def _contradiction(declared: str | None, walk: _Walk, carried: list[str]) -> str | None:
+    if declared == STATELESS and carried:
+        return f"declared stateless, but later blocks read {', '.join(carried)} of earlier ones"
+    if declared == PERSISTENT and walk.restating_blocks and not carried:
+        return "declared persistent, but later blocks state again what earlier ones left, and read none of it"
+    return None

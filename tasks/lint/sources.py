@@ -1,0 +1,111 @@
+"""Traces for the lint from our rows and from foreign files: chat JSONL, Parquet with `messages`, the authors' JSON."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet
+
+from tasks.lint.trace import CodeTrace, contract_name, trace_of_replies
+from tasks.running.errors import UserError
+from tasks.sft.validation import Frame, lazy
+
+_ID_FIELDS = ("episode_id", "trace_id", "id", "task_id")
+_CONTRACT_FIELDS = ("contract", "runtime_contract", "runtime")
+
+
+def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[CodeTrace]:
+    """Yield our own episodes as traces, ordered by id; the declared contract is the one that the model was shown."""
+    replies = (
+        lazy(turns).filter(pl.col("turn") > 0).sort("episode_id", "turn").group_by("episode_id").agg("assistant_text")
+    )
+    blocks = lazy(steps).sort("episode_id", "step").group_by("episode_id").agg("code")
+    frame = (
+        lazy(episodes)
+        .select("episode_id", "shown_contract")
+        .join(replies, on="episode_id", how="left")
+        .join(blocks, on="episode_id", how="left")
+        .sort("episode_id")
+        .collect()
+    )
+    for episode_id, contract, texts, codes in frame.iter_rows():
+        yield CodeTrace(episode_id, contract_name(contract), tuple(texts or ()), tuple(codes or ()))
+
+
+def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[CodeTrace]:
+    """Yield the traces of a file, or of every file of known kind in a folder.
+
+    Args:
+        path: `.jsonl` or `.parquet` with a chat in `messages` per record, or the authors' `.trace.json` (arXiv
+            2603.01209's repository).
+        declared_contract: Contract of traces that name none themselves.
+
+    Raises:
+        UserError: The file is of no known kind, or a record has no `messages`.
+    """
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            if _reader(file) is not None:
+                yield from read_traces(file, declared_contract)
+        return
+    reader = _reader(path)
+    if reader is None:
+        raise UserError(f"cannot lint {path}; it must be .jsonl or .parquet with `messages`, or .trace.json")
+    for trace in reader(path):
+        yield trace if trace.declared_contract else trace._replace(declared_contract=contract_name(declared_contract))
+
+
+def _reader(path: Path) -> Any:
+    if path.name.endswith(".trace.json"):
+        return _authors_traces
+    return {".jsonl": _chat_lines, ".parquet": _chat_table}.get(path.suffix)
+
+
+def _chat_lines(path: Path) -> Iterator[CodeTrace]:
+    with path.open(encoding="utf-8") as file:
+        yield from _chat_traces(path, (_parse(path, line) for line in file if line.strip()))
+
+
+def _parse(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path} is not JSON: {error}; found {text[:40]!r}") from error
+
+
+def _chat_table(path: Path) -> Iterator[CodeTrace]:
+    table = pyarrow.parquet.ParquetFile(path)
+    records = (record for batch in table.iter_batches(batch_size=256) for record in batch.to_pylist())
+    yield from _chat_traces(path, records)
+
+
+def _chat_traces(path: Path, records: Iterable[Mapping[str, Any]]) -> Iterator[CodeTrace]:
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record.get("messages"), list):
+            raise UserError(
+                f"record {number} of {path} has no list `messages`, but {', '.join(record) or 'nothing'}; "
+                "give a chat data set, one conversation per record"
+            )
+        replies = [_text(message["content"]) for message in record["messages"] if message["role"] == "assistant"]
+        trace_id = next((str(record[field]) for field in _ID_FIELDS if record.get(field)), f"{path.stem}-{number}")
+        contract = next((str(record[field]) for field in _CONTRACT_FIELDS if record.get(field)), None)
+        yield trace_of_replies(trace_id, contract, replies)
+
+
+def _text(content: str | list[Mapping[str, Any]] | None) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content)
+    return content or ""
+
+
+def _authors_traces(path: Path) -> Iterator[CodeTrace]:
+    document = _parse(path, path.read_text(encoding="utf-8"))
+    steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
+    yield CodeTrace(
+        trace_id=path.name.removesuffix(".trace.json"),
+        declared_contract=contract_name(document["summary"].get("contract")),
+        replies=tuple(step["assistant_text"] for step in steps),
+        blocks=tuple(step["code"] for step in steps if step["code"]),
+    )

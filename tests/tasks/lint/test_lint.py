@@ -1,0 +1,117 @@
+import pytest
+
+from tasks.lint.lint import TraceLint, count_lexemes, lint_trace, lint_traces
+from tasks.lint.trace import CodeTrace, trace_of_replies
+
+TOOLS = ("inspect", "take_item", "list_items", "finish")
+PERSISTENT_BLOCKS = (
+    "import json\nids = json.loads(list_items())\nknown = {}",
+    "for i in ids[:3]:\n    known[i] = json.loads(inspect(i))",
+    "print(known)\nfinish()",
+)
+STATELESS_BLOCKS = (
+    "import json\nids = json.loads(list_items())\nprint(ids)",
+    "import json\nids = ['a', 'b']\nprint(inspect(ids[0]))",
+    "finish()",
+)
+
+
+def lint(*blocks, declared=None, tools=TOOLS):
+    replies = tuple(f"```python\n{block}\n```" for block in blocks)
+    return lint_trace(CodeTrace("trace", declared, replies, tuple(blocks)), tools=tools)
+
+
+def test_blocks_that_read_earlier_ones_need_persistence():
+    found = lint(*PERSISTENT_BLOCKS, declared="persistent")
+    assert found.idiom == "needs_persistence"
+    assert not found.is_stateless_safe
+    # block 2 takes ids, json and known, block 3 takes known
+    assert found.carried_read_count == 4
+    assert found.carried_names == ("ids", "json", "known")
+    assert (found.early_read_count, found.reimport_count, found.redefinition_count) == (0, 0, 0)
+    assert found.contradiction is None
+
+
+def test_blocks_that_stand_alone_are_safe_when_stateless():
+    found = lint(*STATELESS_BLOCKS, declared="stateless")
+    assert found.idiom == "stateless_safe"
+    assert found.is_stateless_safe
+    assert (found.reimport_count, found.redefinition_count) == (1, 1)
+    assert found.reimports_per_block == pytest.approx(1 / 3)
+    assert found.contradiction is None
+
+
+def test_the_share_of_tokens_that_restate():
+    found = lint(*STATELESS_BLOCKS)
+    restated = count_lexemes("import json") + count_lexemes("ids = ['a', 'b']")
+    assert found.restated_token_count == restated == 2 + 11
+    assert found.token_count == sum(count_lexemes(f"```python\n{block}\n```") for block in STATELESS_BLOCKS)
+    assert found.restated_share == restated / found.token_count
+
+
+def test_a_trace_of_both_habits_is_mixed():
+    found = lint("rows = [1]", "rows = [1]\nprint(rows)", "print(rows)")
+    assert found.idiom == "mixed"
+
+
+def test_one_block_needs_no_judgement():
+    assert lint("rows = [1]\nfinish()").idiom == "single_block"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "declared", "contradiction"),
+    [
+        (PERSISTENT_BLOCKS, "stateless", "declared stateless, but later blocks read ids, json, known of earlier ones"),
+        (
+            STATELESS_BLOCKS,
+            "persistent",
+            "declared persistent, but later blocks state again what earlier ones left, and read none of it",
+        ),
+        (("print(list_items())", "finish()"), "persistent", None),
+        (PERSISTENT_BLOCKS, None, None),
+    ],
+)
+def test_code_against_its_declared_contract(blocks, declared, contradiction):
+    assert lint(*blocks, declared=declared).contradiction == contradiction
+
+
+def test_a_name_used_before_it_could_exist():
+    found = lint("print(known)", "known = {}")
+    assert (found.early_read_count, found.early_names) == (1, ("known",))
+    assert found.carried_read_count == 0
+
+
+def test_names_never_bound_are_the_harness_where_its_tools_are_unknown():
+    blocks = ("print(search('x'), later)", "later = 1")
+    assert lint(*blocks, tools=None).early_names == ("later",)
+    assert lint(*blocks, tools=TOOLS).early_names == ("later", "search")
+
+
+def test_adding_to_a_name_is_no_redefinition():
+    found = lint("total = 1", "total = total + 1", "total += 1")
+    assert found.redefinition_count == 0
+    assert found.carried_read_count == 2
+
+
+def test_blocks_that_do_not_parse_are_counted_apart():
+    found = lint("rows = [1]", "rows = [")
+    assert (found.block_count, found.unparsed_count, found.carried_read_count) == (2, 1, 0)
+
+
+def test_a_trace_without_blocks_has_no_rates():
+    found = lint_trace(trace_of_replies("talk", "reset", ["No code."]))
+    assert (found.block_count, found.reimports_per_block, found.restated_share) == (0, 0.0, 0.0)
+    assert found.declared_contract == "stateless"
+
+
+def test_tokens_may_come_from_a_tokenizer():
+    trace = trace_of_replies("trace", None, ["```\nx = 1\n```", "```\nx = 1\n```"])
+    found = lint_trace(trace, count_tokens=len)
+    assert (found.restated_token_count, found.token_count) == (5, 26)
+
+
+def test_many_traces_make_one_frame():
+    frame = lint_traces([trace_of_replies("one", None, ["```\nx = 1\n```", "```\nprint(x)\n```"])])
+    assert frame.columns == list(TraceLint._fields)
+    assert frame.row(0, named=True)["carried_names"] == ["x"]
+    assert lint_traces([]).columns == list(TraceLint._fields)

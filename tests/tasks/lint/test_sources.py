@@ -1,0 +1,80 @@
+import json
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from tasks.lint.sources import read_traces, traces_of_rows
+from tasks.lint.trace import CodeTrace
+from tasks.running.errors import UserError
+
+CHAT = [
+    {"role": "user", "content": "Count."},
+    {"role": "assistant", "content": "First.\n```python\nx = 1\n```"},
+    {"role": "user", "content": "ok"},
+    {"role": "assistant", "content": "Nothing to run."},
+]
+REPLIES = ("First.\n```python\nx = 1\n```", "Nothing to run.")
+
+
+def test_chat_jsonl(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    records = [{"id": "a", "contract": "reset", "messages": CHAT}, {"messages": CHAT}]
+    path.write_text("\n".join(map(json.dumps, records)) + "\n\n")
+    assert list(read_traces(path, "persistent")) == [
+        CodeTrace("a", "stateless", REPLIES, ("x = 1",)),
+        CodeTrace("chat-2", "persistent", REPLIES, ("x = 1",)),
+    ]
+
+
+def test_contents_in_parts(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    parts = [{"type": "text", "text": "```\nx = 1\n"}, {"type": "text", "text": "```"}]
+    path.write_text(json.dumps({"messages": [{"role": "assistant", "content": parts}]}))
+    (trace,) = read_traces(path)
+    assert trace.blocks == ("x = 1",)
+
+
+def test_parquet_with_messages(tmp_path):
+    path = tmp_path / "chat.parquet"
+    pyarrow.parquet.write_table(pa.Table.from_pylist([{"episode_id": "a", "messages": CHAT}]), path)
+    assert list(read_traces(path)) == [CodeTrace("a", None, REPLIES, ("x = 1",))]
+
+
+def test_the_authors_traces(tmp_path):
+    steps = [{"type": "StepEvent", "data": {"turn": 0, "assistant_text": REPLIES[0], "code": "x = 1"}}]
+    document = {"summary": {"task": "t"}, "events": [{"type": "StartEvent", "data": {}}, *steps]}
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "knapsack-1.trace.json").write_text(json.dumps(document))
+    (tmp_path / "deep" / "knapsack-1.json").write_text("{}")
+    assert list(read_traces(tmp_path, "stateless")) == [CodeTrace("knapsack-1", "stateless", REPLIES[:1], ("x = 1",))]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "result.json"])
+def test_other_files_are_refused_by_name(tmp_path, name):
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(UserError, match=f"cannot lint .*{name}; it must be"):
+        list(read_traces(tmp_path / name))
+
+
+def test_a_record_without_messages_is_named(tmp_path):
+    path = tmp_path / "other.jsonl"
+    path.write_text('{"prompt": "x"}')
+    with pytest.raises(UserError, match=r"record 1 of .* has no list `messages`, but prompt"):
+        list(read_traces(path))
+
+
+def test_text_that_is_not_json_is_shown(tmp_path):
+    path = tmp_path / "other.jsonl"
+    path.write_text("prompt,answer")
+    with pytest.raises(UserError, match=r"is not JSON.*found 'prompt,answer'"):
+        list(read_traces(path))
+
+
+def test_our_own_rows(traces):
+    stateless = traces.trace("b", "stateless", steps=[traces.step(code=None, text="Hm."), traces.step("finish()")])
+    tables = traces.record(traces.trace("a"), stateless)
+    first, second = traces_of_rows(tables.episodes, tables.turns, tables.steps)
+    assert (first.trace_id, first.declared_contract, first.blocks) == ("a", "persistent", ("look()", "finish()"))
+    assert (second.declared_contract, second.blocks) == ("stateless", ("finish()",))
+    assert second.replies == ("Hm.", "Thought 2.\n```python\nfinish()\n```")
