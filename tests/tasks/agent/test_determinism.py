@@ -1,0 +1,60 @@
+import asyncio
+import hashlib
+import json
+
+from tasks.agent.condition import Condition
+from tasks.agent.faults import FaultSpec
+from tasks.agent.loop import run_episode
+from tasks.agent.spec import EpisodeSpec
+from tasks.agent.teachers.open import open_teacher
+from tasks.knapsack.instance import instance_rows
+from tasks.knapsack.sampling import instance_seed, sample_instance
+from tasks.knapsack.spec import KNAPSACK
+from tasks.runtime.open import open_runtime
+from tasks.runtime.spec import RuntimeSpec
+from tasks.traces.rows import Row
+
+VOLATILE = {"run_id", "started_at", "wall_seconds", "model_seconds", "execution_seconds", "seconds"}
+
+
+def digest_of_a_run(run_id, *, concurrency):
+    """Sample instances and play them with the teacher; return the digest of every row but times and run."""
+    spec = KNAPSACK["easy"]
+    instances = [sample_instance(spec, instance_seed(spec, "evaluation", index)) for index in range(4)]
+    runtime = open_runtime(RuntimeSpec())
+
+    async def play_all():
+        gate = asyncio.Semaphore(concurrency)
+
+        async def play(instance, contract):
+            condition = Condition(
+                purpose="teacher", model_name="scripted", runtime_contract=contract, bucket="easy", split="evaluation"
+            )
+            async with gate:
+                return await run_episode(
+                    instance,
+                    condition,
+                    open_teacher("easy", contract),
+                    runtime,
+                    EpisodeSpec(faults=FaultSpec(rate=0.5), varies_wording=True),
+                    run_id=run_id,
+                    plan_digest="plan",
+                    scale="smoke",
+                )
+
+        pairs = [(instance, contract) for instance in instances for contract in ("persistent", "stateless")]
+        return await asyncio.gather(*(play(*pair) for pair in pairs))
+
+    recorded = asyncio.run(play_all())
+    runtime.close()
+    rows: list[Row] = []
+    for instance in instances:
+        instance_row, item_rows = instance_rows(instance, run_id, "evaluation")
+        rows += [instance_row, *item_rows]
+    rows += [row for episode in recorded for table in episode.rows.values() for row in table]
+    content = [json.dumps(row.model_dump(mode="json", exclude=VOLATILE), sort_keys=True) for row in rows]
+    return hashlib.sha256("\n".join(content).encode()).hexdigest()
+
+
+def test_two_runs_are_equal_byte_for_byte_whatever_runs_beside_them():
+    assert digest_of_a_run("one", concurrency=1) == digest_of_a_run("two", concurrency=4)
