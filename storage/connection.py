@@ -21,7 +21,7 @@ def open_memory() -> DuckDBPyConnection:
     return _in_utc(duckdb.connect(":memory:", config=dict(_SETTINGS)))
 
 
-def open_for_writing(path: Path, memory_limit: str, threads: int | None) -> DuckDBPyConnection:
+def open_for_writing(path: Path, memory_limit: str = "2500MB", threads: int | None = None) -> DuckDBPyConnection:
     """Return the one writing connection to a warehouse file; raise `WarehouseError` where the file is no database."""
     settings = _SETTINGS | {
         "memory_limit": memory_limit,

@@ -112,7 +112,7 @@ def filesystem_for_duckdb(store: FileStore) -> AbstractFileSystem | None:
 
 
 def _write_local(target: Path, content: bytes | memoryview) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(target.parent)
     temporary = target.with_name(f".{target.name}{TEMPORARY_SUFFIX}")
     try:
         with temporary.open("wb") as file:
@@ -124,8 +124,19 @@ def _write_local(target: Path, content: bytes | memoryview) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
-    # The name is durable only with its folder.
-    descriptor = os.open(target.parent, os.O_RDONLY)
+    _sync_folder(target.parent)
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.exists():
+        _make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # A name is durable only once its folder is.
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

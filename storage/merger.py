@@ -68,6 +68,8 @@ def merge(
                 connection.register_filesystem(filesystem)
             report = _take_in(connection, landing, grace)
             refresh_marts(connection)
+            # Closing would do it too, but keep a full disk to itself and leave the rows beside the file.
+            connection.execute("checkpoint")
         except duckdb.Error as error:
             raise WarehouseError(f"cannot write {path}: {error}") from error
         finally:
@@ -84,7 +86,7 @@ def _create_if_absent(path: Path) -> None:
         return
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
-    connection = open_for_writing(draft, "1GB", None)
+    connection = open_for_writing(draft)
     try:
         migrate(connection)
     finally:

@@ -5,6 +5,9 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+import duckdb
+
+from storage.connection import open_for_writing
 from storage.errors import WarehouseError
 
 
@@ -17,6 +20,17 @@ def is_published(warehouse_path: Path) -> bool:
     """Tell whether the published copy is one of the live file as it is; a copy bears its original's time."""
     copy = published_path(warehouse_path)
     return copy.exists() and _version(copy) == _version(warehouse_path)
+
+
+def settle(warehouse_path: Path) -> None:
+    """Bring what a killed merger left in the write-ahead log into the file; the caller owns the warehouse."""
+    connection = open_for_writing(warehouse_path)
+    try:
+        connection.execute("checkpoint")
+    except duckdb.Error as error:
+        raise WarehouseError(f"cannot write {warehouse_path}: {error}") from error
+    finally:
+        connection.close()
 
 
 def publish(warehouse_path: Path, draft: Path | None = None) -> Path:

@@ -19,7 +19,7 @@ from storage.lock import owned
 from storage.marts import refresh_marts
 from storage.migrations import check_version, migrate
 from storage.names import query_error
-from storage.published import publish, published_path
+from storage.published import publish, published_path, settle
 from storage.schemas import row_model
 from storage.sources import each_once, lost_episodes, table_source
 from tasks.traces.study_rows import TABLES
@@ -93,14 +93,18 @@ class Warehouse:
     def publish(self) -> Path:
         """Publish the warehouse file as it is now, go on reading from the new copy, and return the copy's path.
 
-        `merge` does so by itself. Raise `WarehouseBusyError` while another process merges.
+        `merge` does so by itself. Raise `WarehouseBusyError` while another process merges, `WarehouseError` where the
+        copy cannot be written.
         """
         if isinstance(self._source, LandingZone):
             raise WarehouseError(f"{self._source.url} is a landing zone, which needs no published copy")
         with owned(self._source):
-            copy = publish(self._source)
-        self._connection.close()
-        self._connection = open_for_reading(copy)
+            self._connection.close()
+            try:
+                settle(self._source)
+                copy = publish(self._source)
+            finally:
+                self._connection = _open_file(self._source)
         return copy
 
     def close(self) -> None:

@@ -1,6 +1,5 @@
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -128,18 +127,14 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, make_episode):
         LandingZone(tmp_path / "file" / "landing").write(make_episode("e"), "run")
 
 
-def test_a_full_disk_is_named_and_leaves_nothing_behind(landing, make_episode):
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+def test_a_full_disk_is_named_and_leaves_nothing_behind(landing, make_episode, limit_file_size):
+    # The steps file is the third: two files are whole when it fails.
     rows = make_episode("e", code=os.urandom(20_000).hex())
-    try:
-        # The steps file is the third: two files are whole when it fails.
-        resource.setrlimit(resource.RLIMIT_FSIZE, (19_000, limits[1]))
-        with pytest.raises(LandingError, match=rf"cannot write {landing.url}/steps/.*: File too large"):
-            landing.write(rows, "run")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    with (
+        limit_file_size(19_000),
+        pytest.raises(LandingError, match=rf"cannot write {landing.url}/steps/.*: File too l"),
+    ):
+        landing.write(rows, "run")
     assert _files(landing) == []
 
 

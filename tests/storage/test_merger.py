@@ -1,3 +1,4 @@
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -205,6 +206,20 @@ def test_a_file_that_is_no_warehouse_is_left_alone(landing, path, make_episode):
     path.write_bytes(b"text" * 1000)
     with pytest.raises(WarehouseError, match=r"study.duckdb.*not a valid DuckDB database file"):
         merge(landing, path)
+
+
+@pytest.mark.parametrize("allowed_bytes", [10_000, 1_000_000], ids=["log", "file"])
+def test_a_full_disk_is_an_error_that_loses_nothing(landing, path, make_episode, allowed_bytes, limit_file_size):
+    """The rows fit into neither the write-ahead log nor the file, or into the log only."""
+    landing.write(make_episode("e"), "run")
+    merge(landing, path)
+    landing.write(make_episode("f", code=os.urandom(500_000).hex()), "run")
+    grown = path.stat().st_size + 100_000 if allowed_bytes == 1_000_000 else allowed_bytes
+    with limit_file_size(grown), pytest.raises(WarehouseError, match=r"cannot write .*study.duckdb: .*File too large"):
+        merge(landing, path)
+    assert _rows(path, "select episode_id from episodes") == [("e",)]
+    merge(landing, path)
+    assert _rows(path, "select episode_id, count(*) from steps group by all order by all") == [("e", 2), ("f", 2)]
 
 
 def test_a_place_that_cannot_be_written_is_named(landing, tmp_path):
