@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tasks.running.errors import UserError
 from tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
@@ -65,15 +65,17 @@ def train(
     Raises:
         UserError: Data, base, disk or memory do not fit, or `output` holds another training.
     """
-    import torch
-
-    quiet_libraries()
     source = _source(spec, base_model, tokenizer)
     conversations = read_conversations(dataset)
     dataset_digest = digest_of_file(dataset)
-    _claim(output, spec=spec, dataset_digest=dataset_digest, seed=seed)
+    identity = {"contract": contract, "dataset": dataset_digest, "seed": seed, "start": _start_digests(source)}
+    _claim(output, {"spec": spec.model_dump(mode="json"), **identity})
     if (output / CARD_NAME).exists():
         return read_trained(output)
+
+    import torch  # takes seconds, so what can be refused without it has been
+
+    quiet_libraries()
     check_resources(spec, source, output)
     started_at = datetime.now(UTC)
     if not torch.cuda.is_available():
@@ -155,9 +157,14 @@ def _source(spec: TrainingSpec, base_model: str | Path | None, tokenizer: Path |
     return str(source)
 
 
-def _claim(output: Path, *, spec: TrainingSpec, dataset_digest: str, seed: int) -> None:
+def _start_digests(source: str) -> dict[str, str]:
+    """Tell what the training starts from by the files that say so; a hub id stands for itself."""
+    files = [Path(source) / name for name in ("tokenizer.json", CARD_NAME)]
+    return {path.name: digest_of_file(path) for path in files if path.exists()} or {"hub": source}
+
+
+def _claim(output: Path, identity: dict[str, Any]) -> None:
     """Make the folder this training's own, so that no checkpoint of another one is taken up."""
-    identity = {"spec": spec.model_dump(mode="json"), "dataset_digest": dataset_digest, "seed": seed}
     text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
     path = output / IDENTITY
     output.mkdir(parents=True, exist_ok=True)
@@ -167,7 +174,8 @@ def _claim(output: Path, *, spec: TrainingSpec, dataset_digest: str, seed: int) 
         temporary.replace(path)
     elif path.read_text(encoding="utf-8") != text:
         raise UserError(
-            f"{output} holds a training of other settings, data or seed; choose another folder or delete it"
+            f"{output} holds a training of another start, contract, data, seed or settings; "
+            "choose another folder or delete it"
         )
 
 

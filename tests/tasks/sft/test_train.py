@@ -101,14 +101,32 @@ def test_the_seed_decides_the_weights_to_the_byte(trained, world, tmp_path):
     assert other.model_digest != trained.model_digest
 
 
+def test_a_training_that_broke_off_goes_on_to_the_same_weights(trained, world, tmp_path):
+    def break_off(metric):
+        if metric.optimizer_step == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _train(SMOKE, world, tmp_path / "broken", tokenizer=world / "tokenizer", on_log=break_off)
+    assert not (tmp_path / "broken" / "carryover.json").exists()
+    torn = tmp_path / "broken" / "checkpoints" / "checkpoint-4"
+    torn.mkdir(exist_ok=True)
+    (torn / "trainer_state.json").write_text('{"global_step": 4, ')  # killed in the middle of writing it
+    resumed = _train(SMOKE, world, tmp_path / "broken", tokenizer=world / "tokenizer", plan_digest="plan")
+    assert resumed.model_digest == trained.model_digest
+    assert [metric.loss for metric in resumed.metrics] == [metric.loss for metric in trained.metrics]
+    assert resumed.token_count == trained.token_count
+
+
 def test_a_finished_training_is_returned_as_it_is(trained, world):
     again = _train(SMOKE, world, trained.path, tokenizer=world / "tokenizer", plan_digest="plan")
     assert again == trained
 
 
 def test_a_folder_of_another_training_is_refused(trained, world):
-    with pytest.raises(UserError, match="holds a training of other settings, data or seed"):
-        _train(SMOKE, world, trained.path, tokenizer=world / "tokenizer", seed=5)
+    for change in ({"seed": 5}, {"contract": "stateless"}):
+        with pytest.raises(UserError, match="holds a training of another start, contract, data, seed or settings"):
+            _train(SMOKE, world, trained.path, tokenizer=world / "tokenizer", **change)
 
 
 def test_an_adapter_changes_and_its_base_does_not(world, base, tmp_path):

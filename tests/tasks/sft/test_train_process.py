@@ -1,0 +1,103 @@
+"""A training in a process of its own: progress, failure, and a kill in the middle."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tasks.running.errors import UserError
+from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
+from tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
+from tasks.sft.tokenizer import build_tokenizer
+from tasks.sft.train import CHECKPOINTS
+from tasks.sft.train_process import TrainingJob, train_in_process
+from tasks.sft.training_log import read_log
+
+# 30 conversations make some 6 batches of 400 tokens, so checkpoints lie within passes
+SPEC = TRAINING["smoke"].model_copy(
+    update={
+        "tokenizer": TokenizerSpec(vocabulary_size=300),
+        "batch": BatchSpec(max_length=512, packing=False, tokens=400, accumulation=1),
+        "epochs": 100.0,
+        "max_steps": 90,
+        "logging_steps": 5,
+        "save_steps": 15,
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    """A training of seconds."""
+    root = tmp_path_factory.mktemp("process")
+    conversations = [
+        Conversation(
+            messages=(
+                TrainingMessage(role="user", content=f"Take item {number}."),
+                TrainingMessage(role="assistant", content=f"take({number})\n" * (1 + number % 4)),
+            )
+        )
+        for number in range(30)
+    ]
+    write_conversations(root / "data.jsonl", conversations)
+    assert SPEC.tokenizer is not None
+    build_tokenizer(
+        [message.content for each in conversations for message in each.messages], SPEC.tokenizer, root / "tokenizer"
+    )
+    return TrainingJob(
+        spec=SPEC, dataset=root / "data.jsonl", output=root / "unbroken", contract="stateless", seed=3,
+        tokenizer=root / "tokenizer",
+    )  # fmt: skip
+
+
+def _kill_after_checkpoint(job: TrainingJob, step: int) -> None:
+    """Run the job as a real process and kill it some steps behind a checkpoint."""
+    job.output.mkdir()
+    (job.output / "job.json").write_text(job.model_dump_json())
+    command = [sys.executable, "-m", "tasks.sft.train_process", str(job.output / "job.json")]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    log, deadline = job.output / "training_log.jsonl", time.monotonic() + 240
+    while not (read_log(log) and read_log(log)[-1].optimizer_step > step):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_a_killed_training_goes_on_to_the_weights_of_an_unbroken_one(job):
+    unbroken = job.run()
+    broken = job.model_copy(update={"output": job.output.with_name("broken")})
+    _kill_after_checkpoint(broken, step=30)
+    checkpoints = [int(path.name.rpartition("-")[2]) for path in (broken.output / CHECKPOINTS).glob("checkpoint-*")]
+    assert 30 <= max(checkpoints) < 90
+    told = []
+    resumed = train_in_process(broken, told.append)
+    assert resumed.model_digest == unbroken.model_digest
+    assert (resumed.token_count, resumed.step_count) == (unbroken.token_count, 90)
+    curve = [(metric.optimizer_step, metric.loss, metric.learning_rate) for metric in unbroken.metrics]
+    assert [(metric.optimizer_step, metric.loss, metric.learning_rate) for metric in resumed.metrics] == curve
+    assert [metric.optimizer_step for metric in told] == [metric.optimizer_step for metric in resumed.metrics]
+
+
+def test_a_problem_that_the_user_can_mend_is_its_own_line(job, tmp_path):
+    missing = job.model_copy(update={"dataset": tmp_path / "nothing.jsonl", "output": tmp_path / "model"})
+    with pytest.raises(UserError, match=r"^no training data at .*nothing.jsonl; prepare the dataset first$"):
+        train_in_process(missing)
+
+
+@pytest.mark.slow
+def test_a_crash_is_told_with_the_last_lines_and_the_file(job, tmp_path):
+    broken = job.model_copy(update={"tokenizer": tmp_path / "tokenizer", "output": tmp_path / "model"})
+    (tmp_path / "tokenizer").mkdir()
+    for path in job.tokenizer.iterdir():
+        (tmp_path / "tokenizer" / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "tokenizer" / "chat_template.jinja").unlink()
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "checkpoints").write_text("a file where the checkpoints belong")
+    with pytest.raises(UserError, match=r"training smoke of stateless failed \(exit code 1\): .*training_output.txt$"):
+        train_in_process(broken)
