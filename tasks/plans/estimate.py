@@ -86,7 +86,7 @@ def _part_rows(plan: StudyPlan, part: StudyPart, prices: Prices, concurrency: in
 
 def cells(evaluation: EvaluationSpec) -> list[tuple[str | None, str]]:
     """Return the cells of an evaluation as (train contract, runtime contract); none for the base."""
-    trained: tuple[str | None, ...] = ("persistent", "stateless")
+    trained: tuple[str | None, ...] = ("persistent", "stateless") if evaluation.has_trained_rows else ()
     with_base = (*trained, None) if evaluation.has_base_rows else trained
     return [(train, runtime) for train in with_base for runtime in ("persistent", "stateless")]
 

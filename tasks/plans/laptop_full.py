@@ -17,6 +17,8 @@ EVALUATION_SEEDS = {"small": 123_456_789, "small_large": 223_456_789}
 """First seed of a bucket's evaluation instances; pilots used others."""
 MAX_TURNS = 24
 """Twice what the policy needs for the largest instance of `small`, so that a model may repair every other turn."""
+UNTRAINED_TURNS = 2
+"""Turns of the untrained base: random weights write noise up to the token limit in every one of them."""
 BINDING_CAP = 12
 """Tool calls per turn of the cap ablation: fewer than a stateless block makes, more than a persistent one does."""
 
@@ -41,7 +43,7 @@ def laptop_part(
         # equal tokens leave some 0.94 million per arm; 1.25 passes are 1.2 million, under 4 minutes on one core
         "training": TRAINING["laptop_scratch"].model_copy(update={"epochs": 1.25}),
         "training_seeds": training_seeds,
-        "evaluations": (evaluation(count=evaluation_count),),
+        "evaluations": (evaluation(count=evaluation_count), untrained_evaluation(count=evaluation_count)),
     }
     return StudyPart(**{**fields, **changes})
 
@@ -64,7 +66,6 @@ def evaluation(
     count: int = 100,
     visibility: Literal["declared", "as_trained"] = "declared",
     header: Literal["names", "none"] = "names",
-    has_base_rows: bool = False,
     replicates: int = 1,
     tool_call_cap: int | None = None,
 ) -> EvaluationSpec:
@@ -79,9 +80,16 @@ def evaluation(
         ),
         visibility=visibility,
         header=header,
-        has_base_rows=has_base_rows,
+        has_base_rows=False,
         replicates=replicates,
     )
+
+
+def untrained_evaluation(bucket: str = "small", *, count: int = 100) -> EvaluationSpec:
+    """Return an evaluation of the base alone, on the instances of `evaluation`, in few turns."""
+    trained = evaluation(bucket, count=count)
+    episode = trained.episode.model_copy(update={"max_turns": UNTRAINED_TURNS})
+    return trained.model_copy(update={"episode": episode, "has_base_rows": True, "has_trained_rows": False})
 
 
 def laptop_full_parts() -> Iterator[StudyPart]:
@@ -94,11 +102,12 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     protocol = read_hypotheses().protocol
     count = protocol.instances_per_cell
     both_buckets = tuple(
-        evaluation(bucket, count=count, visibility=visibility, has_base_rows=visibility == "declared")
+        evaluation(bucket, count=count, visibility=visibility)
         for bucket in ("small", "small_large")
         for visibility in ("declared", "as_trained")
     )
-    yield laptop_part(training_seeds=protocol.training_seeds, evaluations=both_buckets)
+    untrained = tuple(untrained_evaluation(bucket, count=count) for bucket in ("small", "small_large"))
+    yield laptop_part(training_seeds=protocol.training_seeds, evaluations=(*both_buckets, *untrained))
     one = protocol.training_seeds[0]
     plain = laptop_part(training_seeds=(one,), evaluations=(evaluation(count=count),))
     ablations: dict[str, dict[str, Any]] = {

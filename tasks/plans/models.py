@@ -60,9 +60,10 @@ def served_models(models: Sequence[StudyModel]) -> ServedModels:
 def evaluation_conditions(
     part: StudyPart, evaluation: EvaluationSpec, models: Sequence[StudyModel]
 ) -> Iterator[Condition]:
-    """Yield the cells of an evaluation: every model under both contracts, the base where the plan wants its rows."""
+    """Yield the cells of an evaluation: every model whose rows the plan wants, under both contracts."""
     for model in models:
-        if model.kind == "base" and not evaluation.has_base_rows:
+        is_wanted = evaluation.has_base_rows if model.kind == "base" else evaluation.has_trained_rows
+        if not is_wanted:
             continue
         for contract in RUNTIME_CONTRACTS:
             yield Condition(

@@ -5,9 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.agent.faults import FaultSpec
 from tasks.agent.spec import EndpointSpec, EpisodeSpec
-from tasks.knapsack.spec import KNAPSACK
+from tasks.plans.laptop_full import laptop_part
 from tasks.plans.spec import (
     EvaluationSpec,
     InstanceSetSpec,
@@ -100,48 +99,20 @@ def _resize(instances: InstanceSetSpec, count: int | None) -> InstanceSetSpec:
     return instances if count is None else instances.model_copy(update={"count": count})
 
 
-def _small_part(train_count: int, evaluation_count: int) -> StudyPart:
-    """The laptop design: compact prompts, scripted teachers with demonstrated repairs, models from scratch."""
-    cap = KNAPSACK["small"].tool_call_cap
-    return StudyPart(
-        base="scratch",
-        train_instances=InstanceSetSpec(bucket="small", split="train", count=train_count, first_seed=10_000),
-        teacher=TeacherSpec(
-            kind="scripted",
-            episode=EpisodeSpec(
-                prompt_set="compact", max_turns=24, tool_call_cap=cap, faults=FaultSpec(), varies_wording=True
-            ),
-        ),
-        # A scripted teacher says the same thing in every take turn: that is its policy, not a loop it is caught in.
-        validation=ValidationSpec(maximum_loop_similarity=1.0),
-        dataset=DatasetSpec(text_format="exact_wire", maximum_kept=train_count, maximum_sequence_tokens=8192),
-        training=TRAINING["laptop_scratch"],
-        training_seeds=(0,),
-        evaluations=(
-            EvaluationSpec(
-                instances=InstanceSetSpec(
-                    bucket="small", split="evaluation", count=evaluation_count, first_seed=EVALUATION_SEED
-                ),
-                episode=EpisodeSpec(prompt_set="compact", max_turns=24, tool_call_cap=cap, max_completion_tokens=320),
-            ),
-        ),
-    )
-
-
 def _laptop() -> StudyPlan:
     return StudyPlan(
         name="laptop",
         scale="laptop",
         runtime=RuntimeSpec(),
         serving=ServingSpec(context_tokens=8192, max_concurrent=100),
-        parts=(_small_part(train_count=1000, evaluation_count=100),),
+        parts=(laptop_part(),),
         source=current_source(),
     )
 
 
 def _smoke() -> StudyPlan:
-    part = _small_part(train_count=40, evaluation_count=6)
-    (evaluation,) = part.evaluations
+    part = laptop_part(train_count=40, evaluation_count=6)
+    evaluation = part.evaluations[0].model_copy(update={"has_base_rows": True})
     short = evaluation.episode.model_copy(update={"max_turns": 4, "max_completion_tokens": 64})
     part = part.model_copy(
         update={

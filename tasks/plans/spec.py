@@ -81,6 +81,8 @@ class EvaluationSpec(_Spec):
     header: Literal["names", "none"] = "names"
     has_base_rows: bool = True
     """Whether the untrained or unadapted base is evaluated beside the trained models."""
+    has_trained_rows: bool = True
+    """Whether the trained models are evaluated; false for the base alone, under rules of its own."""
     replicates: int = 1
 
 

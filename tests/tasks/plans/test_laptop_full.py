@@ -1,5 +1,12 @@
 from tasks.knapsack.spec import KNAPSACK
-from tasks.plans.laptop_full import BINDING_CAP, EVALUATION_SEEDS, TRAIN_SEED, laptop_full_parts, laptop_part
+from tasks.plans.laptop_full import (
+    BINDING_CAP,
+    EVALUATION_SEEDS,
+    TRAIN_SEED,
+    UNTRAINED_TURNS,
+    laptop_full_parts,
+    laptop_part,
+)
 from tasks.plans.models import RUNTIME_CONTRACTS
 
 PARTS = {part.variant: part for part in laptop_full_parts()}
@@ -13,7 +20,17 @@ def test_the_study_itself_covers_both_visibilities_in_and_out_of_distribution():
         ("small", "as_trained"),
         ("small_large", "declared"),
         ("small_large", "as_trained"),
+        ("small", "declared"),
+        ("small_large", "declared"),
     ]
+
+
+def test_the_untrained_base_plays_the_same_instances_in_few_turns():
+    trained, untrained = laptop_part().evaluations
+    assert untrained.instances == trained.instances
+    assert untrained.episode.max_turns == UNTRAINED_TURNS
+    assert (trained.has_trained_rows, trained.has_base_rows) == (True, False)
+    assert (untrained.has_trained_rows, untrained.has_base_rows) == (False, True)
 
 
 def test_every_other_part_changes_one_thing_and_uses_one_seed():
