@@ -4,7 +4,9 @@
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
+
+from tasks.runtime.objects import Binding, Room
 
 Answer = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
 """From tool, positional and keyword arguments to the reply for the sandbox."""
@@ -49,6 +51,10 @@ class ProtocolError(Exception):
     """The sandbox sent what it should not."""
 
 
+Recovery = Literal["complete", "without_threads", "incomplete"]
+"""What a state that was gone back to is worth: threads do not survive freezing, and some libraries hang without."""
+
+
 class Engine(Protocol):
     """One episode's processes."""
 
@@ -56,7 +62,7 @@ class Engine(Protocol):
         """Return the step whose end the next block's namespace remembers; none for a new namespace.
 
         Raises:
-            StateLostError: No process holds the state.
+            StateLostError: No process holds the state; so do all that follow.
         """
         ...
 
@@ -65,7 +71,6 @@ class Engine(Protocol):
 
         Raises:
             BlockKilledError: The process ended, or had to be ended.
-            StateLostError: There was none to run it in.
         """
         ...
 
@@ -73,20 +78,52 @@ class Engine(Protocol):
         """Return what the last block printed, also when it was killed."""
         ...
 
+    def keep_output(self, name: str) -> None:
+        """Bind what the last block printed to a name, before the step is finished."""
+        ...
+
     def finish(self, dropped: list[str] | None) -> None:
         """End the step: drop these names (none: all) and make ready for the next block."""
         ...
 
-    def roll_back(self) -> bool:
-        """Go back to the state before the step that was killed; tell whether that state is complete."""
+    def roll_back(self) -> Recovery:
+        """Go back to the state before the step that was killed, as far as it is there."""
         ...
 
     def restart(self) -> None:
-        """Go back to an empty namespace."""
+        """Go back to an empty namespace with what was installed."""
         ...
 
     def drop(self, name: str) -> bool:
         """Remove a name from the next block's namespace; tell whether it was there."""
+        ...
+
+    def install(self, binding: Binding) -> None:
+        """Bind something in the namespace of the next block and of all that come after it.
+
+        Raises:
+            InjectionError: The sandbox could not.
+        """
+        ...
+
+    def fetch(self, name: str) -> tuple[Room, bytes]:
+        """Return what a variable of the next block's namespace holds.
+
+        Raises:
+            RetrievalError: There is none, or it does not travel.
+        """
+        ...
+
+    def freeze(self) -> Any:
+        """Return a handle on a frozen copy of the state; none when this backend can only replay."""
+        ...
+
+    def thaw(self, frozen: Any) -> Recovery:
+        """Go on from a frozen copy."""
+        ...
+
+    def branch(self) -> tuple["Engine", Recovery]:
+        """Return a second engine in the same state, as far as a fork takes it along."""
         ...
 
     def close(self) -> None:

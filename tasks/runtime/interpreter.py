@@ -2,15 +2,45 @@
 
 import hashlib
 import time
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from tasks.runtime.bindings import Bindings
-from tasks.runtime.engine import Block, BlockKilledError, Engine, Report, StateLostError
-from tasks.runtime.lifetime import Lifetime
+from tasks.runtime.describe import Injected, describe
+from tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
+from tasks.runtime.journal import Difference, Journal
+from tasks.runtime.lifetime import lifetime_of
+from tasks.runtime.objects import Binding, bind_source, bind_value, read_value
+from tasks.runtime.policy import describe_violations
 from tasks.runtime.protocol import BlockError, BlockResult, Contract
+from tasks.runtime.spec import RuntimeSpec
+from tasks.runtime.state import Done, EpisodeSnapshot, EpisodeState
 from tasks.runtime.tools import ToolTable
 
-ROLLED_BACK = "The interpreter was rolled back to its state before this step."
-LOST = "The interpreter's state was lost: no name of earlier steps is there any more."
+_CODE_LIMIT = 1_000_000
+"""Characters of a block."""
+
+
+class Identity(NamedTuple):
+    """What seeds an episode's random draws."""
+
+    instance_id: str
+    salt: str
+
+    def seed(self, step: int) -> str:
+        """Return a step's seed: equal under every contract, and no way back to the instance's own."""
+        return hashlib.sha256(f"{self.instance_id}:{step}:{self.salt}".encode()).hexdigest()
+
+
+class RuntimeEvent(NamedTuple):
+    """A change of the state other than a step; the trace schema has a table for them."""
+
+    step: int
+    """Steps executed before it."""
+    kind: str
+    """`inject`, `retrieve`, `drop`, `snapshot`, `restore`, `branch`, `roll_back`, `save` or `reload`."""
+    name: str | None = None
+    """Variable or function concerned."""
+    detail: dict[str, Any] | None = None
 
 
 class EpisodeInterpreter:
@@ -20,17 +50,19 @@ class EpisodeInterpreter:
     """
 
     def __init__(
-        self, contract: Contract, lifetime: Lifetime, engine: Engine, tools: ToolTable, seed_parts: tuple[str, str]
+        self, contract: Contract, tools: ToolTable, engine: Engine, *, identity: Identity, spec: RuntimeSpec
     ) -> None:
         self.contract = contract
-        self._lifetime = lifetime
-        self._engine = engine
+        self.injected: list[Injected] = []
+        """What was bound from outside, with the descriptions for a prompt."""
+        self.events: list[RuntimeEvent] = []
+        """Changes of the state other than steps, in order."""
         self._tools = tools
-        self._instance_id, self._salt = seed_parts
-        self._bindings = Bindings(lifetime)
+        self._identity = identity
+        self._spec = spec
+        self._state = EpisodeState(lifetime_of(contract), engine, spec.shaping)
+        self._types: dict[str, type] = {}
         self._step = 0
-        self._kept_step: int | None = None
-        self._active: tuple[str, ...] = ()
         self._is_closed = False
 
     def run_block(self, code: str) -> BlockResult:
@@ -38,80 +70,172 @@ class EpisodeInterpreter:
         started = time.perf_counter()
         self._step += 1
         self._tools.start_block()
+        refusal = self._refusal(code)
+        if refusal is not None:
+            return self._result(started, error=refusal)
+        block = Block(self._step, self._identity.seed(self._step), code)
         try:
-            report = self._engine.execute(Block(self._step, self._seed(), code), self._tools.answer)
+            done = self._state.run(block, self._tools.answer, self._tools.replies)
         except (BlockKilledError, StateLostError) as ended:
             return self._roll_back(ended, started)
-        return self._keep(code, report, started)
+        return self._observe(done, started)
 
     def drop_name(self, name: str) -> bool:
         """Remove a user name before the next block; tell whether it was there."""
-        if name not in self._active:
-            return False
-        try:
-            was_there = self._engine.drop(name)
-        except StateLostError:
-            return False
-        self._active = tuple(other for other in self._active if other != name)
+        was_there = self._state.drop(name)
+        if was_there:
+            self._note("drop", name)
         return was_there
 
     def verify_contract(self) -> bool:
         """Tell whether the next block's namespace remembers what the lifetime policy says it should."""
-        try:
-            return self._engine.canary() == self._kept_step
-        except StateLostError:
-            return False
+        return self._state.is_as_promised()
+
+    def inject(
+        self, name: str, value: Any, *, description: str = "", runs_in: Literal["host", "sandbox"] = "host"
+    ) -> None:
+        """Bind a function, a type or a variable for all blocks to come (arXiv 2601.01569, object injection).
+
+        Functions run on the host, like tools, or from their source in the sandbox. Functions and types are put back
+        after every block; a variable is the block's to change, as far as the contract keeps what it changes.
+
+        Raises:
+            InjectionError: The object does not travel.
+        """
+        self._state.engine.install(self._binding(name, value, runs_in))
+        if isinstance(value, type):
+            self._types[name] = value
+        self.injected.append(describe(name, value, description))
+        self._note("inject", name, {"runs_in": runs_in})
+
+    def retrieve(self, name: str) -> Any:
+        """Return a variable as a native object: plain data, arrays, frames, dataclass instances; nothing unpickled.
+
+        Raises:
+            RetrievalError: No such variable is alive, or it holds what does not travel.
+        """
+        room, content = self._state.engine.fetch(name)
+        value = read_value(name, room, content, self._types)
+        self._note("retrieve", name, {"type": type(value).__name__})
+        return value
+
+    def snapshot(self) -> EpisodeSnapshot:
+        """Freeze the state in memory."""
+        self._note("snapshot")
+        return self._state.snapshot()
+
+    def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
+        """Go on from a frozen state; return what the model must be told."""
+        recovered = self._state.restore(snapshot)
+        self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
+        return recovered.notices
+
+    def branch(self) -> "EpisodeInterpreter":
+        """Return a second interpreter that goes on from the present state by itself; the tools are the same."""
+        state, recovered = self._state.branch()
+        other = EpisodeInterpreter(
+            self.contract, self._tools.copy(), state.engine, identity=self._identity, spec=self._spec
+        )
+        other._state, other._step = state, self._step
+        other.injected, other._types = list(self.injected), dict(self._types)
+        other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices)})
+        return other
+
+    def save(self, path: Path) -> None:
+        """Write what brings the state about again; `reload` reads it, in this worker or in another."""
+        journal = Journal(
+            contract=self.contract,
+            instance_id=self._identity.instance_id,
+            salt=self._identity.salt,
+            step_count=self._step,
+            entries=self._state.entries(),
+        )
+        path.write_text(journal.model_dump_json(), encoding="utf-8")
+        self._note("save")
+
+    def reload(self, path: Path) -> tuple[Difference, ...]:
+        """Run a saved episode's blocks with their recorded tool replies, and go on from there.
+
+        Returns every observation that came out otherwise. Inject beforehand what the episode had injected.
+
+        Raises:
+            ValueError: The file is no journal, or one of another contract.
+            StateLostError: A block that ended when it was recorded does not end now.
+        """
+        journal = Journal.model_validate_json(path.read_text(encoding="utf-8"))
+        if journal.contract != self.contract:
+            raise ValueError(f"{path} was recorded under {journal.contract.name}, this is {self.contract.name}")
+        self._identity = Identity(journal.instance_id, journal.salt)
+        found = self._state.bring_about(journal.entries)
+        self._step = journal.step_count
+        self._note("reload", detail={"difference_count": len(found)})
+        return found
 
     def close(self) -> None:
         """End every process and free every file of the episode."""
         if not self._is_closed:
             self._is_closed = True
-            self._engine.close()
+            self._state.engine.close()
 
-    def _keep(self, code: str, report: Report, started: float) -> BlockResult:
-        output = self._engine.output()
-        self._active = self._bindings.survivors(report.names, self._step, code)
-        is_canary_kept = self._lifetime.survives(self._step, self._step)
-        self._kept_step = self._step if is_canary_kept else None
-        dropped = [name for name in report.names if name not in self._active] if is_canary_kept else None
-        self._engine.finish(dropped)
+    def _binding(self, name: str, value: Any, runs_in: Literal["host", "sandbox"]) -> Binding:
+        if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):
+            return bind_source(name, value)
+        if callable(value):
+            return Binding(("tool", name, self._tools.add(name, value)))
+        return bind_value(name, value, is_user=False, limit_bytes=self._spec.object_limit_bytes)
+
+    def _refusal(self, code: str) -> BlockError | None:
+        """Return why a block is not run at all."""
+        if len(code) > _CODE_LIMIT:
+            text = f"BlockTooLong: {len(code)} characters; a block may have {_CODE_LIMIT}"
+            return BlockError("interpreter", "BlockTooLong", text)
+        violations = self._spec.policy.violations(code)
+        if violations:
+            return BlockError("interpreter", "PolicyViolation", describe_violations(violations))
+        return None
+
+    def _observe(self, done: Done, started: float) -> BlockResult:
+        report = done.report
         error = None
         if report.error_type is not None:
-            kind = self._tools.error_kind(report.call)
-            error = BlockError(kind=kind, type=report.error_type, message=report.error_text)
-        return BlockResult(
-            output=output,
-            result=report.result,
+            error = BlockError(self._tools.error_kind(report.call), report.error_type, report.error_text)
+        return self._result(
+            started,
             error=error,
-            active_globals=self._active,
+            output=done.output,
+            result=report.result,
             last_step_globals=report.names,
             tool_calls=self._tools.finish_block(report.call),
-            state_event="kept",
             state_hash=report.state_hash,
             notices=report.notices,
-            seconds=time.perf_counter() - started,
         )
 
     def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:
-        output = self._engine.output()
-        is_complete = self._engine.roll_back()
-        if not is_complete:
-            self._active, self._kept_step = (), None
-        is_killed = isinstance(ended, BlockKilledError)
-        error_type = ended.type_name if is_killed else "InterpreterDied"
-        return BlockResult(
+        output = self._state.shaped_output(self._step)
+        recovered = self._state.roll_back()
+        self._note("roll_back", detail={"event": recovered.event})
+        error_type = ended.type_name if isinstance(ended, BlockKilledError) else "InterpreterDied"
+        return self._result(
+            started,
+            error=BlockError("interpreter", error_type, str(ended)),
             output=output,
-            result=None,
-            error=BlockError(kind="interpreter", type=error_type, message=str(ended)),
-            active_globals=self._active,
-            last_step_globals=self._active,
             tool_calls=self._tools.finish_block(None),
-            state_event="rolled_back" if is_complete else "lost",
-            state_hash=None,
-            notices=(ROLLED_BACK if is_complete else LOST,),
-            seconds=time.perf_counter() - started,
+            state_event=recovered.event,
+            notices=recovered.notices,
         )
 
-    def _seed(self) -> str:
-        """Return the step's seed: equal under every contract, and no way back to the instance's own."""
-        return hashlib.sha256(f"{self._instance_id}:{self._step}:{self._salt}".encode()).hexdigest()
+    def _result(self, started: float, *, error: BlockError | None, **fields: Any) -> BlockResult:
+        known: dict[str, Any] = {
+            "output": "",
+            "result": None,
+            "active_globals": self._state.active,
+            "last_step_globals": self._state.active,
+            "tool_calls": (),
+            "state_event": "kept",
+            "state_hash": None,
+            "notices": (),
+        }
+        return BlockResult(error=error, seconds=time.perf_counter() - started, **(known | fields))
+
+    def _note(self, kind: str, name: str | None = None, detail: dict[str, Any] | None = None) -> None:
+        self.events.append(RuntimeEvent(self._step, kind, name, detail))

@@ -16,3 +16,7 @@ def open_runtime(spec: RuntimeSpec) -> Runtime:
             from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 
             return ForkTreeRuntime(spec)
+        case "jupyter":
+            from tasks.runtime.jupyter.runtime import JupyterRuntime
+
+            return JupyterRuntime(spec)

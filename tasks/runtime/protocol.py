@@ -134,8 +134,8 @@ class Interpreter(Protocol):
         """Freeze the state in memory."""
         ...
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Go on from a frozen state."""
+    def restore(self, snapshot: Any) -> tuple[str, ...]:
+        """Go on from a state that this interpreter's `snapshot` froze; return what the model must be told."""
         ...
 
     def close(self) -> None:

@@ -4,7 +4,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.runtime.policy import StaticPolicy
 from tasks.runtime.protocol import SandboxLevel
+from tasks.runtime.shaping import Shaping, WholeOutput
 
 _MIB = 1 << 20
 
@@ -34,5 +36,9 @@ class RuntimeSpec(BaseModel):
     """What a block may print before its writes fail."""
     object_limit_bytes: int = Field(default=256 * _MIB, gt=0)
     """Largest object that goes in or out."""
+    policy: StaticPolicy = StaticPolicy()
+    """Static check of a block before it runs."""
+    shaping: Shaping = WholeOutput()
+    """What the model sees of a block's output."""
     preload: tuple[str, ...] = ("collections", "functools", "itertools", "math", "re", "statistics")
     """Modules that are imported once per worker, so that a block's import costs nothing; no name is bound."""

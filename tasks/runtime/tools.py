@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tasks.runtime.journal import Reply
 from tasks.runtime.protocol import (
     ToolCall,
     ToolCallLimitError,
@@ -17,6 +18,8 @@ from tasks.runtime.protocol import (
 
 _REFUSALS_KEPT = 100
 """Calls past the cap that are recorded one by one; a block that goes on calling is not kept in memory."""
+_RESULT_LIMIT = 4 << 20
+"""Characters of a result as JSON."""
 _CHECKED_TYPES = (str, int, float, bool, list, dict)
 
 
@@ -64,33 +67,38 @@ class ToolTable:
         self.tools = {name: HostTool(name, function) for name, function in tools.items()}
         self.cap = cap
         self._calls: list[ToolCall] = []
-        self._errored: int | None = None
+        self._replies: list[Reply] = []
         self._count = 0
 
     def documentation(self) -> dict[str, str]:
         """Documentation by tool, for the stubs of the sandbox."""
         return {name: tool.documentation for name, tool in self.tools.items()}
 
+    def add(self, name: str, function: Callable[..., Any]) -> str:
+        """Add a function, and return its documentation."""
+        self.tools[name] = HostTool(name, function)
+        return self.tools[name].documentation
+
+    def copy(self) -> "ToolTable":
+        """Return a table of the same functions that counts by itself."""
+        return ToolTable({name: tool.function for name, tool in self.tools.items()}, self.cap)
+
     def start_block(self) -> None:
         """Forget the calls of the block before."""
         self._calls = []
+        self._replies = []
         self._count = 0
 
     def answer(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
         """Call a tool and return the reply frame for the sandbox."""
-        started = time.perf_counter()
-        self._count += 1
-        try:
-            value = self._call(name, arguments, keywords)
-            result = json.dumps(value)
-        except ToolError as error:
-            if self.cap is None or self._count <= self.cap + _REFUSALS_KEPT:
-                self._record(name, arguments, keywords, started, None, error)
-            return ("error", type(error).__name__, str(error), len(self._calls))
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"tool {name} returned {type(error).__name__}") from error
-        self._record(name, arguments, keywords, started, result, None)
-        return ("value", value)
+        frame = self._answer(name, arguments, keywords)
+        if self._is_kept():
+            self._replies.append(Reply((name, arguments, keywords), frame))
+        return frame
+
+    def replies(self) -> tuple[Reply, ...]:
+        """Return what the block asked and got, for the day that it runs again."""
+        return tuple(self._replies)
 
     def finish_block(self, uncaught: int | None) -> tuple[ToolCall, ...]:
         """Return the calls of the block, each errored one marked as caught unless it is the one that ended it."""
@@ -108,6 +116,28 @@ class ToolTable:
             return "interpreter"
         return "cap" if error_type == ToolCallLimitError.__name__ else "tool"
 
+    def _answer(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        started = time.perf_counter()
+        self._count += 1
+        value = result = error = None
+        try:
+            value = self._call(name, arguments, keywords)
+            result = json.dumps(value)
+            if len(result) > _RESULT_LIMIT:
+                raise ToolRuntimeException(f"{name} returned {len(result)} characters; {_RESULT_LIMIT} are allowed")
+        except ToolError as raised:
+            error, result = raised, None
+        except (TypeError, ValueError) as cause:
+            raise TypeError(f"tool {name} returned what is no plain JSON value: {cause}") from cause
+        if self._is_kept():
+            self._record(Reply((name, arguments, keywords), ()), started, result, error)
+        if error is not None:
+            return ("error", type(error).__name__, str(error), len(self._calls))
+        return ("value", value)
+
+    def _is_kept(self) -> bool:
+        return self.cap is None or self._count <= self.cap + _REFUSALS_KEPT
+
     def _call(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if self.cap is not None and self._count > self.cap:
             raise ToolCallLimitError(f"Tool call limit exceeded: {self.cap} calls are allowed per code block")
@@ -115,15 +145,8 @@ class ToolTable:
             raise ToolInvocationException(f"unknown tool {name!r}; there are {', '.join(self.tools)}")
         return self.tools[name].call(arguments, keywords)
 
-    def _record(
-        self,
-        name: str,
-        arguments: list[Any],
-        keywords: dict[str, Any],
-        started: float,
-        result: str | None,
-        error: ToolError | None,
-    ) -> None:
+    def _record(self, asked: Reply, started: float, result: str | None, error: ToolError | None) -> None:
+        name, arguments, keywords = asked.request
         self._calls.append(
             ToolCall(
                 tool=name,

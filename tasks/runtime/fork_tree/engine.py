@@ -1,21 +1,54 @@
-"""The fork tree behind the engine's protocol: messages to the process whose turn it is, and a watch over it."""
+"""The fork tree behind the engine's protocol: messages to the process whose turn it is."""
 
 import os
-import time
 from collections.abc import Callable
-from typing import Any
 
-from tasks.runtime.engine import Answer, Block, BlockKilledError, ProtocolError, Report, StateLostError, parse_report
-from tasks.runtime.fork_tree.memory import resident_bytes
+from tasks.runtime.engine import (
+    Answer,
+    Block,
+    BlockKilledError,
+    ProtocolError,
+    Recovery,
+    Report,
+    StateLostError,
+)
+from tasks.runtime.fork_tree.attend import attend
 from tasks.runtime.fork_tree.node import Node, NodeGoneError
-from tasks.runtime.fork_tree.processes import FreshProcesses, LiveProcesses, Processes
+from tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
 from tasks.runtime.lifetime import Lifetime
+from tasks.runtime.objects import (
+    Binding,
+    InjectionError,
+    RetrievalError,
+    Room,
+    bind_value,
+    read_room,
+    read_shared_memory,
+    shared_memory,
+)
 from tasks.runtime.spec import RuntimeSpec
 
 OpenRoot = Callable[[int], Node]
 """From the descriptor that takes a block's output to a new root."""
 
-_DIED = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
+
+class Root:
+    """An episode's root with those who grow from it: it ends with the last of them."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._user_count = 1
+
+    def share(self) -> "Root":
+        """Count one more who grows from it."""
+        self._user_count += 1
+        return self
+
+    def release(self) -> None:
+        """Count one less; end the root with the last."""
+        self._user_count -= 1
+        if self._user_count == 0:
+            self.node.close()
 
 
 class ForkTreeEngine:
@@ -25,10 +58,11 @@ class ForkTreeEngine:
         self._lifetime = lifetime
         self._spec = spec
         self._open_root = open_root
-        self._output = os.memfd_create("output", os.MFD_CLOEXEC)
+        self._installed: list[Binding] = []
         self._has_output = False
+        self._output = os.memfd_create("output", os.MFD_CLOEXEC)
         try:
-            self._root = open_root(self._output)
+            self._root = Root(open_root(self._output))
             self._processes = self._grow()
         except BaseException:
             os.close(self._output)
@@ -48,54 +82,128 @@ class ForkTreeEngine:
         self._has_output = True
         try:
             node.send(("run", *block))
-            return self._attend(node, block.step, answer)
+            return attend(node, self._root.node, block.step, answer, self._spec)
         except (NodeGoneError, ProtocolError) as error:
-            raise BlockKilledError("InterpreterDied", _DIED) from error
+            reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
+            raise BlockKilledError("InterpreterDied", reason) from error
 
     def output(self) -> str:
         """Return what was written to the block's descriptors 1 and 2."""
         return os.pread(self._output, self._spec.output_limit_bytes, 0).decode(errors="replace")
+
+    def keep_output(self, name: str) -> None:
+        """Bind the output to a name of the user's in the process that has just run."""
+        binding = bind_value(name, self.output(), is_user=True, limit_bytes=self._spec.object_limit_bytes)
+        self._ask(self._next(), binding)
 
     def finish(self, dropped: list[str] | None) -> None:
         """End the step and fork ahead."""
         try:
             self._processes.finish(dropped)
         except NodeGoneError:
-            return  # the next use of the processes finds out, and says so
+            return  # whoever needs the processes next finds out, and says so
 
-    def roll_back(self) -> bool:
-        """Go back to the frozen copy, or to an empty namespace if there is none."""
+    def roll_back(self) -> Recovery:
+        """Go back to the frozen copy."""
         try:
-            return self._processes.roll_back()
+            frozen = self._processes.roll_back()
         except NodeGoneError:
-            self.restart()
-            return False
+            return "incomplete"
+        return _worth(frozen)
 
     def restart(self) -> None:
-        """Begin again with a new root."""
+        """Begin again with a new root and with what was installed."""
         self._processes.close()
-        self._root.close()
-        self._root = self._open_root(self._output)
+        self._root.release()
+        self._root = Root(self._open_root(self._output))
         self._processes = self._grow()
+        installed, self._installed = self._installed, []
+        for binding in installed:
+            self.install(binding)
 
     def drop(self, name: str) -> bool:
-        """Remove a name from the live process; there is nothing to remove from a fresh one."""
+        """Remove a name from the next block's process."""
         try:
             was_there = self._next().ask(("drop", [name])) == [name]
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
-        if was_there:
-            self.finish([])
+        self.finish([])
         return was_there
+
+    def install(self, binding: Binding) -> None:
+        """Bind in the root and in the live process, and fork ahead anew."""
+        try:
+            for node in self._processes.holders():
+                self._ask(node, binding)
+            self._processes.finish([])
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
+        self._installed.append(binding)
+
+    def fetch(self, name: str) -> tuple[Room, bytes]:
+        """Ask for a variable's form, make room for its buffers, and copy them."""
+        try:
+            node = self._next()
+            room = read_room(name, node.ask(("fetch", name)), self._spec.object_limit_bytes)
+            size = sum(room.sizes)
+            if not size:
+                return room, b""
+            memory = shared_memory(size)
+            try:
+                node.ask(("fill",), (memory,))
+                return room, read_shared_memory(memory, size)
+            finally:
+                os.close(memory)
+        except NodeGoneError as error:
+            raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
+
+    def freeze(self) -> Frozen | None:
+        """Fork the state; a fresh lifetime has none."""
+        try:
+            return self._processes.freeze() if isinstance(self._processes, LiveProcesses) else None
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
+
+    def thaw(self, frozen: Frozen | None) -> Recovery:
+        """Go on from a fork of the frozen state."""
+        if frozen is None or not isinstance(self._processes, LiveProcesses):
+            return "complete"
+        try:
+            self._processes.thaw(frozen)
+        except NodeGoneError:
+            return "incomplete"
+        return _worth(frozen)
+
+    def branch(self) -> tuple["ForkTreeEngine", Recovery]:
+        """Fork the state into the live process of another engine; a fresh lifetime has no state to fork."""
+        other = ForkTreeEngine(self._lifetime, self._spec, self._open_root)
+        for binding in self._installed:
+            other.install(binding)
+        if not isinstance(self._processes, LiveProcesses):
+            return other, "complete"
+        try:
+            frozen = self._processes.freeze(other._output)
+            other._move_to(self._root, frozen.node)
+        except NodeGoneError as error:
+            other.close()
+            raise StateLostError(str(error)) from error
+        return other, _worth(frozen)
 
     def close(self) -> None:
         """End every process of the episode."""
         self._processes.close()
-        self._root.close()
+        self._root.release()
         os.close(self._output)
 
+    def _move_to(self, root: Root, live: Node) -> None:
+        """Leave one's own root for a process that grew from another."""
+        self._processes.close()
+        self._root.release()
+        self._root = root.share()
+        self._processes = LiveProcesses(root.node, live)
+
     def _grow(self) -> Processes:
-        return LiveProcesses(self._root) if self._lifetime.runs_in == "live" else FreshProcesses(self._root)
+        return LiveProcesses(self._root.node) if self._lifetime.runs_in == "live" else FreshProcesses(self._root.node)
 
     def _next(self) -> Node:
         try:
@@ -103,43 +211,18 @@ class ForkTreeEngine:
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
 
-    def _attend(self, node: Node, step: int, answer: Answer) -> Report:
-        """Answer the block's tool calls until it reports."""
-        deadline = node.channel.deadline = time.monotonic() + self._spec.block_timeout_seconds
-        is_interrupted = False
-        while True:
-            message = node.receive()
-            if message is None:
-                self._watch_memory()
-            if time.monotonic() > deadline:
-                if is_interrupted:
-                    raise BlockKilledError("StepTimeout", self._timeout_text("killed"))
-                is_interrupted = True
-                deadline = node.channel.deadline = time.monotonic() + self._spec.interrupt_grace_seconds
-                node.interrupt()
-            match message:
-                case None:
-                    continue
-                case ["call", str(tool), list(arguments), dict(keywords)]:
-                    node.send(answer(tool, arguments, keywords))
-                case ["done", int(done), report] if done == step:
-                    return self._explain_timeout(parse_report(report))
-                case _:
-                    raise ProtocolError(f"not a message of a running block: {message!r:.200}")
+    def _ask(self, node: Node, binding: Binding) -> None:
+        memory = shared_memory(binding.content) if binding.content is not None else None
+        try:
+            problem = node.ask(binding.message, () if memory is None else (memory,))
+        finally:
+            if memory is not None:
+                os.close(memory)
+        if problem is not None:
+            raise InjectionError(f"{binding.message[1]}: {problem}")
 
-    def _watch_memory(self) -> None:
-        """Kill a block whose episode holds more memory than it may."""
-        limit = self._spec.episode_memory_limit_bytes
-        used = resident_bytes(self._root.process_id())
-        if used > limit:
-            text = f"the episode holds {used >> 20} MiB, {limit >> 20} are allowed; the block was killed"
-            raise BlockKilledError("MemoryLimitExceeded", text)
 
-    def _explain_timeout(self, report: Report) -> Report:
-        if report.error_type != "StepTimeout":
-            return report
-        head, _, _ = report.error_text.rpartition("StepTimeout")
-        return report._replace(error_text=f"{head}StepTimeout: {self._timeout_text('interrupted')}")
-
-    def _timeout_text(self, what: str) -> str:
-        return f"the block ran longer than {self._spec.block_timeout_seconds:g} s and was {what}"
+def _worth(frozen: Frozen | None) -> Recovery:
+    if frozen is None or frozen.misses_library_threads:
+        return "incomplete"
+    return "without_threads" if frozen.misses_threads else "complete"

@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.runtime.inside.wire import Channel, FrameError
 
@@ -23,14 +23,29 @@ class NodeGoneError(Exception):
     """The process ended, or what it sends is no protocol."""
 
 
+class ForkState(NamedTuple):
+    """What a process says of itself when it has forked."""
+
+    canary: int | None
+    has_strays: bool
+    thread_count: int
+    """Threads that Python knows of; libraries may have more."""
+
+
 class Node:
-    """A process of the sandbox: a channel to talk on, a handle to signal it by."""
+    """A process of the sandbox: a channel to talk on, a handle to signal it by.
 
-    __slots__ = ("channel", "handle")
+    All processes of an episode that the host knows of form its family: whatever else descends from the root is stray.
+    """
 
-    def __init__(self, channel: Channel, handle: int) -> None:
+    __slots__ = ("_process_id", "channel", "family", "handle")
+
+    def __init__(self, channel: Channel, handle: int, family: "set[Node] | None" = None) -> None:
         self.channel = channel
         self.handle = handle
+        self.family: set[Node] = set() if family is None else family
+        self.family.add(self)
+        self._process_id: int | None = None
 
     def send(self, message: Any, descriptors: tuple[int, ...] = ()) -> None:
         """Send a message; raise `NodeGoneError` when nobody reads."""
@@ -50,9 +65,9 @@ class Node:
         except (EOFError, FrameError, OSError) as error:
             raise NodeGoneError(str(error)) from error
 
-    def ask(self, message: Any) -> Any:
-        """Send a message that runs no code of the agent's, and return the answer's content."""
-        self.send(message)
+    def ask(self, message: Any, descriptors: tuple[int, ...] = ()) -> Any:
+        """Send a message that runs no block, and return the answer's content."""
+        self.send(message, descriptors)
         deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
         while (reply := self.receive()) is None:
             if time.monotonic() > deadline:
@@ -73,18 +88,25 @@ class Node:
         return not poll.poll(0)
 
     def process_id(self) -> int:
-        """The process's number as the host sees it; -1 when it has ended."""
-        with open(f"/proc/self/fdinfo/{self.handle}", encoding="ascii") as lines:  # noqa: PTH123 - hot path
-            for line in lines:
-                if line.startswith("Pid:"):
-                    return int(line.split()[1])
-        return -1
+        """Return the process's number as the host sees it; -1 when it had ended before it was asked for."""
+        if self._process_id is None:
+            with open(f"/proc/self/fdinfo/{self.handle}", encoding="ascii") as lines:  # noqa: PTH123 - hot path
+                self._process_id = next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
+        return self._process_id
+
+    def thread_count(self) -> int:
+        """Return how many threads the kernel counts in the process; 0 when it has ended."""
+        try:
+            return os.stat(f"/proc/{self.process_id()}/task").st_nlink - 2  # noqa: PTH116 - hot path
+        except OSError:
+            return 0
 
     def close(self) -> None:
         """Kill the process and forget it."""
         self._signal(signal.SIGKILL)
         self.channel.close()
         os.close(self.handle)
+        self.family.discard(self)
 
     def _signal(self, number: signal.Signals) -> None:
         try:
@@ -96,35 +118,44 @@ class Node:
 class Fork:
     """A process that another one was asked to fork: asked for early, taken when it is needed."""
 
-    def __init__(self, parent: Node, *, is_sweep: bool = False, dropped: Sequence[str] | None = ()) -> None:
+    def __init__(
+        self,
+        parent: Node,
+        *,
+        is_sweep: bool = False,
+        dropped: Sequence[str] | None = (),
+        output: int | None = None,
+    ) -> None:
         self._parent = parent
         self._channel, theirs = open_connection()
         with theirs:
+            descriptors = (theirs.fileno(),) if output is None else (theirs.fileno(), output)
             try:
-                parent.send(("fork", is_sweep, dropped), (theirs.fileno(),))
+                parent.send(("fork", is_sweep, dropped), descriptors)
             except NodeGoneError:
                 self._channel.close()
                 raise
 
-    def take(self) -> tuple[Node, dict[str, Any]]:
-        """Wait for the process; return it with what its parent said of it.
+    def take(self) -> tuple[Node, ForkState]:
+        """Wait for the process; return it with what its parent said of itself.
 
         Raises:
             NodeGoneError: The parent ended or did not answer as it should.
         """
         try:
-            return receive_node(self._parent.channel, self._channel)
+            handle, state = receive_handle(self._parent.channel)
         except NodeGoneError:
             self._channel.close()
             raise
+        return Node(self._channel, handle, self._parent.family), state
 
     def abandon(self) -> None:
         """Let the process end by itself when it finds that nobody talks to it."""
         self._channel.close()
 
 
-def receive_node(parent: Channel, channel: Channel) -> tuple[Node, dict[str, Any]]:
-    """Wait for the handle of a process that will talk on `channel`.
+def receive_handle(parent: Channel) -> tuple[int, ForkState]:
+    """Wait for the handle of a process that was forked.
 
     Raises:
         NodeGoneError: Its parent ended or did not answer as it should.
@@ -140,8 +171,8 @@ def receive_node(parent: Channel, channel: Channel) -> tuple[Node, dict[str, Any
         except (EOFError, FrameError, OSError) as error:
             raise NodeGoneError(str(error)) from error
     match message, descriptors:
-        case ["forked", dict(state)], (handle,):
-            return Node(channel, handle), state
+        case ["forked", int() | None as canary, bool(has_strays), int(thread_count)], (handle,):
+            return handle, ForkState(canary, has_strays, thread_count)
     for descriptor in descriptors:
         os.close(descriptor)
     raise NodeGoneError(f"not the answer to a fork: {message!r:.200}")

@@ -1,14 +1,23 @@
 """Which process of an episode runs the next block: the one that lives on, or a new one each time."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tasks.runtime.fork_tree.node import Fork, Node, NodeGoneError
 from tasks.runtime.fork_tree.strays import end_strays
 
 
+class Frozen(NamedTuple):
+    """A frozen copy of a process, and what the copy lacks: threads do not survive a fork."""
+
+    node: Node
+    misses_threads: bool
+    misses_library_threads: bool
+    """Whether a library waits for threads of its own in vain, for ever."""
+
+
 class Processes(Protocol):
-    """The processes under an episode's root."""
+    """The processes under an episode's root that run its blocks."""
 
     canary: int | None
     """What the parent of the last fork said: the step whose end its namespace remembers."""
@@ -17,16 +26,20 @@ class Processes(Protocol):
         """Return the process that runs the next block; raise `NodeGoneError` when there is none."""
         ...
 
-    def finish(self, dropped: Sequence[str] | None) -> None:
-        """End a step that went well, and fork ahead."""
+    def holders(self) -> tuple[Node, ...]:
+        """Return the processes that a new binding must reach."""
         ...
 
-    def roll_back(self) -> bool:
-        """End what is left of a step that was killed; tell whether the state before it is there."""
+    def finish(self, dropped: Sequence[str] | None) -> None:
+        """End a step that went well, drop names (none: all), and fork ahead."""
+        ...
+
+    def roll_back(self) -> Frozen | None:
+        """End what a killed step left and go on from the state before it; none when no process holds that state."""
         ...
 
     def close(self) -> None:
-        """End all processes but the root."""
+        """End all of them."""
         ...
 
 
@@ -44,12 +57,17 @@ class FreshProcesses:
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
             self._node, state = ahead.take()
-            self.canary = state["canary"]
-            if state["has_strays"]:
-                end_strays(self._root, spared=[self._node])
+            self.canary = state.canary
+            if state.has_strays:
+                end_strays(self._root)
         if self._node is None:
             raise NodeGoneError("the root is gone")
         return self._node
+
+    def holders(self) -> tuple[Node, ...]:
+        """Return the root: every later process is a fork of it."""
+        self.next()
+        return (self._root,)
 
     def finish(self, dropped: Sequence[str] | None) -> None:
         """End the block's process with all that it holds."""
@@ -59,10 +77,10 @@ class FreshProcesses:
         if self._ahead is None:
             self._ahead = Fork(self._root, is_sweep=True)
 
-    def roll_back(self) -> bool:
-        """A fresh process has no state to go back to."""
+    def roll_back(self) -> Frozen | None:
+        """Begin with a new process: there is no state to go back to, so none is missed."""
         self.finish(None)
-        return True
+        return Frozen(self._root, misses_threads=False, misses_library_threads=False)
 
     def close(self) -> None:
         """End the process that waits."""
@@ -79,11 +97,11 @@ class LiveProcesses:
     them must be the one that runs.
     """
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Node, live: Node | None = None) -> None:
         self.canary: int | None = None
         self._root = root
-        self._live, _ = Fork(root).take()
-        self._standby: Node | None = None
+        self._live = live or Fork(root).take()[0]
+        self._standby: Frozen | None = None
         self._is_standby_current = False
         self._ahead: Fork | None = Fork(self._live)
 
@@ -91,40 +109,62 @@ class LiveProcesses:
         """Return the live process, once its copy is made."""
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
-            standby, state = ahead.take()
-            self.canary = state["canary"]
-            if self._standby is not None:
-                self._standby.close()
-            self._standby, self._is_standby_current = standby, True
+            former, self._standby = self._standby, self._take(ahead)
+            self._is_standby_current = True
+            if former is not None:
+                former.node.close()
         return self._live
+
+    def holders(self) -> tuple[Node, ...]:
+        """Return the live process, and the root for the case that everything is run anew."""
+        self.next()
+        return (self._root, self._live)
 
     def finish(self, dropped: Sequence[str] | None) -> None:
         """Freeze the state after the step."""
+        self.next()
         self._is_standby_current = False
         self._ahead = Fork(self._live, dropped=dropped)
 
-    def roll_back(self) -> bool:
+    def freeze(self, output: int | None = None) -> Frozen:
+        """Return a copy of the present state; with an output of its own it can become another live process."""
+        self.next()
+        return self._take(Fork(self._live, output=output))
+
+    def thaw(self, frozen: Frozen) -> None:
+        """Go on from a copy of a frozen state."""
+        live, _ = Fork(frozen.node).take()
+        self._replace(live)
+
+    def roll_back(self) -> Frozen | None:
         """Let the frozen copy take over."""
-        self._live.close()
-        if self._ahead is not None:
-            self._ahead.abandon()
-            self._ahead = None
         standby, self._standby = self._standby, None
-        end_strays(self._root, spared=[standby] if standby is not None else [])
-        if standby is None or not standby.is_alive() or not self._is_standby_current:
-            if standby is not None:
-                standby.close()
-            self._live, _ = Fork(self._root).take()
-            self._ahead = Fork(self._live)
-            return False
-        self._live = standby
-        self._ahead = Fork(standby)
-        return True
+        if standby is not None and self._is_standby_current and standby.node.is_alive():
+            self._replace(standby.node)
+            return standby
+        if standby is not None:
+            standby.node.close()
+        return None
 
     def close(self) -> None:
         """End the live process and its copy."""
         if self._ahead is not None:
             self._ahead.abandon()
-        self._live.close()
         if self._standby is not None:
-            self._standby.close()
+            self._standby.node.close()
+        self._live.close()
+
+    def _take(self, fork: Fork) -> Frozen:
+        node, state = fork.take()
+        self.canary = state.canary
+        count = self._live.thread_count()
+        return Frozen(node, misses_threads=count > 1, misses_library_threads=count > state.thread_count)
+
+    def _replace(self, live: Node) -> None:
+        """Put another process in the place of the live one, and end all that the live one left."""
+        self.close()
+        end_strays(self._root)
+        self._root.send(("reap",))
+        self._live = live
+        self._standby = None
+        self._ahead = Fork(live)

@@ -1,19 +1,14 @@
 """A worker's zygote, and the episodes that grow from it."""
 
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from tasks.runtime.fork_tree.engine import ForkTreeEngine
-from tasks.runtime.fork_tree.node import Node, open_connection, receive_node
-from tasks.runtime.inside.wire import Channel
-from tasks.runtime.interpreter import EpisodeInterpreter
+from tasks.runtime.fork_tree.node import Node, open_connection, receive_handle
+from tasks.runtime.interpreter import EpisodeInterpreter, Identity
 from tasks.runtime.lifetime import lifetime_of
 from tasks.runtime.protocol import Contract, SandboxLevel
-from tasks.runtime.sandbox import bubblewrap
 from tasks.runtime.sandbox.launch import launch
 from tasks.runtime.sandbox.level import reach_level
 from tasks.runtime.spec import RuntimeSpec
@@ -32,7 +27,6 @@ class ForkTreeRuntime:
         self.sandbox_advice = reached.advice
         self._zygote = launch("zygote", spec, reached.level)
         self._lock = threading.Lock()
-        self._open: set[EpisodeInterpreter] = set()
 
     def open_interpreter(
         self,
@@ -45,13 +39,12 @@ class ForkTreeRuntime:
     ) -> EpisodeInterpreter:
         """Grow a root for an episode and start its first namespace."""
         table = ToolTable(tools, tool_call_cap)
-        lifetime = lifetime_of(contract)
 
         def open_root(output: int) -> Node:
             return self._open_root(table.documentation(), output)
 
-        engine = ForkTreeEngine(lifetime, self.spec, open_root)
-        return EpisodeInterpreter(contract, lifetime, engine, table, (instance_id, salt))
+        engine = ForkTreeEngine(lifetime_of(contract), self.spec, open_root)
+        return EpisodeInterpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
 
     def close(self) -> None:
         """End the zygote, and with it every episode that is still open."""
@@ -61,5 +54,5 @@ class ForkTreeRuntime:
         channel, theirs = open_connection()
         with theirs, self._lock:
             self._zygote.channel.send({"tools": tools}, (theirs.fileno(), output))
-        node, _ = receive_node(channel, channel)
-        return node
+        handle, _ = receive_handle(channel)
+        return Node(channel, handle)

@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.runtime.fork_tree.node import Node
@@ -11,13 +10,13 @@ from tasks.runtime.fork_tree.node import Node
 _GIVE_UP_SECONDS = 5.0
 
 
-def end_strays(root: Node, spared: Sequence[Node]) -> None:
-    """End every descendant of the root but the spared ones, however fast they fork.
+def end_strays(root: Node) -> None:
+    """End every descendant of the root that the host does not know, however fast they fork.
 
     Stopping comes before killing: a stopped process cannot fork, and the process limit bounds how many there are.
     """
     root_process = root.process_id()
-    kept = {node.process_id() for node in spared}
+    kept = {node.process_id() for node in root.family}
     deadline = time.monotonic() + _GIVE_UP_SECONDS
     stopped: set[int] = set()
     while time.monotonic() < deadline:

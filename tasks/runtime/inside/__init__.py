@@ -1,1 +1,1 @@
-"""Runs inside the sandbox: standard library only, imports nothing of the host side, so that it works wherever it is mounted."""
+"""The sandbox side: standard library only and nothing of the host side, so that it works wherever it is mounted."""

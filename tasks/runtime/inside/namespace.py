@@ -3,9 +3,8 @@
 import builtins
 import marshal
 import types
-from typing import Any
-
 from _blake2 import blake2b  # hashlib would load OpenSSL into every interpreter
+from typing import Any
 
 _BUILTIN_NAMES = frozenset(name for name in dir(builtins) if not name.startswith("__"))
 _HASHED_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes, tuple, list, dict))

@@ -1,11 +1,11 @@
 """One process of the tree: one interpreter state that runs blocks, forks itself, and obeys its host."""
 
+import _socket
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any
-
-import _socket
 
 from .step import CANARY_NAME, StepRunner
 from .wire import Channel
@@ -19,12 +19,20 @@ class Node:
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
+        self.is_root = True
         self.runner = StepRunner()
         self._children: list[int] = []
+        self._outgoing: list[Any] = []
         self._handlers: dict[str, Callable[..., None]] = {
             "run": self._run,
+            "reap": self._reap,
             "fork": self._fork,
             "drop": self._drop,
+            "tool": self._add_tool,
+            "define": self._define,
+            "bind": self._bind,
+            "fetch": self._fetch,
+            "fill": self._fill,
         }
 
     def serve(self) -> None:
@@ -40,8 +48,10 @@ class Node:
         report = self.runner.run(self.channel, step, seed, source)
         self.channel.send(("done", step, report))
 
-    def _fork(self, is_sweep: bool, dropped: list[str] | None, descriptor: int) -> None:
+    def _fork(self, is_sweep: bool, dropped: list[str] | None, descriptor: int, *outputs: int) -> None:
         """Fork a process that listens on `descriptor`; tell the host by which handle it can be signalled.
+
+        A branch gets an output of its own.
 
         First the names that do not live on are dropped (none: all of them). A sweep also ends every process that the
         episode has left, so that nothing survives into the next block.
@@ -54,13 +64,18 @@ class Node:
             self.channel.close()
             self.channel = Channel(_socket.socket(fileno=descriptor))
             self._children = []
+            self.is_root = False
+            for output in outputs:
+                os.dup2(output, 1)
+                os.dup2(output, 2)
+                os.close(output)
             return
         self._children.append(process)
         handle = os.pidfd_open(process)
-        state = {"canary": self.runner.namespace.get(CANARY_NAME), "has_strays": has_strays}
-        self.channel.send(("forked", state), (handle,))
-        os.close(handle)
-        os.close(descriptor)
+        canary = self.runner.namespace.get(CANARY_NAME)
+        self.channel.send(("forked", canary, has_strays, _thread_count()), (handle,))
+        for used in (handle, descriptor, *outputs):
+            os.close(used)
 
     def _sweep(self) -> bool:
         """End what is left of the last block; tell whether nothing remains."""
@@ -80,20 +95,84 @@ class Node:
                 return True
 
     def _reap(self) -> None:
-        """Collect children that have ended: standbys of former steps."""
-        remaining = []
-        for process in self._children:
-            try:
-                ended, _ = os.waitpid(process, os.WNOHANG)
-            except ChildProcessError:
-                continue
-            if not ended:
-                remaining.append(process)
-        self._children = remaining
+        """Collect former copies that have ended; the root also collects whom it adopted."""
+        if self.is_root:
+            _collect_all()
+            return
+        self._children = [process for process in self._children if not _has_ended(process)]
 
     def _drop(self, names: list[str]) -> None:
         dropped = [name for name in names if self.runner.namespace.pop(name, self) is not self]
         self.channel.send(("answer", dropped))
+
+    def _add_tool(self, name: str, documentation: str) -> None:
+        self.runner.add_tools({name: documentation})
+        self.channel.send(("answer", None))
+
+    def _define(self, name: str, source: str) -> None:
+        from . import injection
+
+        try:
+            self.runner.inject(name, injection.define(name, source, self.runner.own), is_own=True)
+        except Exception as error:  # noqa: BLE001 - the host's caller is told, whatever the source does
+            self.channel.send(("answer", f"{type(error).__name__}: {error}"))
+            return
+        self.channel.send(("answer", None))
+
+    def _bind(self, name: str, is_user: bool, value: Any, sizes: list[int], *descriptors: int) -> None:
+        from . import injection
+
+        received = injection.receive_value(value, sizes, descriptors, self.runner.own)
+        if is_user:
+            self.runner.namespace[name] = received
+        else:
+            self.runner.inject(name, received, is_own=False)
+        self.channel.send(("answer", None))
+
+    def _fetch(self, name: str) -> None:
+        """Say what a variable holds; its buffers wait until the host has made room for them."""
+        from . import values
+
+        self._outgoing = []
+        if name not in self.runner.namespace:
+            self.channel.send(("answer", {"missing": name}))
+            return
+        try:
+            node = values.encode(self.runner.namespace[name], self._outgoing)
+            sizes = [len(buffer) for buffer in self._outgoing]
+            self.channel.send(("answer", {"node": node, "sizes": sizes}))
+        except Exception as error:  # noqa: BLE001 - the object's own code may raise anything
+            self._outgoing = []
+            self.channel.send(("answer", {"error": f"{type(error).__name__}: {error}"[:1000]}))
+
+    def _fill(self, descriptor: int) -> None:
+        from . import transfer
+
+        transfer.fill(descriptor, self._outgoing)
+        os.close(descriptor)
+        self._outgoing = []
+        self.channel.send(("answer", None))
+
+
+def _has_ended(process: int) -> bool:
+    try:
+        return os.waitpid(process, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return True
+
+
+def _collect_all() -> None:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
+
+
+def _thread_count() -> int:
+    """Return how many threads Python itself knows; what the kernel counts beyond them belongs to libraries."""
+    threading = sys.modules.get("threading")
+    return 1 if threading is None else threading.active_count()
 
 
 def start(channel: Channel, setup: dict[str, Any]) -> None:

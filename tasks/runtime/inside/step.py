@@ -1,5 +1,6 @@
 """One block, run: the step runner that both backends share, so that values and tracebacks agree."""
 
+import _ast
 import builtins
 import errno
 import io
@@ -8,8 +9,6 @@ import os
 import signal
 import sys
 from typing import Any
-
-import _ast
 
 from .errors import describe_error, file_of_step, remember_source
 from .namespace import hash_state, heal, user_values
@@ -40,8 +39,15 @@ class StepRunner:
     def add_tools(self, tools: dict[str, str | None]) -> None:
         """Bind a stub for every host-side tool, by name with its documentation."""
         for name, documentation in tools.items():
-            self.own[name] = self.namespace[name] = make_stub(self.line, name, documentation)
-        self._pristine = dict(self.namespace)
+            stub = make_stub(self.line, name, documentation)
+            self.own[name] = self.namespace[name] = self._pristine[name] = stub
+
+    def inject(self, name: str, value: Any, *, is_own: bool) -> None:
+        """Bind what the host gives: functions and types are put back after every block, variables may change."""
+        self.namespace[name] = self._pristine[name] = value
+        self.injected.add(name)
+        if is_own:
+            self.own[name] = value
 
     def forget(self, names: list[str] | None) -> None:
         """Remove names, or with none all that is not the runtime's own."""

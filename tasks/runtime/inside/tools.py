@@ -1,9 +1,8 @@
 """Tool stubs: ordinary functions of the namespace that call the host and wait for its answer."""
 
-import os
-from typing import Any, NoReturn
-
 import _thread
+import os
+from typing import Any
 
 from .wire import Channel, FrameTooLargeError
 
@@ -24,7 +23,7 @@ class ToolCallLimitError(ToolError):
     """The calls allowed per block are spent."""
 
 
-class StepTimeout(BaseException):  # noqa: N818 - not an Exception: `except Exception` must not swallow it
+class StepTimeout(BaseException):
     """Raised in the block that ran past its time limit."""
 
 
@@ -78,9 +77,9 @@ class ToolLine:
         if is_main_thread and self.is_interrupt_pending:
             self.is_interrupt_pending = False
             raise StepTimeout
-        if reply[0] == "value":
-            return reply[1]
-        _raise(reply)
+        if reply[0] == "error":
+            raise _error(reply)
+        return reply[1]
 
     def _exchange(self, channel: Channel, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         try:
@@ -105,9 +104,9 @@ def make_stub(line: ToolLine, name: str, documentation: str | None) -> Any:
     return stub
 
 
-def _raise(reply: list[Any]) -> NoReturn:
+def _error(reply: list[Any]) -> Exception:
     _, type_name, message, call = reply
-    error = _ERRORS.get(type_name) or type(type_name, (ToolError,), {})
-    raised = error(message)
-    raised.__dict__["call"] = call
-    raise raised from None
+    kind = _ERRORS.get(type_name) or type(type_name, (ToolError,), {"__module__": "builtins"})
+    error = kind(message)
+    error.__dict__["call"] = call
+    return error

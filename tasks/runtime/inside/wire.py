@@ -3,12 +3,11 @@
 JSON only, in both directions: bytes made in the sandbox are parsed, never unpickled.
 """
 
+import _socket
 import json
 import struct
 import time
 from typing import Any
-
-import _socket
 
 _HEADER = struct.Struct("<I")
 _CHUNK_BYTES = 65536

@@ -3,14 +3,13 @@
 It is never a fork of the worker, whose memory holds the hidden items. It runs no block and reads from its host only.
 """
 
+import _socket
 import gc
 import importlib
 import os
 import signal
 import sys
 from typing import Any, NoReturn
-
-import _socket
 
 from . import confine, node
 from .wire import Channel
@@ -57,7 +56,7 @@ def _open_episode(setup: dict[str, Any], settings: dict[str, Any], connection: i
     process = os.fork()
     if process:
         handle = os.pidfd_open(process)
-        channel.send(("forked", {"is_apart": is_apart}), (handle,))
+        channel.send(("forked", None, False, 1), (handle,))
         os._exit(0)
     _confine_episode(settings, output, is_apart)
     node.start(channel, setup)

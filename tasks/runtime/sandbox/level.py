@@ -3,13 +3,13 @@
 import logging
 import os
 import sys
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from tasks.runtime.inside.syscalls import ARCHITECTURES
 from tasks.runtime.protocol import SandboxLevel
 from tasks.runtime.sandbox import bubblewrap
 
-LEVELS: tuple[SandboxLevel, ...] = get_args(SandboxLevel)
+LEVELS: tuple[SandboxLevel, ...] = ("bwrap+seccomp", "landlock+seccomp", "seccomp", "none")
 """Strongest first."""
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = 
     obstacles = {level: _obstacle(level) for level in LEVELS}
     if wanted is not None and obstacles[wanted]:
         raise SandboxUnavailableError(f"sandbox level {wanted} is not to be had here: {obstacles[wanted]}")
-    level = wanted or next(level for level in LEVELS if not obstacles[level])
+    level: SandboxLevel = wanted or next(level for level in LEVELS if not obstacles[level])
     better = [f"{obstacles[other] or 'ask for it'} (for {other})" for other in LEVELS[: LEVELS.index(level)]]
     advice = f"sandbox level {level}; for a better one: {'; '.join(better)}" if better else ""
     if LEVELS.index(level) > LEVELS.index(required):

@@ -1,0 +1,66 @@
+"""What a prompt says of injected objects: signatures, docstrings, type schemas; never a value."""
+
+import dataclasses
+import enum
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+
+class Injected(NamedTuple):
+    """An object that was bound in the namespace (arXiv 2601.01569, object injection)."""
+
+    name: str
+    kind: Literal["function", "variable", "type"]
+    description: str
+    text: str
+    """The entry of the prompt."""
+
+
+def describe(name: str, value: Any, description: str) -> Injected:
+    """Return the entry for a function, a type or a variable."""
+    if isinstance(value, type):
+        return Injected(name, "type", description, _type_text(name, value, description))
+    if callable(value):
+        return Injected(name, "function", description, _function_text(name, value, description))
+    lines = [f"{name}: {_type_name(value)}", *_indented(description)]
+    return Injected(name, "variable", description, "\n".join(lines))
+
+
+def _function_text(name: str, function: Callable[..., Any], description: str) -> str:
+    text = "\n".join(part for part in (description, inspect.getdoc(function)) if part)
+    return "\n".join([f"def {name}{inspect.signature(function)}", *_indented(text)])
+
+
+def _type_text(name: str, kind: type, description: str) -> str:
+    own_documentation = (
+        inspect.getdoc(kind) if kind.__doc__ and not kind.__doc__.startswith(f"{kind.__name__}(") else ""
+    )
+    lines = [f"class {name}", *_indented("\n".join(part for part in (description, own_documentation) if part))]
+    if issubclass(kind, enum.Enum):
+        lines += [f"    {member}" for member in kind.__members__]
+    elif dataclasses.is_dataclass(kind):
+        lines += [f"    {field.name}: {_annotation(field.type)}" for field in dataclasses.fields(kind)]
+    else:
+        lines += [f"    {field}: {_annotation(hint)}" for field, hint in inspect.get_annotations(kind).items()]
+    for member, function in vars(kind).items():
+        if inspect.isfunction(function) and not member.startswith("_"):
+            lines.append(f"    def {member}{inspect.signature(function)}")
+    return "\n".join(lines)
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return (
+        kind.__name__
+        if kind.__module__ in ("builtins", "__main__")
+        else f"{kind.__module__.split('.')[0]}.{kind.__name__}"
+    )
+
+
+def _annotation(hint: Any) -> str:
+    return hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))
+
+
+def _indented(text: str) -> list[str]:
+    return [f"    {line}".rstrip() for line in text.splitlines()]

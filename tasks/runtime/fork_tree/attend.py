@@ -1,0 +1,73 @@
+"""Watching over a running block: its tool calls, its time, its memory, its end."""
+
+import time
+
+from tasks.runtime.engine import Answer, BlockKilledError, ProtocolError, Report, parse_report
+from tasks.runtime.fork_tree.memory import resident_bytes
+from tasks.runtime.fork_tree.node import Node
+from tasks.runtime.spec import RuntimeSpec
+
+
+def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
+    """Answer a block's tool calls until it reports; interrupt it at its time limit, then kill it.
+
+    Raises:
+        BlockKilledError: It did not heed the interrupt, or its episode held too much memory.
+        NodeGoneError: Its process ended.
+        ProtocolError: It sent what is no message of a block.
+    """
+    clock = _Clock(node, spec)
+    while True:
+        match node.receive():
+            case ["done", int(done), report] if done == step:
+                return _explain_timeout(parse_report(report), spec)
+            case ["call", str(tool), list(arguments), dict(keywords)]:
+                reply = answer(tool, arguments, keywords)
+                clock.check()
+                node.send(reply)
+            case None:
+                clock.check()
+                _check_memory(root, spec.episode_memory_limit_bytes)
+            case message:
+                raise ProtocolError(f"not a message of a running block: {repr(message)[:200]}")
+
+
+class _Clock:
+    """A block's time: first an interrupt, then the end."""
+
+    def __init__(self, node: Node, spec: RuntimeSpec) -> None:
+        self._node = node
+        self._spec = spec
+        self._is_interrupted = False
+        self._set(spec.block_timeout_seconds)
+
+    def check(self) -> None:
+        """Interrupt a block that is late; raise `BlockKilledError` for one that was interrupted in vain."""
+        if time.monotonic() < self._deadline:
+            return
+        if self._is_interrupted:
+            raise BlockKilledError("StepTimeout", _timeout_reason(self._spec, "killed"))
+        self._is_interrupted = True
+        self._set(self._spec.interrupt_grace_seconds)
+        self._node.interrupt()
+
+    def _set(self, seconds: float) -> None:
+        self._deadline = self._node.channel.deadline = time.monotonic() + seconds
+
+
+def _check_memory(root: Node, limit_bytes: int) -> None:
+    used = resident_bytes(root.process_id())
+    if used > limit_bytes:
+        reason = f"the episode holds {used >> 20} MiB, {limit_bytes >> 20} are allowed; the block was killed"
+        raise BlockKilledError("MemoryLimitExceeded", reason)
+
+
+def _explain_timeout(report: Report, spec: RuntimeSpec) -> Report:
+    if report.error_type != "StepTimeout":
+        return report
+    traceback, _, _ = report.error_text.rpartition("StepTimeout")
+    return report._replace(error_text=f"{traceback}StepTimeout: {_timeout_reason(spec, 'interrupted')}")
+
+
+def _timeout_reason(spec: RuntimeSpec, what: str) -> str:
+    return f"the block ran longer than {spec.block_timeout_seconds:g} s and was {what}"

@@ -1,0 +1,95 @@
+"""What was done to an episode's interpreter, in order: enough to bring its state about again."""
+
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.runtime.engine import Block, Report
+from tasks.runtime.protocol import Contract
+
+
+class Observed(NamedTuple):
+    """What a block showed, for comparison when it runs again."""
+
+    output: str
+    result: str | None
+    error: str | None
+    """The error text."""
+    names: tuple[str, ...]
+    """User names that existed when the block ended."""
+    state_hash: str | None
+
+    @classmethod
+    def of(cls, output: str, report: Report) -> "Observed":
+        """Return what a report and the output show."""
+        error = report.error_text if report.error_type is not None else None
+        return cls(output, report.result, error, report.names, report.state_hash)
+
+
+class Reply(NamedTuple):
+    """A tool call of a block with the reply that it got."""
+
+    request: tuple[str, list[Any], dict[str, Any]]
+    """Tool, positional and keyword arguments."""
+    frame: tuple[Any, ...]
+    """The reply as it went to the sandbox."""
+
+
+class Ran(BaseModel):
+    """A block ran, and what it left was kept as the contract says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["ran"] = "ran"
+    block: Block
+    replies: tuple[Reply, ...]
+    observed: Observed
+
+
+class Dropped(BaseModel):
+    """A name was removed from outside."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["dropped"] = "dropped"
+    name: str
+
+
+Entry = Ran | Dropped
+
+
+class Journal(BaseModel):
+    """A saved episode: what it promised, how its draws were seeded, and what was done."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1] = 1
+    contract: Contract
+    instance_id: str
+    salt: str
+    step_count: int
+    """Steps executed, those included that left no state."""
+    entries: tuple[Annotated[Entry, Field(discriminator="kind")], ...]
+
+
+class Difference(NamedTuple):
+    """An observation that came out otherwise when its block ran again."""
+
+    step: int
+    field: str
+    """A field of `Observed`, or `tool_calls`."""
+    recorded: str
+    replayed: str
+
+
+def differences(recorded: Ran, replayed: Observed, *, is_faithful: bool) -> list[Difference]:
+    """Return where a block that ran again showed something else, or asked its tools something else."""
+    step = recorded.block.step
+    found = [
+        Difference(step, field, repr(old), repr(new))
+        for field, old, new in zip(Observed._fields, recorded.observed, replayed, strict=True)
+        if old != new
+    ]
+    if not is_faithful:
+        found.append(Difference(step, "tool_calls", "as recorded", "others"))
+    return found

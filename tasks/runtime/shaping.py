@@ -1,0 +1,70 @@
+"""What the model sees of a block's output: all of it, an error about its size, or a preview of it."""
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Shaped(NamedTuple):
+    """The output as the model sees it."""
+
+    text: str
+    kept_as: str | None = None
+    """Variable that holds the whole output."""
+
+
+class WholeOutput(BaseModel):
+    """Everything is shown, as in the study (arXiv 2603.01209)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["whole"] = "whole"
+
+    def shape(self, output: str, step: int) -> Shaped:
+        """Return the output as it is."""
+        return Shaped(output)
+
+
+class SizeError(BaseModel):
+    """An output over the limit is replaced by an error about its size (arXiv 2601.01569, observation shaping)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["size_error"] = "size_error"
+    limit: int = Field(default=5000, gt=0)
+    """Characters; the default of CaveAgent's repository."""
+
+    def shape(self, output: str, step: int) -> Shaped:
+        """Return the output, or what is wrong with its length."""
+        if len(output) <= self.limit:
+            return Shaped(output)
+        return Shaped(
+            f"The output has {len(output)} characters, {self.limit} are allowed, so nothing of it is shown. "
+            "Print a summary, a part, or a count instead."
+        )
+
+
+class Preview(BaseModel):
+    """Of an output over the limit the beginning and the end are shown; the whole is kept as a variable."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["preview"] = "preview"
+    limit: int = Field(default=5000, gt=0)
+    """Characters."""
+
+    def shape(self, output: str, step: int) -> Shaped:
+        """Return the output, or its two ends and the name under which the whole is kept."""
+        if len(output) <= self.limit:
+            return Shaped(output)
+        name = f"output_{step}"
+        half = self.limit // 2
+        left_out = len(output) - 2 * half
+        text = (
+            f"{output[:half]}\n... [{left_out} characters left out; the whole is the str {name}] ...\n{output[-half:]}"
+        )
+        return Shaped(text, kept_as=name)
+
+
+Shaping = Annotated[WholeOutput | SizeError | Preview, Field(discriminator="kind")]
+"""One of the policies, by its `kind`."""

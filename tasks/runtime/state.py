@@ -1,0 +1,187 @@
+"""The state of an episode's interpreter: which names live, how it came about, and how to get it back."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from tasks.runtime import notices
+from tasks.runtime.bindings import Bindings
+from tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, Recovery, Report, StateLostError
+from tasks.runtime.journal import Difference, Dropped, Entry, Observed, Ran, Reply, differences
+from tasks.runtime.lifetime import Lifetime
+from tasks.runtime.replay import RecordedAnswers
+from tasks.runtime.shaping import Shaping
+
+
+class Memory(NamedTuple):
+    """What the host knows of a state."""
+
+    active: tuple[str, ...]
+    bound_at: dict[str, int]
+    canary: int | None
+    """The step whose end the next namespace must remember."""
+    journal: tuple[Entry, ...]
+
+
+class EpisodeSnapshot:
+    """A state of an episode: a frozen process where the backend has one, and the blocks that lead to it."""
+
+    def __init__(self, frozen: Any, memory: Memory) -> None:
+        self.frozen = frozen
+        self.memory = memory
+
+    def close(self) -> None:
+        """End the frozen process."""
+        if self.frozen is not None:
+            self.frozen.node.close()
+            self.frozen = None
+
+
+class Done(NamedTuple):
+    """A block that ran to its end or to its exception."""
+
+    report: Report
+    output: str
+    """As the model sees it."""
+
+
+class Recovered(NamedTuple):
+    """How going back to a state went."""
+
+    event: Literal["rolled_back", "lost"]
+    notices: tuple[str, ...]
+
+
+class EpisodeState:
+    """Keeps, drops and brings back bindings as the lifetime policy says, on top of an engine."""
+
+    def __init__(self, lifetime: Lifetime, engine: Engine, shaping: Shaping) -> None:
+        self.engine = engine
+        self.active: tuple[str, ...] = ()
+        """User names that the next block finds."""
+        self._lifetime = lifetime
+        self._shaping = shaping
+        self._bindings = Bindings(lifetime)
+        self._canary: int | None = None
+        self._journal: list[Entry] = []
+
+    def is_as_promised(self) -> bool:
+        """Tell whether the next block's namespace remembers what it should."""
+        try:
+            return self.engine.canary() == self._canary
+        except StateLostError:
+            return False
+
+    def run(self, block: Block, answer: Answer, replies: Callable[[], tuple[Reply, ...]]) -> Done:
+        """Run a block and end its step: what outlives it stays, the rest is dropped.
+
+        Raises:
+            BlockKilledError: Its process ended before it did; the state must be gone back to.
+        """
+        report = self.engine.execute(block, answer)
+        output = self.engine.output()
+        observed = Observed.of(output, report)
+        shaped = self._shaping.shape(output, block.step)
+        if shaped.kept_as is not None:
+            self.engine.keep_output(shaped.kept_as)
+            report = report._replace(names=tuple(sorted({*report.names, shaped.kept_as})))
+        self.active = self._bindings.survivors(report.names, block.step, block.code)
+        self._canary = block.step if self._lifetime.survives(block.step, block.step) else None
+        is_emptied = self._canary is None
+        self.engine.finish(None if is_emptied else [name for name in report.names if name not in self.active])
+        self._journal.append(Ran.model_construct(block=block, replies=replies(), observed=observed))
+        return Done(report, shaped.text)
+
+    def shaped_output(self, step: int) -> str:
+        """Return the output of a block that was killed, as the model sees it."""
+        return self._shaping.shape(self.engine.output(), step).text
+
+    def drop(self, name: str) -> bool:
+        """Remove a name; tell whether it was there."""
+        if name not in self.active or not self.engine.drop(name):
+            return False
+        self.active = tuple(other for other in self.active if other != name)
+        self._journal.append(Dropped(name=name))
+        return True
+
+    def roll_back(self) -> Recovered:
+        """Go back to before the step that was killed."""
+        recovered = self._recover(self.engine.roll_back())
+        if recovered.event == "lost":
+            return recovered
+        return Recovered("rolled_back", (notices.ROLLED_BACK, *recovered.notices))
+
+    def snapshot(self) -> EpisodeSnapshot:
+        """Freeze the state."""
+        return EpisodeSnapshot(self.engine.freeze(), self._remember())
+
+    def restore(self, snapshot: EpisodeSnapshot) -> Recovered:
+        """Go on from a frozen state."""
+        self._recall(snapshot.memory)
+        return self._recover(self.engine.thaw(snapshot.frozen))
+
+    def branch(self) -> tuple["EpisodeState", Recovered]:
+        """Return a second state that equals this one and changes by itself."""
+        engine, recovery = self.engine.branch()
+        other = EpisodeState(self._lifetime, engine, self._shaping)
+        other._recall(self._remember())
+        return other, other._recover(recovery)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return what brings the state about."""
+        return tuple(self._journal)
+
+    def bring_about(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
+        """Run what was recorded in a new namespace; return every observation that came out otherwise.
+
+        Raises:
+            StateLostError: A block that ended when it was recorded does not end now.
+        """
+        self._recall(Memory((), {}, None, ()))
+        self.engine.restart()
+        found: list[Difference] = []
+        for entry in entries:
+            if isinstance(entry, Dropped):
+                self.drop(entry.name)
+            else:
+                found += self._run_again(entry)
+        return tuple(found)
+
+    def _run_again(self, entry: Ran) -> list[Difference]:
+        answers = RecordedAnswers(entry.replies)
+        try:
+            self.run(entry.block, answers, lambda: entry.replies)
+        except BlockKilledError as error:
+            raise StateLostError(f"step {entry.block.step} does not end as it did: {error}") from error
+        ran = self._journal[-1]
+        assert isinstance(ran, Ran)
+        return differences(entry, ran.observed, is_faithful=answers.is_faithful)
+
+    def _recover(self, recovery: Recovery) -> Recovered:
+        """Say what the state is worth that was gone back to; bring it about anew if no process holds it."""
+        match recovery:
+            case "complete":
+                return Recovered("rolled_back", ())
+            case "without_threads":
+                return Recovered("rolled_back", (notices.THREADS_GONE,))
+            case "incomplete":
+                return self._replay()
+
+    def _replay(self) -> Recovered:
+        try:
+            found = self.bring_about(self.entries())
+        except StateLostError:
+            self._recall(Memory((), {}, None, ()))
+            self.engine.restart()
+            return Recovered("lost", (notices.LOST,))
+        steps = sorted({difference.step for difference in found})
+        otherwise = (notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))),) if steps else ()
+        return Recovered("rolled_back", (notices.RUN_AGAIN, *otherwise))
+
+    def _remember(self) -> Memory:
+        return Memory(self.active, self._bindings.bound_at, self._canary, tuple(self._journal))
+
+    def _recall(self, memory: Memory) -> None:
+        self.active = memory.active
+        self._bindings.bound_at = memory.bound_at
+        self._canary = memory.canary
+        self._journal = list(memory.journal)

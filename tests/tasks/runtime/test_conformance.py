@@ -1,0 +1,277 @@
+"""What a block sees and what is observed of it: the same on both backends, under both contracts."""
+
+import pytest
+
+
+def test_output_and_last_value_are_both_returned(open_one, contract):
+    result = open_one(contract).run_block("print('seen')\n6 * 7")
+    assert (result.output, result.result, result.error) == ("seen\n", "42", None)
+
+
+def test_value_none_is_no_result(open_one, contract):
+    assert open_one(contract).run_block("print('x')").result is None
+
+
+def test_only_a_last_expression_has_a_value(open_one, contract):
+    assert open_one(contract).run_block("1 + 1\nx = 3").result is None
+
+
+def test_json_is_there_without_an_import(open_one, contract):
+    assert open_one(contract).run_block("json.dumps([1])").result == "'[1]'"
+
+
+def test_bindings_made_before_an_exception_are_kept(open_one):
+    interpreter = open_one("persistent")
+    result = interpreter.run_block("x = 1\n1 / 0")
+    assert (result.error.type, result.state_event) == ("ZeroDivisionError", "kept")
+    assert interpreter.run_block("x").result == "1"
+
+
+def test_traceback_shows_only_frames_of_blocks(open_one, contract):
+    error = open_one(contract).run_block("def f():\n    return json.loads('{')\nf()").error
+    assert error.message.splitlines()[:5] == [
+        "Traceback (most recent call last):",
+        '  File "<step 1>", line 3, in <module>',
+        "    f()",
+        '  File "<step 1>", line 2, in f',
+        "    return json.loads('{')",
+    ]
+    assert "json/decoder" not in error.message
+
+
+def test_traceback_shows_the_source_of_functions_of_earlier_steps(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("def f():\n    return 1 / 0")
+    assert '  File "<step 1>", line 2, in f\n    return 1 / 0' in interpreter.run_block("f()").error.message
+
+
+@pytest.mark.parametrize(
+    ("code", "error_type"),
+    [
+        ("def f(:", "SyntaxError"),
+        ("x = '\\ud800'; print(x); y", "NameError"),
+        ("a\0b", "SyntaxError"),
+        ("raise SystemExit(3)", "SystemExit"),
+        ("import sys; sys.exit()", "SystemExit"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("raise GeneratorExit", "GeneratorExit"),
+        ("def f(): return f()\nf()", "RecursionError"),
+        ("raise MemoryError", "MemoryError"),
+        ("class E(Exception):\n    def __str__(self): raise ValueError\nraise E", "E"),
+        ("raise ExceptionGroup('both', [ValueError(1), KeyError(2)])", "ExceptionGroup"),
+        ("class Broken:\n    def __repr__(self): raise ValueError('no text')\nBroken()", "ValueError"),
+        ("x" * 1_000_001, "BlockTooLong"),
+        ("(" * 5000 + ")" * 5000, None),
+    ],
+)
+def test_every_ending_is_an_observation(open_one, contract, code, error_type):
+    interpreter = open_one(contract)
+    error = interpreter.run_block(code).error
+    assert error is not None
+    assert error.kind == "interpreter"
+    if error_type is not None:
+        assert (error.type, error_type in error.message) == (error_type, True)
+    assert interpreter.run_block("'alive'").result == "'alive'"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os; os._exit(3)",
+        "import ctypes; ctypes.string_at(0)",
+        "import os; os.kill(os.getpid(), 9)",
+        "import os; os.abort()",
+        "import os; os.close(1); [os.close(fd) for fd in range(3, 200) if not print]; os._exit(0)",
+    ],
+)
+def test_death_of_the_process_is_an_observation(open_one, contract, code):
+    interpreter = open_one(contract)
+    interpreter.run_block("x = 1")
+    result = interpreter.run_block(f"print('before')\n{code}")
+    assert (result.error.type, result.output) == ("InterpreterDied", "before\n")
+    assert len(result.notices) >= 1
+    assert interpreter.run_block("'alive'").result == "'alive'"
+
+
+def test_fork_tree_rolls_back_to_before_the_step_that_died(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = [1]\ngenerator = (n for n in range(9)); next(generator)")
+    result = interpreter.run_block("x.append(2)\nimport os; os._exit(0)")
+    assert result.state_event == "rolled_back"
+    assert result.active_globals == ("generator", "x")
+    assert result.notices == ("The interpreter was rolled back to its state before this step.",)
+    assert interpreter.run_block("x, next(generator)").result == "([1], 1)"
+
+
+def test_contracts_tell_of_a_killed_step_in_the_same_words(open_fork_tree):
+    results = [open_fork_tree(name).run_block("import os; os._exit(0)") for name in ("persistent", "stateless")]
+    assert results[0][:9] == results[1][:9]
+
+
+def test_block_past_its_limit_is_interrupted_and_its_bindings_stay(open_one, contract):
+    interpreter = open_one(contract)
+    result = interpreter.run_block("x = 1\nprint('on')\nwhile True: pass")
+    assert (result.error.type, result.output, result.state_event) == ("StepTimeout", "on\n", "kept")
+    assert result.error.message.endswith("StepTimeout: the block ran longer than 1.5 s and was interrupted")
+    assert result.last_step_globals == ("x",)
+
+
+def test_sleeping_block_is_interrupted(open_one, contract):
+    assert open_one(contract).run_block("import time; time.sleep(60)").error.type == "StepTimeout"
+
+
+def test_block_that_heeds_no_interrupt_is_killed(open_one, contract):
+    interpreter = open_one(contract)
+    code = "import time\nprint('on', end='')\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass"
+    result = interpreter.run_block(code)
+    assert (result.error.type, result.output) == ("StepTimeout", "on")
+    assert result.error.message.endswith("was killed")
+    assert interpreter.run_block("'alive'").result == "'alive'"
+
+
+def test_output_of_every_origin_is_captured(open_one, contract):
+    code = """
+import ctypes, os, subprocess, sys, threading
+print("print")
+sys.stdout.write("write\\n")
+sys.stderr.write("stderr\\n")
+sys.stdout.buffer.write(b"bytes\\n")
+sys.__stdout__.write("dunder\\n"); sys.__stdout__.flush()
+os.write(1, b"descriptor\\n")
+ctypes.CDLL(None).printf(b"printf\\n")
+thread = threading.Thread(target=print, args=("thread",)); thread.start(); thread.join()
+"""
+    words = ["print", "write", "stderr", "bytes", "dunder", "descriptor", "printf", "thread"]
+    assert open_one(contract).run_block(code).output.splitlines() == words
+
+
+def test_output_of_c_code_survives_a_kill(open_one, contract):
+    code = "import ctypes, os\nctypes.CDLL(None).printf(b'kept')\nos._exit(0)"
+    assert open_one(contract).run_block(code).output == "kept"
+
+
+def test_closed_stdout_is_open_again_in_the_next_step(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("import sys; sys.stdout.close()")
+    assert interpreter.run_block("print('back')").output == "back\n"
+
+
+def test_replaced_stdout_is_put_back_after_the_step(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("import io, sys; sys.stdout = io.StringIO()")
+    assert interpreter.run_block("print('back')").output == "back\n"
+
+
+def test_names_are_the_users_own(open_one, contract, tools):
+    code = """
+import math, os.path as path
+from math import pi
+def function(): pass
+class Class: pass
+value = _hidden = 1
+__dunder__ = 2
+for index in range(2): pass
+"""
+    names = ("Class", "_hidden", "function", "index", "pi", "value")
+    result = open_one(contract, tools).run_block(code)
+    assert result.last_step_globals == names
+    assert result.active_globals == (names if contract.name == "persistent" else ())
+
+
+def test_modules_stay_in_a_persistent_interpreter_unlisted(open_one):
+    interpreter = open_one("persistent")
+    assert interpreter.run_block("import math").active_globals == ()
+    assert interpreter.run_block("math.floor(2.5)").result == "2"
+
+
+def test_stateless_block_finds_no_name_of_the_block_before(open_one):
+    interpreter = open_one("stateless")
+    interpreter.run_block("x = 1")
+    result = interpreter.run_block("x")
+    assert result.error.message.endswith("NameError: name 'x' is not defined")
+
+
+def test_tools_are_restored_after_a_step(open_one, tools):
+    interpreter = open_one("persistent", tools)
+    interpreter.run_block("inspect = None\ndel list_items")
+    assert interpreter.run_block("inspect('item_a'), list_items()").error is None
+
+
+def test_names_that_hide_a_builtin_are_dropped_and_told(open_one, contract):
+    interpreter = open_one(contract)
+    result = interpreter.run_block("max = 3\nlist = [1]\nkept = max")
+    assert result.last_step_globals == ("kept",)
+    assert result.notices == ("Names that hide a builtin were dropped after the step: list, max.",)
+    assert interpreter.run_block("max([1, 2])").result == "2"
+
+
+def test_draws_are_equal_across_contracts_and_repeatable(open_fork_tree):
+    code = "import random, numpy as np\nrandom.random(), float(np.random.random())"
+    draws = [
+        [interpreter.run_block(code).result for _ in range(2)]
+        for interpreter in (open_fork_tree("persistent"), open_fork_tree("stateless"), open_fork_tree("persistent"))
+    ]
+    assert draws[0] == draws[1] == draws[2]
+    assert draws[0][0] != draws[0][1]
+
+
+def test_draws_depend_on_instance_and_salt(open_fork_tree):
+    code = "import random\nrandom.random()"
+    options = [{"instance_id": "a"}, {"instance_id": "b"}, {"instance_id": "a", "salt": "run"}]
+    assert len({open_fork_tree("stateless", **option).run_block(code).result for option in options}) == 3
+
+
+def test_equal_states_have_equal_hashes_and_others_do_not(open_one, contract):
+    first, second = open_one(contract), open_one(contract)
+    assert first.run_block("x = {'a': [1, 2.5]}").state_hash == second.run_block("x = {'a': [1] + [2.5]}").state_hash
+    assert first.run_block("y = 1").state_hash != second.run_block("y = 2").state_hash
+
+
+def test_values_without_a_hash_leave_it_unchanged(open_one, contract):
+    first, second = open_one(contract), open_one(contract)
+    assert first.run_block("x = 1").state_hash == second.run_block("x = 1; f = lambda: 0; s = {1}").state_hash
+
+
+def test_contract_is_verified_before_every_step(open_one, contract, tools):
+    interpreter = open_one(contract, tools)
+    for code in ("x = 1", "1 / 0", "import os; os._exit(0)", "globals().clear()", "x = 2"):
+        assert interpreter.verify_contract()
+        interpreter.run_block(code)
+    assert interpreter.verify_contract()
+
+
+def test_canary_shows_in_no_name(open_one, contract):
+    interpreter = open_one(contract)
+    interpreter.run_block("x = 1")
+    assert interpreter.verify_contract()
+    result = interpreter.run_block("sorted(globals()), dir()")
+    assert "canary" not in result.result
+    assert not any("canary" in name for name in result.last_step_globals)
+
+
+def test_dropped_name_is_gone_and_stays_gone_after_a_rollback(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = y = 1")
+    assert interpreter.drop_name("x")
+    assert not interpreter.drop_name("x")
+    assert interpreter.verify_contract()
+    assert interpreter.run_block("import os; os._exit(0)").active_globals == ("y",)
+    assert interpreter.run_block("x").error.type == "NameError"
+
+
+def test_stateless_interpreter_has_no_name_to_drop(open_one):
+    interpreter = open_one("stateless")
+    interpreter.run_block("x = 1")
+    assert not interpreter.drop_name("x")
+
+
+def test_forked_child_of_a_block_reports_nothing(open_one, contract):
+    code = "import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint('parent' if pid else 'child')"
+    result = open_one(contract).run_block(code)
+    assert sorted(result.output.split()) == ["child", "parent"]
+    assert result.error is None
+
+
+def test_empty_block_does_nothing(open_one, contract):
+    result = open_one(contract).run_block("")
+    assert (result.output, result.result, result.error, result.last_step_globals) == ("", None, None, ())

@@ -1,0 +1,182 @@
+"""Tools run on the host, called from the block with ordinary Python semantics."""
+
+import time
+
+import pytest
+
+from tasks.runtime.protocol import ToolRuntimeException
+
+
+def add(first: int, second: int = 10) -> int:
+    """Add two numbers."""
+    return first + second
+
+
+def echo(value):
+    return value
+
+
+def refuse() -> None:
+    raise ToolRuntimeException("not now")
+
+
+def crash() -> None:
+    raise KeyError("missing")
+
+
+def slow() -> str:
+    time.sleep(2.5)
+    return "slow"
+
+
+TOOLS = {"add": add, "echo": echo, "refuse": refuse, "crash": crash, "slow": slow}
+
+
+@pytest.fixture
+def interpreter(open_one, contract):
+    return open_one(contract, TOOLS)
+
+
+def test_arguments_go_by_position_and_by_name(interpreter):
+    assert interpreter.run_block("add(1), add(1, 2), add(second=3, first=1), add(*[1], **{'second': 4})").result == (
+        "(11, 3, 4, 5)"
+    )
+
+
+def test_calls_are_recorded_in_order_with_named_arguments(interpreter):
+    calls = interpreter.run_block("add(1)\nadd(1, second=2)").tool_calls
+    assert [(call.tool, call.arguments_json, call.result_json) for call in calls] == [
+        ("add", '{"first": 1}', "11"),
+        ("add", '{"first": 1, "second": 2}', "3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("add()", "missing a required argument: 'first'"),
+        ("add(1, 2, 3)", "too many positional arguments"),
+        ("add(1, third=2)", "got an unexpected keyword argument 'third'"),
+        ("add('1')", "add: first must be int, got str '1'"),
+        ("echo({1, 2})", "echo: arguments must be plain JSON values"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told(interpreter, call, message):
+    error = interpreter.run_block(call).error
+    assert error.type == "ToolInvocationException"
+    assert message in error.message
+
+
+def test_errors_name_their_kind(interpreter):
+    kinds = [interpreter.run_block(code).error for code in ("refuse()", "crash()", "1/0")]
+    assert [(error.kind, error.type) for error in kinds] == [
+        ("tool", "ToolRuntimeException"),
+        ("tool", "ToolRuntimeException"),
+        ("interpreter", "ZeroDivisionError"),
+    ]
+    assert kinds[0].message.endswith("\nToolRuntimeException: not now")
+    assert kinds[1].message.endswith("ToolRuntimeException: KeyError: 'missing'")
+
+
+def test_caught_error_is_recorded_as_caught(interpreter):
+    result = interpreter.run_block("try:\n    refuse()\nexcept Exception as error:\n    text = str(error)\ntext")
+    assert (result.result, result.error) == ("'not now'", None)
+    assert [(call.error_type, call.is_caught) for call in result.tool_calls] == [("ToolRuntimeException", True)]
+
+
+def test_error_that_ends_the_block_is_recorded_as_uncaught(interpreter):
+    calls = interpreter.run_block("try:\n    refuse()\nexcept Exception:\n    pass\nrefuse()").tool_calls
+    assert [call.is_caught for call in calls] == [True, False]
+
+
+def test_calls_past_the_cap_raise_an_ordinary_exception_every_time(open_one, contract):
+    interpreter = open_one(contract, TOOLS, tool_call_cap=2)
+    code = """
+seen = []
+for n in range(5):
+    try: seen.append(add(n))
+    except Exception as error: seen.append(type(error).__name__)
+seen
+"""
+    result = interpreter.run_block(code)
+    assert result.result == "[10, 11, 'ToolCallLimitError', 'ToolCallLimitError', 'ToolCallLimitError']"
+    error = interpreter.run_block("print('kept')\nfor n in range(3): add(n)").error
+    assert (error.kind, error.type) == ("cap", "ToolCallLimitError")
+    assert "Tool call limit exceeded" in error.message
+
+
+def test_cap_counts_anew_in_each_block(open_one, contract):
+    interpreter = open_one(contract, TOOLS, tool_call_cap=2)
+    assert [interpreter.run_block("add(1); add(2)").error for _ in range(3)] == [None] * 3
+
+
+def test_without_a_cap_a_block_may_call_as_often_as_it_likes(open_one, contract):
+    result = open_one(contract, TOOLS, tool_call_cap=None).run_block("sum(add(n) for n in range(100))")
+    assert (result.result, len(result.tool_calls)) == ("5950", 100)
+
+
+def test_interrupt_in_a_call_waits_for_the_reply_and_later_calls_get_theirs(interpreter):
+    result = interpreter.run_block("try:\n    slow()\nexcept Exception:\n    print('never')")
+    assert (result.error.type, result.output) == ("StepTimeout", "")
+    assert interpreter.run_block("add(1), echo('own')").result == "(11, 'own')"
+
+
+def test_threads_may_call_at_once(interpreter):
+    code = """
+import threading
+got = {}
+def work(n): got[n] = [echo(n * 100 + k) for k in range(5)]
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+all(got[n] == [n * 100 + k for k in range(5)] for n in range(4))
+"""
+    result = interpreter.run_block(code)
+    assert (result.error, result.result) == (None, "True")
+    assert len(result.tool_calls) == 20
+
+
+def test_thread_that_outlives_its_block_cannot_call(open_one):
+    interpreter = open_one("persistent", TOOLS)
+    interpreter.run_block(
+        "import threading, time\ngot = []\ndef late():\n    time.sleep(0.3)\n    try: got.append(add(1))\n"
+        "    except Exception as error: got.append(str(error))\nthread = threading.Thread(target=late); thread.start()"
+    )
+    time.sleep(0.6)
+    result = interpreter.run_block("thread.join(); got")
+    assert result.result == "['add can be called only by a running block, from its own process']"
+    assert result.tool_calls == ()
+
+
+def test_forked_child_cannot_call(interpreter):
+    code = """
+import os
+if (pid := os.fork()) == 0:
+    try: add(1)
+    except Exception as error: print(type(error).__name__)
+    os._exit(0)
+os.waitpid(pid, 0)
+add(2)
+"""
+    result = interpreter.run_block(code)
+    assert (result.output, result.result) == ("ToolRuntimeException\n", "12")
+
+
+def test_tools_have_the_hosts_signature_and_text_as_documentation(interpreter):
+    assert (
+        interpreter.run_block("print(add.__doc__)").output
+        == "add(first: int, second: int = 10) -> int\n\nAdd two numbers.\n"
+    )
+
+
+def test_state_of_the_tool_world_is_the_hosts(open_one, contract):
+    taken = []
+    interpreter = open_one(contract, {"take": taken.append})
+    interpreter.run_block("take('a')")
+    interpreter.run_block("take('b')\nimport os; os._exit(0)")
+    assert taken == ["a", "b"]
+
+
+def test_calls_of_a_killed_step_are_recorded(interpreter):
+    result = interpreter.run_block("add(1)\nimport os; os._exit(0)")
+    assert [call.tool for call in result.tool_calls] == ["add"]
