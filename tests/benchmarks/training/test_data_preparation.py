@@ -1,0 +1,138 @@
+"""Validation, extraction and truncation of 10,000 traces, beside bare batch tokenization of the same text."""
+
+import json
+import random
+import time
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+
+from tasks.sft.data_spec import DatasetSpec
+from tasks.sft.dataset import prepare_dataset
+from tasks.sft.spec import TokenizerSpec
+from tasks.sft.token_costs import BATCH_TEXTS
+from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+
+INSTANCES = 5_000
+CONTRACTS = ("persistent", "stateless")
+STEPS = {"persistent": 5, "stateless": 7}
+"""Rounded means of the teacher's traces (arXiv 2603.01209, Table 1)."""
+ITEMS_SHOWN = 14
+"""Items printed per step: about 1,100 characters."""
+
+SENTENCE = "the budget leaves room for more items so inspect another part of the list before packing and keep a weight"
+WORDS = SENTENCE.split()
+
+
+def observation(rng):
+    items = {
+        f"item_{rng.getrandbits(48):012x}": {"class": rng.choice("ABCDEFGHIJKLMNO"), "value": rng.randint(10, 100),
+                                             "weight": rng.randint(5, 20)}
+        for _ in range(ITEMS_SHOWN)
+    }  # fmt: skip
+    return json.dumps(items)
+
+
+def reply(rng, step, is_last):
+    thought = " ".join(rng.choices(WORDS, k=30))
+    lines = [
+        f"chosen_{step} = [{', '.join(str(rng.randint(0, 40)) for _ in range(6))}]",
+        f"for place in range({rng.randint(2, 9)}):",
+        "    data = json.loads(inspect(ids[place]))",
+        "    if data['value'] / data['weight'] > threshold and data['class'] not in banned:",
+        "        known[ids[place]] = (data['weight'], data['value'], data['class'])",
+        f"print(len(known), sorted(known.items(), key=lambda pair: -pair[1][1])[:{rng.randint(3, 20)}])",
+    ]
+    code = "\n".join([*lines, "finish()"] if is_last else lines)
+    return f"{thought.capitalize()}.\n```python\n{code}\n```", code
+
+
+def opening(rng, contract):
+    prompts = [" ".join(random.Random(seed).choices(WORDS, k=280)) for seed in ("base", contract, "demos", "tools")]
+    task = f"Capacity {rng.randint(20, 90)}, budget {rng.randint(10, 40)}. " + " ".join(rng.choices(WORDS, k=150))
+    wire = json.dumps({"task": task, "runtime_state": {"runtime": contract}})
+    return json.dumps([{"role": "system", "content": text} for text in prompts] + [{"role": "user", "content": wire}])
+
+
+def recorded_traces():
+    """Return the columns that data preparation reads, of `INSTANCES` teacher episodes per contract."""
+    rng = random.Random(0)
+    episodes, turns, steps = [], [], []
+    for number in range(INSTANCES):
+        for contract in CONTRACTS:
+            episode_id = f"{contract}-{number}"
+            episodes.append(
+                {"episode_id": episode_id, "runtime_contract": contract, "instance_id": f"instance-{number}",
+                 "plan_digest": "plan", "variant": "main", "replicate": 0, "attempt": 0,
+                 "score": 0.2 if rng.random() < 0.2 else 0.8}
+            )  # fmt: skip
+            turns.append((episode_id, 0, "", opening(rng, contract)))
+            for step in range(1, STEPS[contract] + 1):
+                text, code = reply(rng, step, is_last=step == STEPS[contract])
+                output = observation(rng)
+                turns.append((episode_id, step, text, output))
+                steps.append((episode_id, step, step, code, output))
+    turn_schema = {"episode_id": pl.String, "turn": pl.Int64, "assistant_text": pl.String, "observation": pl.String}
+    step_schema = dict.fromkeys(("episode_id", "step", "turn", "code", "output"), pl.String)
+    step_schema |= {"step": pl.Int64, "turn": pl.Int64}
+    nothing = pl.lit(None, dtype=pl.String)
+    error_schema = {"episode_id": pl.String, "step": pl.Int64, "is_injected": pl.Boolean, "is_caught": pl.Boolean}
+    return (
+        pl.DataFrame(episodes),
+        pl.DataFrame(turns, schema=turn_schema, orient="row"),
+        pl.DataFrame(steps, schema=step_schema, orient="row").with_columns(error=nothing, injected_fault=nothing),
+        pl.DataFrame(schema=error_schema),
+    )
+
+
+class Timing(NamedTuple):
+    wall_seconds: float
+    cpu_seconds: float
+    """Of all threads; what to trust on a busy machine."""
+
+    def beside(self, other):
+        wall, cpu = self.wall_seconds / other.wall_seconds, self.cpu_seconds / other.cpu_seconds
+        return f"{self.wall_seconds:.1f} s, ratio {wall:.2f} (CPU {self.cpu_seconds:.1f} s, ratio {cpu:.2f})"
+
+
+def timed(work):
+    """Return what `work` returns, and its timing."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return result, Timing(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def count_tokens(backend, texts):
+    """Return the tokens of texts, tokenized in batches and nothing else."""
+    return sum(
+        len(encoding)
+        for start in range(0, len(texts), BATCH_TEXTS)
+        for encoding in backend.encode_batch_fast(texts[start : start + BATCH_TEXTS])
+    )
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(1800)
+def test_data_preparation_beside_bare_tokenization(tmp_path):
+    tables = recorded_traces()
+    sample = tables[1]["assistant_text"].head(1000).to_list() + tables[1]["observation"].head(1000).to_list()
+    tokenizer = load_tokenizer(build_tokenizer(sample, TokenizerSpec(vocabulary_size=4000), tmp_path))
+    backend = getattr(tokenizer, "backend_tokenizer")  # noqa: B009 - only fast tokenizers have it
+    backend.encode_batch_fast(["warm"] * 8)
+
+    spec = DatasetSpec(maximum_kept=INSTANCES)
+    dataset, ours = timed(lambda: prepare_dataset(*tables, spec=spec, tokenizer=tokenizer, run_id="run"))
+    records = [record for contract in CONTRACTS for record in dataset.records[contract]]
+    texts = [message["content"] for record in records for message in record["messages"]]
+    tokens, bare = timed(lambda: count_tokens(backend, texts))
+    _, bare_distinct = timed(lambda: count_tokens(backend, list(dict.fromkeys(texts))))
+    print(
+        f"\n{len(dataset.rows)} traces, {len(records)} kept, {len(texts)} messages, {tokens / 1e6:.1f} M tokens"
+        f"\nbare batch tokenization of the kept text: {bare.wall_seconds:.1f} s, "
+        f"{tokens / bare.wall_seconds / 1e3:.0f} k tokens/s (CPU {bare.cpu_seconds:.1f} s)"
+        f"\nvalidation + extraction + truncation: {ours.beside(bare)}, goal 1.5; "
+        f"{tokens / ours.wall_seconds / 1e3:.0f} k tokens/s"
+        f"\nthe same beside bare tokenization of the distinct messages: {ours.beside(bare_distinct)}"
+    )
+    assert len(records) == sum(row.status == "retained" for row in dataset.rows) > 0.7 * len(dataset.rows)
