@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,9 @@ POLL_SECONDS = 0.2
 """Time between two looks at a server that starts."""
 LOG_TAIL_LINES = 20
 """Last lines of the log that an error quotes."""
+
+LOOPBACK = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Opens addresses on this machine; a proxy that the environment names is for the network."""
 
 
 class ServerError(UserError):
@@ -40,19 +42,34 @@ class ManagedProcess:
     """A server process that ends with its `with` block, with `stop`, and with the process that started it."""
 
     def __init__(
-        self, command: Sequence[str], log_path: Path, *, health_url: str, environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        log_path: Path,
+        *,
+        health_url: str,
+        environment: Mapping[str, str] | None = None,
+        stop_grace_seconds: float = 10.0,
     ) -> None:
-        """Start the command; its output goes to the end of `log_path`, after a line with the command itself."""
+        """Start the command.
+
+        Args:
+            command: Program and arguments.
+            log_path: File whose end the output goes to, after a line with the command itself.
+            health_url: Address that answers with 200 once the server is ready.
+            environment: Environment variables of the server; none for those of this process.
+            stop_grace_seconds: How long a server that is told to stop may take until it is killed.
+        """
         self.command = tuple(command)
         self.log_path = log_path
         self._health_url = health_url
+        self._stop_grace_seconds = stop_grace_seconds
         log_path.parent.mkdir(parents=True, exist_ok=True)
         with log_path.open("ab") as log:
             log.write(f"$ {shlex.join(command)}\n".encode())
             log.flush()
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                [sys.executable, "-I", supervisor.__file__, *command],
+                [sys.executable, "-I", supervisor.__file__, str(stop_grace_seconds), *command],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -91,9 +108,9 @@ class ManagedProcess:
     def is_healthy(self) -> bool:
         """Tell whether the health check answers with success."""
         try:
-            with urllib.request.urlopen(self._health_url, timeout=5) as answer:
+            with LOOPBACK.open(self._health_url, timeout=5) as answer:
                 return answer.status == 200
-        except (urllib.error.URLError, OSError):
+        except OSError:
             return False
 
     def check_running(self) -> None:
@@ -107,7 +124,7 @@ class ManagedProcess:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            self._process.wait(supervisor.STOP_GRACE_SECONDS + 5)
+            self._process.wait(self._stop_grace_seconds + 5)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

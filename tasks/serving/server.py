@@ -1,21 +1,22 @@
 """An endpoint for the models of a study, whoever runs it."""
 
 import json
-import os
 import shutil
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+from tasks.agent.credentials import read_credential
 from tasks.serving.commands import cpu_command, vllm_command
-from tasks.serving.process import ManagedProcess, OnProgress, ServerError, find_free_port
+from tasks.serving.process import LOOPBACK, ManagedProcess, OnProgress, ServerError, find_free_port
 from tasks.serving.spec import ServedModels, ServingSpec
 
 HOST = "127.0.0.1"
 """Servers that we start listen here only."""
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 
 class RunningServer(NamedTuple):
@@ -46,26 +47,29 @@ def open_server(
         ServerError: The server died, did not become ready in time, or does not list one of the models.
     """
     if spec.url is not None:
-        yield RunningServer(spec.url, _check_models(spec.url, models), (), None)
+        yield RunningServer(spec.url, _check_models(spec.url, models, spec.api_key_variable), (), None)
         return
     port = find_free_port(HOST)
     build = vllm_command if spec.engine == "vllm" else cpu_command
     command = build(spec, models, host=HOST, port=port)
-    environment = os.environ | {"OMP_NUM_THREADS": str(spec.cpu_threads)} if spec.engine == "cpu" else None
     health_url = f"http://{HOST}:{port}/health"
     if shutil.which(command[0]) is None:
         raise ServerError(f"{command[0]} is not installed; install the extra: pip install 'carryover[gpu]'")
-    with ManagedProcess(command, log_path, health_url=health_url, environment=environment) as process:
+    with ManagedProcess(command, log_path, health_url=health_url) as process:
         process.wait_until_healthy(spec.startup_timeout_seconds, on_progress)
         base_url = f"http://{HOST}:{port}/v1"
         yield RunningServer(base_url, _check_models(base_url, models), tuple(command), log_path)
 
 
-def _check_models(base_url: str, models: ServedModels) -> tuple[str, ...]:
+def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:
+    request = urllib.request.Request(f"{base_url}/models")
+    if api_key_variable is not None:
+        request.add_header("Authorization", f"Bearer {read_credential(api_key_variable).reveal()}")
+    is_local = urlsplit(base_url).hostname in LOOPBACK_HOSTS
     try:
-        with urllib.request.urlopen(f"{base_url}/models", timeout=30) as answer:
+        with LOOPBACK.open(request, timeout=30) if is_local else urllib.request.urlopen(request, timeout=30) as answer:
             listed = tuple(model["id"] for model in json.load(answer)["data"])
-    except (urllib.error.URLError, OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise ServerError(f"{base_url}/models does not list models: {error}") from error
     if missing := [name for name in models.names if name not in listed]:
         raise ServerError(f"{base_url} serves {', '.join(listed)}, but not {', '.join(missing)}")

@@ -1,4 +1,4 @@
-"""Runs a server so that it never outlives whoever started it: `python supervisor.py COMMAND ...`.
+"""Runs a server so that it never outlives whoever started it: `python supervisor.py GRACE_SECONDS COMMAND ...`.
 
 The starter holds the other end of this process's standard input. When that pipe ends - closed on purpose, or by the
 kernel because the starter died, by whatever signal - the server's whole process group is stopped. Only the standard
@@ -13,14 +13,15 @@ import subprocess
 import sys
 import threading
 
-STOP_GRACE_SECONDS = 10.0
-"""Time between the polite signal and the final one."""
 PARENT_DEATH_SIGNAL_OPTION = 1
 """PR_SET_PDEATHSIG of Linux's prctl(2)."""
 
 
-def supervise(command: list[str]) -> int:
-    """Run the command in a process group of its own until it ends or standard input does; return its exit status."""
+def supervise(command: list[str], grace_seconds: float) -> int:
+    """Run the command in a process group of its own until it ends or standard input does; return its exit status.
+
+    Between the polite signal and the final one lie `grace_seconds`.
+    """
     server = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -28,8 +29,8 @@ def supervise(command: list[str]) -> int:
         preexec_fn=_die_with_supervisor,  # noqa: PLW1509 - this process has no other thread yet
     )
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(name, lambda *_: _stop_group(server.pid))
-    threading.Thread(target=_stop_when_starter_leaves, args=(server.pid,), daemon=True).start()
+        signal.signal(name, lambda *_: _stop_group(server.pid, grace_seconds))
+    threading.Thread(target=_stop_when_starter_leaves, args=(server.pid, grace_seconds), daemon=True).start()
     status = server.wait()
     _signal_group(server.pid, signal.SIGKILL)
     return status if status >= 0 else 128 - status
@@ -41,15 +42,15 @@ def _die_with_supervisor() -> None:
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL_OPTION, signal.SIGTERM)
 
 
-def _stop_when_starter_leaves(group: int) -> None:
+def _stop_when_starter_leaves(group: int, grace_seconds: float) -> None:
     while os.read(sys.stdin.fileno(), 1024):
         pass
-    _stop_group(group)
+    _stop_group(group, grace_seconds)
 
 
-def _stop_group(group: int) -> None:
+def _stop_group(group: int, grace_seconds: float) -> None:
     _signal_group(group, signal.SIGTERM)
-    timer = threading.Timer(STOP_GRACE_SECONDS, _signal_group, (group, signal.SIGKILL))
+    timer = threading.Timer(grace_seconds, _signal_group, (group, signal.SIGKILL))
     timer.daemon = True
     timer.start()
 
@@ -60,4 +61,7 @@ def _signal_group(group: int, number: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(supervise(sys.argv[1:]))
+    try:
+        sys.exit(supervise(sys.argv[2:], grace_seconds=float(sys.argv[1])))
+    except OSError as error:
+        sys.exit(f"{sys.argv[2]} cannot be started: {error}")

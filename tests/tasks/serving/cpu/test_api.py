@@ -1,0 +1,180 @@
+"""The CPU server over HTTP, asked by the official client."""
+
+import concurrent.futures
+import json
+import threading
+import time
+import urllib.request
+
+import openai
+import pytest
+
+from tasks.serving.cpu.cache import CachePool
+
+MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say something."}]
+CONTEXT_TOKENS = 600
+
+
+@pytest.fixture(scope="module")
+def server(torch, base_path, adapter_path, other_path):
+    """A server in a thread of the test process, as the command line builds it; yields its address."""
+    import uvicorn
+
+    from tasks.serving.cpu.api import ChatApi
+    from tasks.serving.cpu.engine import ModelEngine
+    from tasks.serving.cpu.models import load_models
+    from tasks.serving.cpu.scheduler import Scheduler
+    from tasks.serving.spec import ServedModels
+
+    models = load_models(
+        ServedModels(base=str(base_path), adapters={"adapter": adapter_path}, checkpoints={"checkpoint": other_path})
+    )
+    pool = CachePool(2**26)
+    scheduler = Scheduler([ModelEngine(model, pool, max_running=32) for model in models])
+    api = ChatApi(models, scheduler, max_tokens=CONTEXT_TOKENS, template_kwargs={})
+    server = uvicorn.Server(uvicorn.Config(api.build_app(), port=0, log_level="warning", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    with openai.OpenAI(base_url=f"{server}/v1", api_key="none", max_retries=0, timeout=60) as client:
+        yield client
+
+
+def ask(client, messages=MESSAGES, *, model="base", max_completion_tokens=20, **settings):
+    return client.chat.completions.create(
+        model=model, messages=messages, max_completion_tokens=max_completion_tokens, **settings
+    )
+
+
+def text_of(completion):
+    return completion.choices[0].message.content
+
+
+def test_the_server_is_healthy_and_lists_its_models(server, client):
+    with urllib.request.urlopen(f"{server}/health") as answer:
+        assert answer.status == 200
+    assert [model.id for model in client.models.list()] == ["base", "adapter", "checkpoint"]
+
+
+def test_usage_adds_up(client):
+    completion = ask(client, extra_body={"ignore_eos": True})
+    usage = completion.usage
+    assert usage.completion_tokens == 20
+    assert usage.total_tokens == usage.prompt_tokens + 20
+    assert completion.choices[0].finish_reason == "length"
+    # ChatML around two messages of 9 and 14 bytes, byte tokens, roles spelt out, and the opened reply.
+    rendered = "system\nBe brief.\nuser\nSay something.\nassistant\n"
+    assert usage.prompt_tokens == len(rendered) + 5
+
+
+def test_max_tokens_of_the_older_name_works_too(client):
+    completion = client.chat.completions.create(
+        model="base", messages=MESSAGES, max_tokens=3, extra_body={"ignore_eos": True}
+    )
+    assert completion.usage.completion_tokens == 3
+
+
+def test_a_seed_repeats_a_reply_and_another_one_changes_it(client):
+    first, again, other = (ask(client, seed=seed, temperature=1.0) for seed in (7, 7, 8))
+    assert text_of(first) == text_of(again) != text_of(other)
+
+
+def test_requests_at_once_get_the_replies_of_requests_one_by_one(client):
+    def reply(seed):
+        return text_of(ask(client, seed=seed, temperature=0.8, model=["base", "adapter", "checkpoint"][seed % 3]))
+
+    alone = [reply(seed) for seed in range(12)]
+    with concurrent.futures.ThreadPoolExecutor(12) as threads:
+        assert list(threads.map(reply, range(12))) == alone
+
+
+def test_every_model_writes_its_own_text(client):
+    texts = {text_of(ask(client, model=model, temperature=0)) for model in ("base", "adapter", "checkpoint")}
+    assert len(texts) == 3
+
+
+def test_the_next_turn_of_an_episode_is_cached(client):
+    headers = {"x-episode-id": "episode-1"}
+    first = ask(client, extra_headers=headers, temperature=0)
+    history = [*MESSAGES, {"role": "assistant", "content": text_of(first)}, {"role": "user", "content": "Go on."}]
+    second = ask(client, history, extra_headers=headers, temperature=0)
+    assert second.usage.prompt_tokens_details.cached_tokens >= first.usage.prompt_tokens
+    assert text_of(second) == text_of(ask(client, history, extra_headers={"x-episode-id": "fresh"}, temperature=0))
+
+
+def test_the_next_turn_is_found_without_an_episode_id(client):
+    opening = [{"role": "user", "content": "A conversation of its own."}]
+    first = ask(client, opening, temperature=0)
+    history = [*opening, {"role": "assistant", "content": text_of(first)}, {"role": "user", "content": "Go on."}]
+    second = ask(client, history, temperature=0)
+    assert second.usage.prompt_tokens_details.cached_tokens >= first.usage.prompt_tokens
+
+
+def test_a_stop_text_ends_the_reply(client):
+    text = text_of(ask(client, temperature=0, extra_body={"ignore_eos": True}))
+    stopped = ask(client, temperature=0, stop=[text[5:8]], extra_body={"ignore_eos": True})
+    assert text_of(stopped) == text[: text.index(text[5:8])]
+    assert stopped.choices[0].finish_reason == "stop"
+
+
+def test_chat_template_arguments_reach_the_template(client):
+    plain = ask(client).usage.prompt_tokens
+    without_thinking = ask(client, extra_body={"chat_template_kwargs": {"enable_thinking": False}}).usage.prompt_tokens
+    assert without_thinking == plain + len("<think></think>")
+
+
+def test_content_in_parts_is_the_same_as_one_string(client):
+    parts = [{"role": "user", "content": [{"type": "text", "text": "Say "}, {"type": "text", "text": "it."}]}]
+    whole = [{"role": "user", "content": "Say it."}]
+    assert text_of(ask(client, parts, temperature=0)) == text_of(ask(client, whole, temperature=0))
+
+
+def test_an_unknown_model_is_not_found(client):
+    with pytest.raises(openai.NotFoundError, match=r"The model `nobody` does not exist"):
+        ask(client, model="nobody")
+
+
+def test_a_prompt_that_leaves_no_room_for_the_reply_is_refused(client):
+    long = [{"role": "user", "content": "x" * 590}]
+    with pytest.raises(openai.BadRequestError, match=r"maximum context length is 600 tokens.*you requested 20 output"):
+        ask(client, long)
+
+
+def test_a_reply_without_limit_ends_with_the_context(client):
+    prompt = [{"role": "user", "content": "x" * 500}]
+    completion = client.chat.completions.create(model="base", messages=prompt, extra_body={"ignore_eos": True})
+    assert completion.usage.total_tokens == CONTEXT_TOKENS
+    assert completion.choices[0].finish_reason == "length"
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"n": 2}, "n: "),
+        ({"stream": True}, "stream: "),
+        ({"logprobs": True}, "logprobs: "),
+        ({"temperature": -1}, "temperature: "),
+        ({"max_completion_tokens": 0}, "max_completion_tokens: "),
+        ({"messages": []}, "messages: "),
+    ],
+)
+def test_what_the_server_cannot_do_is_refused_by_name(client, settings, complaint):
+    with pytest.raises(openai.BadRequestError, match=complaint):
+        ask(client, **settings)
+
+
+def test_a_client_that_hangs_up_disturbs_nobody(server, client):
+    body = {"model": "base", "messages": MESSAGES, "ignore_eos": True}
+    request = urllib.request.Request(f"{server}/v1/chat/completions", json.dumps(body).encode())
+    with pytest.raises(TimeoutError):
+        urllib.request.urlopen(request, timeout=0.05)
+    assert ask(client, extra_body={"ignore_eos": True}).usage.completion_tokens == 20

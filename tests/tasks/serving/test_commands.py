@@ -1,0 +1,64 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.serving.commands import cpu_command, vllm_command
+from tasks.serving.cpu_server import parse_options
+from tasks.serving.spec import ServedModels, ServingSpec
+
+ADAPTERS = {"persistent": Path("/models/p"), "stateless": Path("/models/s")}
+PAPER = ServedModels(base="Qwen/Qwen3-8B", adapters=ADAPTERS)
+
+
+def test_the_paper_is_served_by_one_vllm_with_both_adapters():
+    command = vllm_command(ServingSpec(engine="vllm"), PAPER, host="127.0.0.1", port=8000)
+    assert " ".join(command) == (
+        "vllm serve Qwen/Qwen3-8B --served-model-name base --host 127.0.0.1 --port 8000 --max-model-len 40960 "
+        '--max-num-seqs 4 --default-chat-template-kwargs {"enable_thinking": false} '
+        "--lora-modules persistent=/models/p stateless=/models/s --dtype bfloat16 --gpu-memory-utilization 0.95 "
+        "--tensor-parallel-size 1 --enable-prompt-tokens-details --enable-lora --max-lora-rank 64 --max-loras 2"
+    )
+
+
+def test_a_base_alone_needs_no_adapter_flags():
+    command = vllm_command(ServingSpec(engine="vllm"), ServedModels(base="m"), host="127.0.0.1", port=8000)
+    assert not [flag for flag in command if "lora" in flag]
+
+
+def test_vllm_takes_no_checkpoints_and_no_path_that_its_flag_cannot_carry():
+    spec = ServingSpec(engine="vllm")
+    with pytest.raises(ValueError, match="not the checkpoints trained"):
+        vllm_command(spec, ServedModels(base="m", checkpoints={"trained": Path("/t")}), host="h", port=1)
+    with pytest.raises(ValueError, match="'=' or ','"):
+        vllm_command(spec, ServedModels(base="m", adapters={"a": Path("/run=1/a")}), host="h", port=1)
+
+
+def test_our_server_reads_what_we_write():
+    models = PAPER.model_copy(update={"checkpoints": {"whole": Path("/models/run=1/whole")}})
+    spec = ServingSpec(context_tokens=4096, max_concurrent=100, cpu_threads=2, cache_bytes=1000)
+    command = cpu_command(spec, models, host="127.0.0.1", port=8000)
+    assert command[:3] == [sys.executable, "-m", "tasks.serving.cpu_server"]
+    options = parse_options(command[3:])
+    assert options.models == models
+    assert (options.host, options.port) == ("127.0.0.1", 8000)
+    assert (options.max_tokens, options.max_running, options.threads, options.cache_bytes) == (4096, 100, 2, 1000)
+    assert options.template_kwargs == {"enable_thinking": False}
+
+
+def test_a_pair_without_a_path_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        parse_options(["--model", "m", "--lora-modules", "persistent"])
+    assert "'persistent' is not of the form NAME=PATH" in capsys.readouterr().err
+
+
+def test_names_must_differ():
+    with pytest.raises(ValueError, match="must differ, got base, base"):
+        ServedModels(base="m", adapters={"base": Path("/a")})
+
+
+def test_a_url_belongs_to_an_external_endpoint():
+    with pytest.raises(ValueError, match="give a url exactly for engine 'external'"):
+        ServingSpec(engine="external")
+    with pytest.raises(ValueError, match="give a url exactly for engine 'external'"):
+        ServingSpec(url="http://127.0.0.1:8000/v1")

@@ -1,0 +1,61 @@
+"""The whole way: from a spec to a server process of its own that answers, and back to nothing."""
+
+import openai
+import pytest
+
+from tasks.serving.process import ServerError
+from tasks.serving.server import open_server
+from tasks.serving.spec import ServedModels, ServingSpec
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory, base_path, adapter_path, other_path):
+    models = ServedModels(
+        base=str(base_path), adapters={"adapter": adapter_path}, checkpoints={"checkpoint": other_path}
+    )
+    spec = ServingSpec(context_tokens=512, max_concurrent=8, cache_bytes=2**26)
+    with open_server(spec, models, tmp_path_factory.mktemp("logs") / "server.log") as server:
+        yield server
+
+
+def test_a_served_model_answers_and_names_are_listed(running):
+    assert running.model_names == ("base", "adapter", "checkpoint")
+    with openai.OpenAI(base_url=running.base_url, api_key="none", max_retries=0) as client:
+        completion = client.chat.completions.create(
+            model="adapter", messages=[{"role": "user", "content": "Hello"}], max_completion_tokens=5, seed=1
+        )
+    assert completion.usage is not None
+    assert 1 <= completion.usage.completion_tokens <= 5
+    assert "loaded base, adapter, checkpoint; context of 512 tokens" in running.log_path.read_text()
+
+
+def test_a_running_server_is_an_external_one_for_others(running, tmp_path):
+    spec = ServingSpec(engine="external", url=running.base_url)
+    with open_server(spec, ServedModels(base="anything"), tmp_path / "log") as server:
+        assert server.base_url == running.base_url
+        assert server.command == ()
+
+
+def test_an_external_endpoint_must_have_the_models(running, tmp_path):
+    spec = ServingSpec(engine="external", url=running.base_url)
+    models = ServedModels(base="anything", base_name="Qwen/Qwen3-8B")
+    expected = r"serves base, adapter, checkpoint, but not Qwen/Qwen3-8B"
+    with pytest.raises(ServerError, match=expected), open_server(spec, models, tmp_path / "log"):
+        pass
+
+
+def test_an_external_endpoint_that_is_not_there_is_named(tmp_path):
+    spec = ServingSpec(engine="external", url="http://127.0.0.1:9/v1")
+    expected = r"http://127\.0\.0\.1:9/v1/models does not list models"
+    with pytest.raises(ServerError, match=expected), open_server(spec, ServedModels(base="m"), tmp_path / "log"):
+        pass
+
+
+def test_vllm_without_its_extra_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    spec = ServingSpec(engine="vllm")
+    with (
+        pytest.raises(ServerError, match=r"vllm is not installed.*carryover\[gpu\]"),
+        open_server(spec, ServedModels(base="m"), tmp_path / "log"),
+    ):
+        pass
