@@ -43,10 +43,11 @@ def refresh_marts(connection: DuckDBPyConnection, *, is_materialized: bool = Tru
             except duckdb.Error as error:
                 raise WarehouseError(f"sql/{source.schema}/{source.name}: {error}") from error
         connection.execute("delete from main.refreshed_marts")
-        connection.execute(
-            "insert into main.refreshed_marts select $digest, count(*), $now from main.merged_bundles",
-            {"digest": digest, "now": datetime.now(UTC)},
-        )
+        if is_materialized:
+            connection.execute(
+                "insert into main.refreshed_marts select $digest, count(*), $now from main.merged_bundles",
+                {"digest": digest, "now": datetime.now(UTC)},
+            )
     except BaseException:
         connection.rollback()
         raise

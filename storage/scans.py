@@ -16,7 +16,7 @@ def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) ->
     model = row_model(table)
     bundles = [manifest for manifest in manifests if manifest.file(table)]
     if not bundles:
-        return pl.LazyFrame(pl.from_arrow(arrow_schema(table).empty_table()))
+        return pl.DataFrame(arrow_schema(table).empty_table()).lazy()
     if table == EpisodeRow.TABLE or table in EPISODE_CHILDREN:
         return _scan_shares(store, table, share_episodes(manifests))
     kept = "last" if model.LATEST_WINS else "first"
@@ -37,7 +37,13 @@ def _scan_shares(store: FileStore, table: str, shares: Sequence[Share]) -> pl.La
 def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
     files = [file for manifest in bundles if (file := manifest.file(table))]
     if store.is_local:
-        return pl.scan_parquet([store.location(file.path) for file in files], hive_partitioning=False)
+        return pl.scan_parquet(
+            [store.location(file.path) for file in files],
+            schema=pl.DataFrame(arrow_schema(table).empty_table()).schema,
+            # A column that came with a later version is null in files of the version before.
+            missing_columns="insert",
+            hive_partitioning=False,
+        )
     # Polars has readers of its own for some object stores; going through fsspec keeps one set of credentials.
     paths = [store.absolute(file.path) for file in files]
     return pl.scan_pyarrow_dataset(

@@ -60,7 +60,10 @@ def why_unfit(file: BundleFile, store: FileStore) -> str | None:
     """Return why a file's columns do not fit the present schema, from its footer where another version wrote it."""
     if file.schema_digest == schema_digest(arrow_schema(file.table)):
         return None
-    present = _footer_columns(file, store)
+    try:
+        present = _footer_columns(file, store)
+    except (pa.ArrowException, OSError) as error:
+        return f"not readable as Parquet: {error}"
     known = duckdb_columns(file.table)
     if unknown := sorted(present - {column.name for column in known}):
         return f"column {unknown[0]!r} of {file.table!r} is unknown to this version; upgrade Carryover"

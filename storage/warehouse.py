@@ -42,9 +42,7 @@ class Result:
 
     def polars(self) -> pl.DataFrame:
         """Return the rows as a Polars frame over the same buffers."""
-        frame = pl.from_arrow(self._table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return pl.DataFrame(self._table)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the rows as tuples of Python values."""

@@ -1,0 +1,47 @@
+import pytest
+
+from storage.connection import open_memory
+from storage.marts import refresh_marts
+from storage.migrations import migrate
+
+
+@pytest.fixture
+def connection():
+    connection = open_memory()
+    migrate(connection)
+    return connection
+
+
+def _kinds(connection, schema: str) -> set[str]:
+    return {
+        kind
+        for (kind,) in connection.sql(
+            "select table_type from information_schema.tables where table_schema = $schema", params={"schema": schema}
+        ).fetchall()
+    }
+
+
+def test_staging_becomes_views_and_marts_become_tables(connection):
+    assert refresh_marts(connection)
+    assert (_kinds(connection, "staging"), _kinds(connection, "marts")) == ({"VIEW"}, {"BASE TABLE"})
+
+
+def test_marts_of_a_database_without_rows_of_its_own_are_views(connection):
+    assert refresh_marts(connection, is_materialized=False)
+    assert _kinds(connection, "marts") == {"VIEW"}
+    assert refresh_marts(connection)
+    assert _kinds(connection, "marts") == {"BASE TABLE"}
+
+
+def test_marts_are_computed_again_only_after_another_bundle(connection):
+    refresh_marts(connection)
+    assert not refresh_marts(connection)
+    connection.execute("insert into main.merged_bundles values ('b', 'run', 'landing', 1, now())")
+    assert refresh_marts(connection)
+
+
+def test_what_a_former_version_defined_goes(connection):
+    connection.execute("create view staging.former as select 1 as a; create table marts.former as select 1 as a")
+    refresh_marts(connection)
+    names = connection.sql("select table_name from information_schema.tables where table_name = 'former'").fetchall()
+    assert names == []

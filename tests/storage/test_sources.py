@@ -1,0 +1,72 @@
+import io
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from storage.bundles import Manifest
+from storage.landing import LandingZone, schema_digest
+from storage.merger import merge
+from storage.warehouse import Warehouse
+
+
+@pytest.fixture
+def land_otherwise(landing, make_episode) -> Callable[[Callable[[pa.Table], pa.Table]], LandingZone]:
+    """Land an episode as the present version does, and one whose steps another version wrote."""
+
+    def land(change: Callable[[pa.Table], pa.Table]) -> LandingZone:
+        landing.write(make_episode("present", step_count=1), "run")
+        landed = landing.write(make_episode("other", step_count=1), "run")
+        path = f"steps/run_id=run/{landed.bundle_id}.parquet"
+        steps = change(pq.read_table(io.BytesIO(landing.store.read(path))))
+        sink = io.BytesIO()
+        pq.write_table(steps, sink)
+        landing.store.write(path, sink.getvalue())
+        manifest_path = f"bundles/run_id=run/{landed.bundle_id}.json"
+        manifest = Manifest.model_validate_json(landing.store.read(manifest_path))
+        written = {"byte_count": len(sink.getvalue()), "schema_digest": schema_digest(steps.schema)}
+        files = tuple(file.model_copy(update=written) if file.table == "steps" else file for file in manifest.files)
+        landing.store.write(manifest_path, manifest.model_copy(update={"files": files}).model_dump_json().encode())
+        return LandingZone(landing.url)
+
+    return land
+
+
+def test_a_column_that_came_later_is_null_in_older_files(land_otherwise, tmp_path):
+    landing = land_otherwise(lambda steps: steps.drop_columns(["state_hash"]))
+    expected = [("other", 1, None), ("present", 1, None)]
+    assert (
+        landing.scan("steps").select("episode_id", "step", "state_hash").collect().sort("episode_id").rows() == expected
+    )
+    with Warehouse.open(landing.url) as warehouse:
+        assert warehouse.sql("select episode_id, step, state_hash from steps order by all").rows() == expected
+    assert merge(landing, tmp_path / "study.duckdb").refusals == ()
+    with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
+        assert warehouse.sql("select episode_id, step, state_hash from steps order by all").rows() == expected
+
+
+def test_columns_in_another_order_are_matched_by_name(land_otherwise, tmp_path):
+    landing = land_otherwise(lambda steps: steps.select(steps.column_names[::-1]))
+    merge(landing, tmp_path / "study.duckdb")
+    with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
+        assert warehouse.sql("select episode_id, code from steps order by all").rows() == [
+            ("other", "x = 1"),
+            ("present", "x = 1"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda steps: steps.drop_columns(["code"]), "column 'code' of 'steps' is missing; an older version landed it"),
+        (
+            lambda steps: steps.append_column("mood", pa.array(["calm"])),
+            "column 'mood' of 'steps' is unknown to this version; upgrade Carryover",
+        ),
+    ],
+)
+def test_a_file_that_the_schema_cannot_hold_is_quarantined(land_otherwise, tmp_path, change, reason):
+    report = merge(land_otherwise(change), tmp_path / "study.duckdb")
+    assert report.row_counts["episodes"] == 1
+    assert report.refusals[0].reason.endswith(reason)
