@@ -96,8 +96,9 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     """Yield the parts of the full laptop study, the study itself first.
 
     Per training seed: six conditions, in and out of distribution, prompts declared and as trained. Then, with one
-    seed and the four trained cells: the header as a factor, the cap, the ablations, and the A/A control, in which one
-    model plays every instance twice with other decoding seeds.
+    seed and the four trained cells: the header as a factor, the cap, the ablations, and the controls: labels
+    shuffled, so that either model is trained on half of each contract, and A/A, in which one model plays every
+    instance twice with other decoding seeds.
     """
     protocol = read_hypotheses().protocol
     count = protocol.instances_per_cell
@@ -120,6 +121,7 @@ def laptop_full_parts() -> Iterator[StudyPart]:
         "no-table": {"teacher": plain.teacher.model_copy(update={"prints_table": False})},
         "half-training": {"training": plain.training.model_copy(update={"epochs": plain.training.epochs / 2})},
         "quarter-training": {"training": plain.training.model_copy(update={"epochs": plain.training.epochs / 4})},
+        "shuffled-labels": {"dataset": plain.dataset.model_copy(update={"labels": "shuffled"})},
         "a-a": {"evaluations": (evaluation(count=count, replicates=2),)},
     }
     for variant, changes in ablations.items():

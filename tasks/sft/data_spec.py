@@ -39,6 +39,8 @@ class DatasetSpec(BaseModel):
     """The first valid traces of each arm, or only instances whose traces are valid in every arm."""
     matching: Literal["episodes", "tokens"] = "episodes"
     """Arms of equal size in episodes, or in training tokens."""
+    labels: Literal["true", "shuffled"] = "true"
+    """Whether an arm holds its own contract's traces, or, as a negative control, a random half of each contract's."""
     maximum_kept: int = Field(default=1000, ge=1)
     """Traces kept per contract; the rest stays unprocessed."""
     shuffle_seed: int = 42

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +124,7 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     digests = {each.episode_id: _content_digest(each) for each in candidates if each.status == "retained"}
     dataset_id = _dataset_id(spec, tokenizer, candidates, digests)
     rows = [_row(each, spec, costs, digests, dataset_id=dataset_id, run_id=run_id) for each in candidates]
-    records = {contract: list(_records(candidates, contract)) for contract in contracts}
+    records = {contract: list(_records(candidates, contract, contracts, spec)) for contract in contracts}
     return PreparedDataset(dataset_id, tuple(contracts), rows, verdicts, records)
 
 
@@ -147,9 +148,13 @@ def _give_text(batch: Sequence[Candidate], turns: Frame, steps: Frame, spec: Dat
             candidate.truncation = truncation
 
 
-def _records(candidates: Sequence[Candidate], contract: str) -> Iterator[dict[str, Any]]:
-    for candidate in candidates:
-        if candidate.contract == contract and candidate.status == "retained":
+def _records(
+    candidates: Sequence[Candidate], contract: str, contracts: Sequence[str], spec: DatasetSpec
+) -> Iterator[dict[str, Any]]:
+    retained = [each for each in candidates if each.status == "retained"]
+    # in order of the shuffle, so that the halves of a mixed arm are mixed
+    for candidate in retained if spec.labels == "true" else sorted(retained, key=lambda each: each.position):
+        if _label(candidate, contracts, spec) == contract:
             yield {
                 "episode_id": candidate.episode_id,
                 "instance_id": candidate.instance_id,
@@ -157,6 +162,13 @@ def _records(candidates: Sequence[Candidate], contract: str) -> Iterator[dict[st
                 "token_count": candidate.token_count,
                 "messages": [message.model_dump() for message in candidate.messages],
             }
+
+
+def _label(candidate: Candidate, contracts: Sequence[str], spec: DatasetSpec) -> str:
+    """Return the arm that a trace trains: its own contract's, or the next one's in a random half of the instances."""
+    if spec.labels == "true" or random.Random(f"label {spec.shuffle_seed} {candidate.instance_id}").random() < 0.5:
+        return candidate.contract
+    return contracts[(contracts.index(candidate.contract) + 1) % len(contracts)]
 
 
 def _row(

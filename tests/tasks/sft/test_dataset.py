@@ -123,6 +123,22 @@ def test_matching_by_tokens_evens_the_arms_out(arms, prepare, traces):
     assert len(dataset.records["stateless"]) < len(dataset.records["persistent"])
 
 
+def test_shuffled_labels_swap_whole_instances_between_the_arms(traces, prepare):
+    recorded = [
+        traces.trace(f"{contract}-{number}", contract, f"instance-{number}")
+        for contract in CONTRACTS
+        for number in range(12)
+    ]
+    dataset = prepare(*recorded, labels="shuffled")
+    swapped = {}
+    for arm in CONTRACTS:
+        own = {record["instance_id"] for record in dataset.records[arm] if record["episode_id"].startswith(arm)}
+        assert len(dataset.records[arm]) == 12
+        swapped[arm] = {record["instance_id"] for record in dataset.records[arm]} - own
+    assert swapped["persistent"] == swapped["stateless"]
+    assert 2 <= len(swapped["persistent"]) <= 10
+
+
 def test_an_observation_that_does_not_fit_is_masked_and_every_reply_stays(prepare, traces):
     steps = [traces.step(f"look({n})", output="9 " * (500 if n == 2 else 5), text=f"Look {n}.") for n in range(5)]
     long = traces.trace(steps=[*steps, traces.step("finish()", text="End.")])
