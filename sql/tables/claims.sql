@@ -12,4 +12,4 @@ with final as (
 )
 
 select * from final
-order by paper desc, verdict, place, claim
+order by verdict = 'holds', paper desc, verdict, place, claim

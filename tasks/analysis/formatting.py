@@ -1,5 +1,6 @@
 """How a column is headed and how its values are written."""
 
+import re
 from typing import Any
 
 MODELS = {"qwen3_8b_": "Qwen3-8B", "gemini_3_flash_": "Gemini 3 Flash"}
@@ -24,7 +25,7 @@ def heading(column: str, *, split: str | None = None) -> str:
 
 
 def format_value(column: str, value: Any) -> str:
-    """Return a value as a reader wants it: percentages to 0.1, tokens and counts whole, p-values to 0.001."""
+    """Return a value as a reader wants it: percentages to 0.1, thousands whole, p-values to 0.001."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -33,7 +34,8 @@ def format_value(column: str, value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return _format_float(column, value)
-    return str(value).replace("->", "→")
+    text = str(value).replace("->", "→")
+    return text.replace("_", " ") if re.fullmatch(r"[a-z0-9_]+", text) else text
 
 
 def _format_float(column: str, value: float) -> str:
@@ -41,9 +43,9 @@ def _format_float(column: str, value: float) -> str:
         return "<0.001" if value < 0.001 else f"{value:.3f}"
     if column.endswith(("_pct", "_points")):
         return f"{value:.1f}"
-    if value.is_integer() and abs(value) < 1e15:
+    if abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 0.01 else f"{value:.2f}"
+    return f"{value:.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
 
 
 def _words(column: str) -> str:

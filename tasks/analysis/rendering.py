@@ -64,12 +64,13 @@ def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> Group:
     """Return a table for `rich.print`; an empty one says that it is empty."""
     parts: list[Text | Table] = [Text(title or name, style="bold")]
     for sheet in sheets(frame):
-        table = Table(box=SIMPLE_HEAD, caption=sheet.caption or None, caption_justify="left", pad_edge=False)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
         for position, column in enumerate(sheet.header):
-            table.add_column(Text(column), justify="left" if position == 0 else "right", overflow="fold")
+            cells = [row[position] for row in sheet.rows]
+            table.add_column(Text(column), justify="right" if _are_mostly_numbers(cells) else "left", overflow="fold")
         for row in sheet.rows:
             table.add_row(*(Text(cell) for cell in row))
-        parts.append(table)
+        parts.extend([Text(sheet.caption, style="italic"), table])
     if frame.is_empty():
         parts.append(Text("no rows for this plan", style="italic"))
     return Group(*parts)
@@ -117,6 +118,11 @@ def _label(names: tuple[str | None, ...]) -> str:
         return str(names[0]).replace("->", "→")
     short = [{"persistent": "P", "stateless": "S"}.get(name or "", name or "base") for name in names]
     return f"{short[0]}→{short[1]} : {short[2]}→{short[3]}"
+
+
+def _are_mostly_numbers(cells: list[str]) -> bool:
+    filled = [cell for cell in cells if cell]
+    return sum(cell[0] in "-<0123456789" for cell in filled) * 2 > len(filled)
 
 
 def _markdown(sheet: Sheet) -> str:

@@ -1,0 +1,162 @@
+"""Figures 2 and 3 of arXiv 2603.01209 drawn as SVG from the rows of `sql/tables/figure_2.sql` and `figure_3.sql`.
+
+What the paper's text does not give, we chose, and the caption says so.
+"""
+
+from collections.abc import Iterable
+from io import StringIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GROUP_COLUMNS = ("variant", "base", "visibility", "header", "measured_on")
+"""What the rows of one drawing share; its buckets stand below each other."""
+
+COLOURS = {"P": "#1f6fb2", "S": "#d9722e"}
+"""By contract of training; the base model is grey. Filled marks ran persistent, hollow ones stateless."""
+
+OTHER_COLOUR = "#777777"
+
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "carryover",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+}
+
+BEHAVIOUR_PANELS = (
+    ("a", "state_utilization", "state utilization"),
+    ("b", "imports_per_step", "imports per step"),
+    ("c", "context_lifespan", "context lifespan (steps)"),
+)
+
+FIGURE_2_CAPTION = (
+    "Figure 2. Mean tokens per episode (prompt and completion, logarithmic) against mean normalized optimality, one "
+    "point per cell. Bars are 95 % bootstrap intervals where statistics have landed. Left ours, right the published "
+    "values. Colour is the contract of training, filled marks ran persistent, hollow ones stateless. The limits of the "
+    "axes are ours."
+)
+FIGURE_3_CAPTION = (
+    "Figure 3. Behaviour per trained cell: ours as bars, the published values as diamonds. The paper's text gives "
+    "state utilization as the vertical axis of (a) and context lifespan as that of (c); the axes of (b) and every "
+    "horizontal axis are lost, so we chose imports per step for (b) and the cells as the horizontal axis."
+)
+
+
+class Drawing(NamedTuple):
+    """A figure of one group of cells."""
+
+    name: str
+    """File stem, e.g. `figure_2_main_common_declared_names`."""
+    caption: str
+    svg: str
+
+
+def draw_figure_2(points: pl.DataFrame) -> list[Drawing]:
+    """Draw tokens against score, one drawing per group; `points` are the rows of `figure_2`."""
+    return [
+        _drawing("figure_2", FIGURE_2_CAPTION, key, group, _plot_costs, columns=2) for key, group in _groups(points)
+    ]
+
+
+def draw_figure_3(points: pl.DataFrame) -> list[Drawing]:
+    """Draw the behaviour of the trained cells, one drawing per group; `points` are the rows of `figure_3`."""
+    return [
+        _drawing("figure_3", FIGURE_3_CAPTION, key, group, _plot_behaviour, columns=3) for key, group in _groups(points)
+    ]
+
+
+def _groups(points: pl.DataFrame) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:
+    return points.partition_by(*GROUP_COLUMNS, maintain_order=True, as_dict=True).items()
+
+
+def _drawing(name: str, caption: str, key: tuple[Any, ...], group: pl.DataFrame, plot: Any, *, columns: int) -> Drawing:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    variant, base, visibility, header, measured_on = key
+    buckets = group.partition_by("bucket", maintain_order=True)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9, 2.9 * len(buckets)), layout="constrained")
+        axes = figure.subplots(len(buckets), columns, squeeze=False)
+        for row, rows in zip(axes, buckets, strict=True):
+            plot(row, rows, measured_on)
+        written = StringIO()
+        figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
+    svg = written.getvalue()
+    stem = "_".join([name, variant, base, visibility, header])
+    group_words = f"{measured_on}; variant {variant}, base {base}, visibility {visibility}, header {header}."
+    return Drawing(stem, f"{caption} Ours: {group_words}", svg[svg.index("<svg") :])
+
+
+def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:
+    ours, published = row
+    bucket, splits = rows["bucket"][0], rows["qwen3_8b_split"].drop_nulls().to_list()
+    ours.set_title(f"{measured_on}: {bucket}")
+    published.set_title(f"Qwen3-8B (published): {splits[0].capitalize()}" if splits else "no published counterpart")
+    for point in rows.rows(named=True):
+        _mark(
+            ours,
+            point["condition"],
+            (point["mean_total_tokens_low"], point["mean_total_tokens"], point["mean_total_tokens_high"]),
+            (point["score_pct_low"], point["score_pct"], point["score_pct_high"]),
+        )
+        tokens, score = point["qwen3_8b_mean_total_tokens"], point["qwen3_8b_score_pct"]
+        if tokens is not None:
+            _mark(published, point["condition"], (None, tokens, None), (None, score, None))
+    for axes in row:
+        axes.set_xscale("log")
+        axes.set_xlabel("tokens per episode (log)")
+        axes.set_ylabel("normalized optimality (%)")
+        axes.set_ylim(-5, 105)
+        axes.margins(x=0.25)
+
+
+def _mark(axes: "Axes", condition: str, x: tuple[Any, Any, Any], y: tuple[Any, Any, Any]) -> None:
+    if x[1] is None or y[1] is None:
+        return
+    colour = COLOURS.get(condition.partition("->")[0], OTHER_COLOUR)
+    axes.errorbar(
+        x[1],
+        y[1],
+        xerr=_reach(x),
+        yerr=_reach(y),
+        fmt="o",
+        markersize=7,
+        color=colour,
+        markerfacecolor=colour if condition.endswith("->P") else "white",
+        markeredgewidth=1.6,
+        capsize=2,
+    )
+    axes.annotate(condition.replace("->", "→"), (x[1], y[1]), xytext=(7, -11), textcoords="offset points", fontsize=8)
+
+
+def _reach(ends: tuple[Any, Any, Any]) -> list[list[float]] | None:
+    low, middle, high = ends
+    return None if low is None or high is None else [[max(middle - low, 0)], [max(high - middle, 0)]]
+
+
+def _plot_behaviour(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:
+    bucket, conditions = rows["bucket"][0], rows["condition"].to_list()
+    positions = list(range(len(conditions)))
+    colours = [COLOURS.get(condition.partition("->")[0], OTHER_COLOUR) for condition in conditions]
+    fills = [colour if name.endswith("->P") else "white" for colour, name in zip(colours, conditions, strict=True)]
+    for axes, (letter, column, words) in zip(row, BEHAVIOUR_PANELS, strict=True):
+        heights = [value or 0 for value in rows[column]]
+        axes.bar(positions, heights, color=fills, edgecolor=colours, linewidth=1.6, width=0.6, label=measured_on)
+        published = [(x, y) for x, y in zip(positions, rows[f"qwen3_8b_{column}"], strict=True) if y is not None]
+        if published:
+            axes.plot(*zip(*published, strict=True), "D", color="black", markersize=5, label="Qwen3-8B (published)")
+        axes.set_xticks(positions, [condition.replace("->", "→") for condition in conditions])
+        axes.set_ylabel(words)
+        axes.set_title(f"({letter}) {bucket}")
+        axes.margins(y=0.12)
