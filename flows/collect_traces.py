@@ -1,10 +1,10 @@
 """Stage 2 as a flow: paired teacher traces under both contracts."""
 
 from prefect import flow
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.cli.command import run_as_command
 from flows.cli.messages import say_errors
+from flows.runners import two_at_a_time
 from storage.runs import open_run
 from tasks.collect import collect_episodes
 from tasks.plans.clients import teacher_client
@@ -14,7 +14,7 @@ from tasks.plans.spec import teacher_conditions
 from tasks.provide_tokenizer import provide_tokenizer
 
 
-@flow(name="collect-traces", task_runner=ThreadPoolTaskRunner(max_workers=2))
+@flow(name="collect-traces", task_runner=two_at_a_time())
 def collect_traces(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen

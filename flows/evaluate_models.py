@@ -1,22 +1,23 @@
 """Stage 4 as a flow: every model of a plan under both contracts, over HTTP."""
 
 from prefect import flow
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.cli.command import run_as_command
 from flows.cli.messages import say_errors
+from flows.runners import two_at_a_time
 from storage.runs import open_run
 from tasks.collect import collect_episodes
 from tasks.find_models import find_models
 from tasks.plans.clients import evaluation_client
 from tasks.plans.models import evaluation_conditions
 from tasks.plans.presets import Overrides, PlanName
-from tasks.plans.run import Limits
+from tasks.plans.run import Limits, Run
+from tasks.plans.spec import StudyPart
 from tasks.provide_tokenizer import provide_tokenizer
 from tasks.serve import serve_models
 
 
-@flow(name="evaluate-models", task_runner=ThreadPoolTaskRunner(max_workers=2))
+@flow(name="evaluate-models", task_runner=two_at_a_time())
 def evaluate_models(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen
@@ -33,23 +34,34 @@ def evaluate_models(
     """
     with open_run("evaluate_models", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
-            tokenizer = provide_tokenizer(run, part)
-            models = find_models(run, part, tokenizer)
-            with serve_models(run, part, models) as server:
-                client = evaluation_client(run, server.base_url)
-                played = [
-                    collect_episodes.submit(
-                        run,
-                        condition,
-                        instances=evaluation.instances,
-                        episode=evaluation.episode,
-                        client=client,
-                        replicates=evaluation.replicates,
-                    )
-                    for evaluation in part.evaluations
-                    for condition in evaluation_conditions(part, evaluation, models)
-                ]
-                say_errors([future.result() for future in played])
+            evaluate_part(run, part)
+
+
+def evaluate_part(run: Run, part: StudyPart, *, variant: str | None = None, replicates: int | None = None) -> None:
+    """Serve a part's models and play every cell of its evaluations.
+
+    Args:
+        run: The run that lands the episodes.
+        part: Models and evaluations.
+        variant: Variant to land the episodes under; the part's own without it.
+        replicates: Repetitions of every episode; the plan's own without it.
+    """
+    models = find_models(run, part, provide_tokenizer(run, part))
+    with serve_models(run, part, models) as server:
+        client = evaluation_client(run, server.base_url)
+        played = [
+            collect_episodes.submit(
+                run,
+                condition.model_copy(update={"variant": variant or part.variant}),
+                instances=evaluation.instances,
+                episode=evaluation.episode,
+                client=client,
+                replicates=replicates or evaluation.replicates,
+            )
+            for evaluation in part.evaluations
+            for condition in evaluation_conditions(part, evaluation, models)
+        ]
+        say_errors([future.result() for future in played])
 
 
 if __name__ == "__main__":

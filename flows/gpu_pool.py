@@ -1,5 +1,7 @@
 """The work pool that trains: whether a worker serves it, and how a study hands its training over."""
 
+from typing import Any
+
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import WorkerStatus
 from prefect.deployments import run_deployment
@@ -30,7 +32,8 @@ def train_on_gpu_pool(parameters: dict[str, object]) -> None:
     Raises:
         UserError: It did not complete.
     """
-    flow_run = run_deployment(TRAINING_DEPLOYMENT, parameters=parameters, as_subflow=True)
+    # Typed as a coroutine; called from a flow that is not async, it waits and returns the flow run.
+    flow_run: Any = run_deployment(TRAINING_DEPLOYMENT, parameters=parameters, as_subflow=True)
     state = flow_run.state
     if state is None or not state.is_completed():
         raise UserError(f"training on the work pool {GPU_POOL!r} ended as {state}; its logs are in Prefect")

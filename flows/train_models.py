@@ -1,9 +1,9 @@
 """Stage 4 as a flow: one model per contract and training seed."""
 
 from prefect import flow
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.cli.command import run_as_command
+from flows.runners import two_at_a_time
 from storage.runs import open_run
 from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
@@ -11,7 +11,7 @@ from tasks.provide_tokenizer import provide_tokenizer
 from tasks.train import train_model
 
 
-@flow(name="train-models", task_runner=ThreadPoolTaskRunner(max_workers=2))
+@flow(name="train-models", task_runner=two_at_a_time())
 def train_models(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen

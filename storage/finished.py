@@ -3,6 +3,7 @@
 import polars as pl
 
 from storage.landing import LandingZone
+from storage.runs import finished_runs
 from tasks.plans.spec import StudyPlan
 from tasks.running.places import open_places
 from tasks.traces.rows import FinishReason
@@ -25,12 +26,9 @@ EPISODE = (
 
 def is_finished(plan: StudyPlan) -> bool:
     """Tell whether a run of the whole study with this plan has finished and no episode is left to be tried again."""
-    zone = LandingZone(open_places().landing)
-    runs = zone.scan("runs").filter((pl.col("plan_digest") == plan.digest) & (pl.col("flow") == "reproduce_study"))
-    ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
-    if runs.join(ends, on="run_id", how="semi").collect().is_empty():
+    if not finished_runs("reproduce_study", plan_digest=plan.digest):
         return False
-    return count_failed_episodes(zone, plan) == 0
+    return count_failed_episodes(LandingZone(open_places().landing), plan) == 0
 
 
 def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:

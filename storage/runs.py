@@ -24,27 +24,25 @@ GENERATION_FILE = ".generation"
 
 @contextmanager
 def open_run(flow: str, scale: str, overrides: Overrides, limits: Limits, run_id: str | None = None) -> Iterator[Run]:
-    """Yield a run whose start is landed, and land how it ended: finished, stopped by a limit, or failed and why.
-
-    With a `run_id` the caller joins a run that another flow opened: its plan is taken as it was resolved then, and
-    nothing is landed here.
+    """Yield a new run of the named plan, or, with a `run_id`, the run that another flow opened, with its plan.
 
     Raises:
         UserError: There is no run of that id, or the data folder cannot be written.
     """
+    if run_id is None:
+        with start_run(flow, resolve_plan(scale, overrides), limits) as run:
+            yield run
+    else:
+        places = open_places()
+        yield _run(run_id, _landed_plan(LandingZone(places.landing), run_id), limits, places)
+
+
+@contextmanager
+def start_run(flow: str, plan: StudyPlan, limits: Limits) -> Iterator[Run]:
+    """Yield a run whose start is landed, and land how it ended: finished, stopped by a limit, or failed and why."""
     places = open_places()
     zone = LandingZone(places.landing)
-    run = Run(
-        run_id=run_id or new_run_id(),
-        plan=resolve_plan(scale, overrides) if run_id is None else _landed_plan(zone, run_id),
-        home=places.home,
-        landing=places.landing,
-        generation=_generation(places),
-        limits=limits,
-    )
-    if run_id is not None:
-        yield run
-        return
+    run = _run(new_run_id(), plan, limits, places)
     zone.write({"runs": [_run_row(flow, run)]}, run.run_id)
     try:
         yield run
@@ -57,9 +55,41 @@ def open_run(flow: str, scale: str, overrides: Overrides, limits: Limits, run_id
     _land_end(zone, run, "finished", "")
 
 
+def finished_runs(flow: str, plan_name: str | None = None, plan_digest: str | None = None) -> list[str]:
+    """Return the ids of a flow's finished runs, earliest first, of one plan where that is asked for."""
+    zone = LandingZone(open_places().landing)
+    runs = zone.scan("runs").filter(pl.col("flow") == flow)
+    if plan_name is not None:
+        runs = runs.filter(pl.col("plan_name") == plan_name)
+    if plan_digest is not None:
+        runs = runs.filter(pl.col("plan_digest") == plan_digest)
+    ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
+    return runs.join(ends, on="run_id", how="semi").sort("started_at").collect()["run_id"].to_list()
+
+
+def landed_plan(run_id: str) -> StudyPlan:
+    """Return the plan of a run, as it was resolved then.
+
+    Raises:
+        UserError: There is no run of that id.
+    """
+    return _landed_plan(LandingZone(open_places().landing), run_id)
+
+
 def new_run_id() -> str:
     """Return a new run's id: its time in UTC, so that ids sort, and six random digits."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _run(run_id: str, plan: StudyPlan, limits: Limits, places: Places) -> Run:
+    return Run(
+        run_id=run_id,
+        plan=plan,
+        home=places.home,
+        landing=places.landing,
+        generation=_generation(places),
+        limits=limits,
+    )
 
 
 def _landed_plan(zone: LandingZone, run_id: str) -> StudyPlan:

@@ -1,5 +1,6 @@
 """Stage 4: one fine-tuning."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def _train_with_progress(job: TrainingJob, label: str) -> TrainedModel:
         return train_in_process(job, show)
 
 
-def _rows(run: Run, part: StudyPart, dataset_id: str, trained: TrainedModel) -> dict[str, list[Row]]:
+def _rows(run: Run, part: StudyPart, dataset_id: str, trained: TrainedModel) -> dict[str, Sequence[Row]]:
     training_run_id = trained.path.name
     training = TrainingRunRow(
         run_id=run.run_id,

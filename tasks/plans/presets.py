@@ -33,16 +33,24 @@ class Overrides(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    train_count: int | None = Field(None, ge=1, description="Training instances, each played under both contracts.")
-    evaluation_count: int | None = Field(None, ge=1, description="Evaluation instances per cell.")
-    training_seeds: tuple[int, ...] | None = Field(None, description="One model per contract and training seed.")
-    tool_call_cap: int | None = Field(None, ge=1, description="Tool calls allowed per turn at evaluation.")
-    backend: Literal["fork_tree", "jupyter"] | None = Field(None, description="Interpreter behind the episodes.")
-    teacher_url: str | None = Field(None, description="OpenAI-compatible endpoint of the teacher.")
-    teacher_model: str | None = Field(None, description="Name under which that endpoint knows the teacher.")
-    teacher_key_variable: str | None = Field(None, description="Environment variable that holds the teacher's key.")
-    base_model: str | None = Field(None, description="Folder or hub id of the base model.")
-    endpoint_url: str | None = Field(None, description="Endpoint that already serves the trained models.")
+    train_count: int | None = Field(
+        default=None, ge=1, description="Training instances, each played under both contracts."
+    )
+    evaluation_count: int | None = Field(default=None, ge=1, description="Evaluation instances per cell.")
+    training_seeds: tuple[int, ...] | None = Field(
+        default=None, description="One model per contract and training seed."
+    )
+    tool_call_cap: int | None = Field(default=None, ge=1, description="Tool calls allowed per turn at evaluation.")
+    backend: Literal["fork_tree", "jupyter"] | None = Field(
+        default=None, description="Interpreter behind the episodes."
+    )
+    teacher_url: str | None = Field(default=None, description="OpenAI-compatible endpoint of the teacher.")
+    teacher_model: str | None = Field(default=None, description="Name under which that endpoint knows the teacher.")
+    teacher_key_variable: str | None = Field(
+        default=None, description="Environment variable that holds the teacher's key."
+    )
+    base_model: str | None = Field(default=None, description="Folder or hub id of the base model.")
+    endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")
 
 
 def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
