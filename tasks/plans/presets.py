@@ -33,22 +33,14 @@ class Overrides(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    train_count: int | None = Field(
-        default=None, ge=1, description="Training instances, each played under both contracts."
-    )
+    train_count: int | None = Field(default=None, ge=1, description="Training instances, played under both contracts.")
     evaluation_count: int | None = Field(default=None, ge=1, description="Evaluation instances per cell.")
-    training_seeds: tuple[int, ...] | None = Field(
-        default=None, description="One model per contract and training seed."
-    )
+    training_seeds: tuple[int, ...] | None = Field(default=None, description="One model per contract and seed.")
     tool_call_cap: int | None = Field(default=None, ge=1, description="Tool calls allowed per turn at evaluation.")
-    backend: Literal["fork_tree", "jupyter"] | None = Field(
-        default=None, description="Interpreter behind the episodes."
-    )
+    backend: Literal["fork_tree", "jupyter"] | None = Field(default=None, description="Interpreter of the episodes.")
     teacher_url: str | None = Field(default=None, description="OpenAI-compatible endpoint of the teacher.")
     teacher_model: str | None = Field(default=None, description="Name under which that endpoint knows the teacher.")
-    teacher_key_variable: str | None = Field(
-        default=None, description="Environment variable that holds the teacher's key."
-    )
+    teacher_key_variable: str | None = Field(default=None, description="Environment variable with the teacher's key.")
     base_model: str | None = Field(default=None, description="Folder or hub id of the base model.")
     endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")
 

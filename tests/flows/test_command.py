@@ -9,8 +9,8 @@ from tasks.running.errors import UserError
 
 
 class Overrides(BaseModel):
-    count: int | None = Field(None, ge=1, description="Instances to play.")
-    seeds: tuple[int, ...] | None = Field(None, description="Training seeds.")
+    count: int | None = Field(default=None, ge=1, description="Instances to play.")
+    seeds: tuple[int, ...] | None = Field(default=None, description="Training seeds.")
 
 
 @flow
