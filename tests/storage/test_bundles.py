@@ -1,7 +1,7 @@
+import itertools
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
 from storage.bundles import BundledEpisode, Manifest, new_bundle_id, share_episodes
 from tasks.traces.rows import FinishReason
@@ -25,13 +25,16 @@ def test_an_episode_that_is_there_before_is_lost_by_every_bundle():
     assert share_episodes([early, late], taken={"b", "x"}) == [(early, ("b",)), (late, ("b",))]
 
 
-@given(st.lists(st.sets(st.sampled_from("abcdef")), max_size=6), st.integers(min_value=0, max_value=6))
-def test_two_merges_take_what_one_would(bundles, cut):
-    manifests = [_manifest(str(number), *sorted(ids)) for number, ids in enumerate(bundles)]
-    first, second = manifests[:cut], manifests[cut:]
-    taken = {episode.episode_id for manifest in first for episode in manifest.episodes}
+SUBSETS = ((), ("a",), ("b",), ("a", "b"))
+
+
+@pytest.mark.parametrize("bundles", itertools.product(SUBSETS, repeat=3))
+def test_two_merges_take_what_one_would(bundles):
+    manifests = [_manifest(str(number), *episode_ids) for number, episode_ids in enumerate(bundles)]
     shares = share_episodes(manifests)
-    assert share_episodes(first) + share_episodes(second, taken) == shares
+    for cut in range(len(manifests) + 1):
+        taken = set().union(*bundles[:cut])
+        assert share_episodes(manifests[:cut]) + share_episodes(manifests[cut:], taken) == shares
     kept = [
         episode.episode_id
         for share in shares
