@@ -51,8 +51,9 @@ class ProtocolError(Exception):
     """The sandbox sent what it should not."""
 
 
-Recovery = Literal["complete", "without_threads", "incomplete"]
-"""What a state that was gone back to is worth: threads do not survive freezing, and some libraries hang without."""
+Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
+"""What a state that was gone back to is worth: threads do not survive freezing, and libraries that wait for theirs
+would hang, so `incomplete` asks for a replay; `lost` says that the backend goes back to nothing."""
 
 
 class Engine(Protocol):

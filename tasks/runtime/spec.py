@@ -36,6 +36,8 @@ class RuntimeSpec(BaseModel):
     """What a block may print before its writes fail."""
     object_limit_bytes: int = Field(default=256 * _MIB, gt=0)
     """Largest object that goes in or out."""
+    warm_kernel_count: int = Field(default=2, gt=0)
+    """Jupyter: kernels that are started before they are asked for."""
     policy: StaticPolicy = StaticPolicy()
     """Static check of a block before it runs."""
     shaping: Shaping = WholeOutput()

@@ -165,14 +165,19 @@ class EpisodeState:
                 return Recovered("rolled_back", (notices.THREADS_GONE,))
             case "incomplete":
                 return self._replay()
+            case "lost":
+                return self._lose()
+
+    def _lose(self) -> Recovered:
+        self._recall(Memory((), {}, None, ()))
+        return Recovered("lost", (notices.LOST,))
 
     def _replay(self) -> Recovered:
         try:
             found = self.bring_about(self.entries())
         except StateLostError:
-            self._recall(Memory((), {}, None, ()))
             self.engine.restart()
-            return Recovered("lost", (notices.LOST,))
+            return self._lose()
         steps = sorted({difference.step for difference in found})
         otherwise = (notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))),) if steps else ()
         return Recovered("rolled_back", (notices.RUN_AGAIN, *otherwise))

@@ -1,6 +1,5 @@
 """The fork tree behind the engine's protocol: messages to the process whose turn it is."""
 
-import os
 from collections.abc import Callable
 
 from tasks.runtime.engine import (
@@ -12,21 +11,14 @@ from tasks.runtime.engine import (
     Report,
     StateLostError,
 )
-from tasks.runtime.fork_tree.attend import attend
-from tasks.runtime.fork_tree.node import Node, NodeGoneError
 from tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
 from tasks.runtime.lifetime import Lifetime
-from tasks.runtime.objects import (
-    Binding,
-    InjectionError,
-    RetrievalError,
-    Room,
-    bind_value,
-    read_room,
-    read_shared_memory,
-    shared_memory,
-)
+from tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
+from tasks.runtime.output import Output
+from tasks.runtime.process.attend import attend
+from tasks.runtime.process.node import Node, NodeGoneError
 from tasks.runtime.spec import RuntimeSpec
+from tasks.runtime.transfer import fetch, send_binding
 
 OpenRoot = Callable[[int], Node]
 """From the descriptor that takes a block's output to a new root."""
@@ -59,13 +51,12 @@ class ForkTreeEngine:
         self._spec = spec
         self._open_root = open_root
         self._installed: list[Binding] = []
-        self._has_output = False
-        self._output = os.memfd_create("output", os.MFD_CLOEXEC)
+        self._output = Output()
         try:
-            self._root = Root(open_root(self._output))
+            self._root = Root(open_root(self._output.descriptor))
             self._processes = self._grow()
         except BaseException:
-            os.close(self._output)
+            self._output.close()
             raise
 
     def canary(self) -> int | None:
@@ -76,10 +67,7 @@ class ForkTreeEngine:
     def execute(self, block: Block, answer: Answer) -> Report:
         """Run a block; interrupt it at its time limit, and kill it if that does not help."""
         node = self._next()
-        if self._has_output:
-            os.ftruncate(self._output, 0)
-            os.lseek(self._output, 0, os.SEEK_SET)
-        self._has_output = True
+        self._output.clear()
         try:
             node.send(("run", *block))
             return attend(node, self._root.node, block.step, answer, self._spec)
@@ -89,12 +77,12 @@ class ForkTreeEngine:
 
     def output(self) -> str:
         """Return what was written to the block's descriptors 1 and 2."""
-        return os.pread(self._output, self._spec.output_limit_bytes, 0).decode(errors="replace")
+        return self._output.read(self._spec.output_limit_bytes)
 
     def keep_output(self, name: str) -> None:
         """Bind the output to a name of the user's in the process that has just run."""
         binding = bind_value(name, self.output(), is_user=True, limit_bytes=self._spec.object_limit_bytes)
-        self._ask(self._next(), binding)
+        send_binding(self._next().ask, binding)
 
     def finish(self, dropped: list[str] | None) -> None:
         """End the step and fork ahead."""
@@ -115,7 +103,7 @@ class ForkTreeEngine:
         """Begin again with a new root and with what was installed."""
         self._processes.close()
         self._root.release()
-        self._root = Root(self._open_root(self._output))
+        self._root = Root(self._open_root(self._output.descriptor))
         self._processes = self._grow()
         installed, self._installed = self._installed, []
         for binding in installed:
@@ -134,7 +122,7 @@ class ForkTreeEngine:
         """Bind in the root and in the live process, and fork ahead anew."""
         try:
             for node in self._processes.holders():
-                self._ask(node, binding)
+                send_binding(node.ask, binding)
             self._processes.finish([])
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
@@ -143,17 +131,7 @@ class ForkTreeEngine:
     def fetch(self, name: str) -> tuple[Room, bytes]:
         """Ask for a variable's form, make room for its buffers, and copy them."""
         try:
-            node = self._next()
-            room = read_room(name, node.ask(("fetch", name)), self._spec.object_limit_bytes)
-            size = sum(room.sizes)
-            if not size:
-                return room, b""
-            memory = shared_memory(size)
-            try:
-                node.ask(("fill",), (memory,))
-                return room, read_shared_memory(memory, size)
-            finally:
-                os.close(memory)
+            return fetch(self._next().ask, name, self._spec.object_limit_bytes)
         except NodeGoneError as error:
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
@@ -182,7 +160,7 @@ class ForkTreeEngine:
         if not isinstance(self._processes, LiveProcesses):
             return other, "complete"
         try:
-            frozen = self._processes.freeze(other._output)
+            frozen = self._processes.freeze(other._output.descriptor)
             other._move_to(self._root, frozen.node)
         except NodeGoneError as error:
             other.close()
@@ -193,7 +171,7 @@ class ForkTreeEngine:
         """End every process of the episode."""
         self._processes.close()
         self._root.release()
-        os.close(self._output)
+        self._output.close()
 
     def _move_to(self, root: Root, live: Node) -> None:
         """Leave one's own root for a process that grew from another."""
@@ -210,16 +188,6 @@ class ForkTreeEngine:
             return self._processes.next()
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
-
-    def _ask(self, node: Node, binding: Binding) -> None:
-        memory = shared_memory(binding.content) if binding.content is not None else None
-        try:
-            problem = node.ask(binding.message, () if memory is None else (memory,))
-        finally:
-            if memory is not None:
-                os.close(memory)
-        if problem is not None:
-            raise InjectionError(f"{binding.message[1]}: {problem}")
 
 
 def _worth(frozen: Frozen | None) -> Recovery:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from tasks.runtime.fork_tree.node import Fork, Node, NodeGoneError
+from tasks.runtime.fork_tree.fork import Fork
 from tasks.runtime.fork_tree.strays import end_strays
+from tasks.runtime.process.node import Node, NodeGoneError
 
 
 class Frozen(NamedTuple):

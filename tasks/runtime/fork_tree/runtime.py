@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from tasks.runtime.fork_tree.engine import ForkTreeEngine
-from tasks.runtime.fork_tree.node import Node, open_connection, receive_handle
 from tasks.runtime.interpreter import EpisodeInterpreter, Identity
 from tasks.runtime.lifetime import lifetime_of
+from tasks.runtime.process.node import Node, open_connection, receive_handle
 from tasks.runtime.protocol import Contract, SandboxLevel
 from tasks.runtime.sandbox.launch import launch
 from tasks.runtime.sandbox.level import reach_level

@@ -3,9 +3,9 @@
 import os
 import signal
 import time
-from pathlib import Path
 
-from tasks.runtime.fork_tree.node import Node
+from tasks.runtime.process.descendants import descendants
+from tasks.runtime.process.node import Node
 
 _GIVE_UP_SECONDS = 5.0
 
@@ -29,16 +29,6 @@ def end_strays(root: Node) -> None:
         stopped |= new
     for process in stopped:
         _signal(process, signal.SIGKILL)
-
-
-def descendants(process: int) -> list[int]:
-    """Return the processes that descend from one, as the kernel lists them now."""
-    try:
-        listed = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
-    except OSError:
-        return []
-    children = [int(word) for word in listed.split()]
-    return children + [other for child in children for other in descendants(child)]
 
 
 def _signal(process: int, number: signal.Signals) -> None:

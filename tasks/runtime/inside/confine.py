@@ -89,12 +89,13 @@ def become_user(user: int) -> None:
     os.setresuid(user, user, user)
 
 
-def unshare_processes() -> bool:
-    """Give the next child a process namespace of its own, where that is allowed; tell whether it is.
+def unshare_user(*, processes: bool) -> bool:
+    """Move to a user namespace of one's own, where that is allowed; tell whether it is.
 
-    The new user namespace counts processes apart from others, which makes the process limit one per episode.
+    Processes are counted apart there, which makes the process limit one per episode. With `processes` the next child
+    becomes the first of a process namespace.
     """
-    wanted = _CLONE_NEWUSER | _CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWIPC
+    wanted = _CLONE_NEWUSER | _CLONE_NEWNET | _CLONE_NEWIPC | (_CLONE_NEWPID if processes else 0)
     return _libc.unshare(wanted) == 0
 
 

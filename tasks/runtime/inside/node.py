@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .capture import redirect_output
 from .step import CANARY_NAME, StepRunner
 from .wire import Channel
 
@@ -24,7 +25,7 @@ class Node:
         self._children: list[int] = []
         self._outgoing: list[Any] = []
         self._handlers: dict[str, Callable[..., None]] = {
-            "run": self._run,
+            "run": self.run,
             "reap": self._reap,
             "fork": self._fork,
             "drop": self._drop,
@@ -38,13 +39,18 @@ class Node:
     def serve(self) -> None:
         """Answer the host's messages until it closes the connection."""
         while True:
-            try:
-                message, descriptors = self.channel.receive_with_descriptors()
-            except EOFError:
-                os._exit(0)
-            self._handlers[message[0]](*message[1:], *descriptors)
+            self.serve_one()
 
-    def _run(self, step: int, seed: str, source: str) -> None:
+    def serve_one(self) -> None:
+        """Answer one message; end when the host has closed the connection."""
+        try:
+            message, descriptors = self.channel.receive_with_descriptors()
+        except EOFError:
+            os._exit(0)
+        self._handlers[message[0]](*message[1:], *descriptors)
+
+    def run(self, step: int, seed: str, source: str) -> None:
+        """Run a block and report."""
         report = self.runner.run(self.channel, step, seed, source)
         self.channel.send(("done", step, report))
 
@@ -66,9 +72,7 @@ class Node:
             self._children = []
             self.is_root = False
             for output in outputs:
-                os.dup2(output, 1)
-                os.dup2(output, 2)
-                os.close(output)
+                redirect_output(output)
             return
         self._children.append(process)
         handle = os.pidfd_open(process)

@@ -3,13 +3,13 @@
 import _ast
 import builtins
 import errno
-import io
 import json
 import os
 import signal
 import sys
 from typing import Any
 
+from .capture import open_stream
 from .errors import describe_error, file_of_step, remember_source
 from .namespace import hash_state, heal, user_values
 from .seeding import Seeder
@@ -34,7 +34,7 @@ class StepRunner:
         self.injected: set[str] = set()
         self._seeder = Seeder()
         self._is_running = False
-        self._stream = _open_stream()
+        self._stream = open_stream()
 
     def add_tools(self, tools: dict[str, str | None]) -> None:
         """Bind a stub for every host-side tool, by name with its documentation."""
@@ -79,7 +79,7 @@ class StepRunner:
 
     def _prepare(self, channel: Channel, seed: str) -> None:
         if self._stream.closed:
-            self._stream = _open_stream()
+            self._stream = open_stream()
         sys.stdout = sys.stderr = self._stream
         signal.signal(signal.SIGINT, self._on_interrupt)
         self._seeder.reseed(int(seed, 16))
@@ -141,9 +141,3 @@ def _bind_last_expression(tree: Any) -> bool:
     target = _ast.Name(_RESULT_NAME, _ast.Store(), **place)
     tree.body[-1] = _ast.Assign([target], last.value, **place)
     return True
-
-
-def _open_stream() -> io.TextIOWrapper:
-    """Open descriptor 1 as text, written through at once: a step that is killed leaves what it printed."""
-    raw = io.FileIO(1, "w", closefd=False)
-    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import sys
 from typing import Any, NoReturn
 
 from . import confine, node
+from .capture import redirect_output
 from .wire import Channel
 
 _NULL_DEVICE = "/dev/null"
@@ -21,15 +22,7 @@ def main(descriptor: int) -> NoReturn:
     """Prepare as the host's first message says, then fork a root for each episode until the host is gone."""
     channel = Channel(_socket.socket(fileno=descriptor))
     settings = channel.receive()
-    if settings["user"] is not None:
-        confine.become_user(settings["user"])
-    sys.path.extend(settings["path"])
-    for module in settings["preload"]:
-        importlib.import_module(module)
-    if settings["landlock"]:
-        from .landlock import restrict_files
-
-        restrict_files(settings["landlock"])
+    enter(settings)
     confine.adopt_orphans()
     confine.unbuffer_c_output()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -48,11 +41,24 @@ def main(descriptor: int) -> NoReturn:
             os.close(unused)
 
 
+def enter(settings: dict[str, Any]) -> None:
+    """Give up root, find and load modules, and close off the files: what every process of the sandbox begins with."""
+    if settings["user"] is not None:
+        confine.become_user(settings["user"])
+    sys.path.extend(settings["path"])
+    for module in settings["preload"]:
+        importlib.import_module(module)
+    if settings["landlock"]:
+        from .landlock import restrict_files
+
+        restrict_files(settings["landlock"])
+
+
 def _open_episode(setup: dict[str, Any], settings: dict[str, Any], connection: int, output: int) -> NoReturn:
     """Fork the episode's root as the first process of a namespace of its own, and end."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     channel = Channel(_socket.socket(fileno=connection))
-    is_apart = settings["unshares"] and confine.unshare_processes()
+    is_apart = settings["unshares"] and confine.unshare_user(processes=True)
     process = os.fork()
     if process:
         handle = os.pidfd_open(process)
@@ -65,10 +71,9 @@ def _open_episode(setup: dict[str, Any], settings: dict[str, Any], connection: i
 
 def _confine_episode(settings: dict[str, Any], output: int, is_apart: bool) -> None:
     null = os.open(_NULL_DEVICE, os.O_RDONLY)
-    for source, target in ((null, 0), (output, 1), (output, 2)):
-        os.dup2(source, target)
+    os.dup2(null, 0)
     os.close(null)
-    os.close(output)
+    redirect_output(output)
     os.setsid()
     confine.adopt_orphans()
     confine.drop_capabilities()

@@ -73,7 +73,12 @@ def command(*, keeps_root: bool, binds: tuple[tuple[str, str], ...] = ()) -> lis
     words = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     words += ["--new-session", "--clearenv", "--hostname", "sandbox"]
     words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if keeps_root else ["--unshare-user"]
-    targets = [*map(Path, (*_SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
+    targets = [
+        *(Path(inside) for _, inside in binds),
+        *map(Path, (*_SYSTEM_LIBRARIES, *_DEVICES)),
+        *library_directories(),
+        Path(INSIDE_MOUNT, "inside"),
+    ]
     for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
         words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
     for path in _SYSTEM_LIBRARIES:

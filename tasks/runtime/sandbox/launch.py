@@ -3,9 +3,10 @@
 import os
 import socket
 import subprocess
+from collections.abc import Mapping
 from typing import Any
 
-from tasks.runtime.inside.wire import Channel
+from tasks.runtime.inside.wire import Channel, FrameError
 from tasks.runtime.protocol import SandboxLevel
 from tasks.runtime.sandbox import bubblewrap
 from tasks.runtime.spec import RuntimeSpec
@@ -38,9 +39,10 @@ class SandboxStartError(RuntimeError):
 class SandboxProcess:
     """A started process with the channel that it serves."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         self.process = process
-        self.channel = channel
+        self.connection = connection
+        self.channel = Channel(connection)
 
     def close(self) -> None:
         """Close the channel, which ends the process, and wait for that."""
@@ -52,8 +54,22 @@ class SandboxProcess:
             self.process.wait()
 
 
-def launch(entry: str, spec: RuntimeSpec, level: SandboxLevel) -> SandboxProcess:
+def launch(
+    entry: str,
+    spec: RuntimeSpec,
+    level: SandboxLevel,
+    *,
+    extra: Mapping[str, Any] | None = None,
+    binds: tuple[tuple[str, str], ...] = (),
+) -> SandboxProcess:
     """Start `inside.<entry>` at a sandbox level and tell it the settings.
+
+    Args:
+        entry: Module of the sandbox side whose `main` is called with the channel's descriptor.
+        spec: Bounds and preloaded modules.
+        level: Walls to start behind.
+        extra: More settings, for this entry.
+        binds: Directories to show writable, as (outside, inside), where the level has files of its own.
 
     Raises:
         SandboxStartError: It ended, or was not ready in time.
@@ -62,7 +78,8 @@ def launch(entry: str, spec: RuntimeSpec, level: SandboxLevel) -> SandboxProcess
     ours.settimeout(_START_SECONDS)
     command = [bubblewrap.interpreter(), "-I", "-S", "-B", "-c", _program(entry, level, theirs.fileno())]
     if level == "bwrap+seccomp":
-        command = [*bubblewrap.command(keeps_root=os.geteuid() == 0), *_environment_options(), *command]
+        walls = bubblewrap.command(keeps_root=os.geteuid() == 0, binds=binds)
+        command = [*walls, *_environment_options(), *command]
     with theirs:
         process = subprocess.Popen(
             command,
@@ -72,19 +89,15 @@ def launch(entry: str, spec: RuntimeSpec, level: SandboxLevel) -> SandboxProcess
             cwd="/",
             start_new_session=True,
         )
-    channel = Channel(ours)
+    started = SandboxProcess(process, ours)
     try:
-        channel.send(settings(spec, level))
-        ready = channel.receive()
-    except (EOFError, OSError) as error:
-        process.kill()
-        process.wait()
-        ours.close()
+        started.channel.send({**settings(spec, level), **(extra or {})})
+        started.channel.receive()
+    except (EOFError, FrameError, OSError) as error:
+        started.close()
         raise SandboxStartError(f"the sandbox did not start at level {level}: {error!r}") from error
     ours.settimeout(None)
-    if ready[0] != "ready":
-        raise SandboxStartError(f"the sandbox answered {ready!r}")
-    return SandboxProcess(process, channel)
+    return started
 
 
 def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
@@ -94,6 +107,7 @@ def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
         "user": _SANDBOX_USER if os.geteuid() == 0 and level == "bwrap+seccomp" else None,
         "path": packages,
         "preload": list(spec.preload),
+        "has_own_processes": level == "bwrap+seccomp",
         "unshares": level != "none",
         "filters_calls": level != "none",
         "landlock": _readable_paths() if level == "landlock+seccomp" else [],

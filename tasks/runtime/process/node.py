@@ -6,7 +6,6 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tasks.runtime.inside.wire import Channel, FrameError
@@ -115,45 +114,6 @@ class Node:
             return
 
 
-class Fork:
-    """A process that another one was asked to fork: asked for early, taken when it is needed."""
-
-    def __init__(
-        self,
-        parent: Node,
-        *,
-        is_sweep: bool = False,
-        dropped: Sequence[str] | None = (),
-        output: int | None = None,
-    ) -> None:
-        self._parent = parent
-        self._channel, theirs = open_connection()
-        with theirs:
-            descriptors = (theirs.fileno(),) if output is None else (theirs.fileno(), output)
-            try:
-                parent.send(("fork", is_sweep, dropped), descriptors)
-            except NodeGoneError:
-                self._channel.close()
-                raise
-
-    def take(self) -> tuple[Node, ForkState]:
-        """Wait for the process; return it with what its parent said of itself.
-
-        Raises:
-            NodeGoneError: The parent ended or did not answer as it should.
-        """
-        try:
-            handle, state = receive_handle(self._parent.channel)
-        except NodeGoneError:
-            self._channel.close()
-            raise
-        return Node(self._channel, handle, self._parent.family), state
-
-    def abandon(self) -> None:
-        """Let the process end by itself when it finds that nobody talks to it."""
-        self._channel.close()
-
-
 def receive_handle(parent: Channel) -> tuple[int, ForkState]:
     """Wait for the handle of a process that was forked.
 
@@ -181,6 +141,11 @@ def receive_handle(parent: Channel) -> tuple[int, ForkState]:
 def open_connection() -> tuple[Channel, socket.socket]:
     """Return the host's end of a new connection, with timeouts, and the end that the sandbox gets."""
     ours, theirs = socket.socketpair()
+    set_timeouts(ours)
+    return Channel(ours), theirs
+
+
+def set_timeouts(ours: socket.socket) -> None:
+    """Let no wait on a connection to the sandbox last for ever."""
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TICK)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_LIMIT)
-    return Channel(ours), theirs

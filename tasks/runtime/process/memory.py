@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tasks.runtime.fork_tree.strays import descendants
+from tasks.runtime.process.descendants import descendants
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -20,8 +20,17 @@ def _proportional_bytes(process: int) -> int:
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
     except OSError:
-        return 0
+        return _private_bytes(process)
     for line in text.splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def _private_bytes(process: int) -> int:
+    """Return what a process holds beyond files, from numbers that any user may read; 0 when it has ended."""
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * _PAGE_BYTES

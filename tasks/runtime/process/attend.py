@@ -3,8 +3,8 @@
 import time
 
 from tasks.runtime.engine import Answer, BlockKilledError, ProtocolError, Report, parse_report
-from tasks.runtime.fork_tree.memory import resident_bytes
-from tasks.runtime.fork_tree.node import Node
+from tasks.runtime.process.memory import resident_bytes
+from tasks.runtime.process.node import Node
 from tasks.runtime.spec import RuntimeSpec
 
 

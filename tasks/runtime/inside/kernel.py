@@ -1,0 +1,115 @@
+"""A Jupyter kernel whose cells our step runner runs, so that values and tracebacks are those of the fork tree."""
+
+import _socket
+import os
+from typing import Any
+
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.kernelbase import Kernel
+
+from . import confine
+from .capture import redirect_output
+from .node import Node
+from .step import CANARY_NAME
+from .wire import Channel
+from .zygote import enter
+
+
+class KernelNode(Node):
+    """A node that is asked for more than it does by itself: what the fork tree's host learns from forks."""
+
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(channel)
+        self._handlers |= {"setup": self._set_up, "canary": self._tell_canary, "forget": self._forget}
+
+    def _set_up(self, tools: dict[str, str | None], output: int) -> None:
+        redirect_output(output)
+        self.runner.add_tools(tools)
+        self.channel.send(("answer", None))
+
+    def _tell_canary(self) -> None:
+        self.channel.send(("answer", self.runner.namespace.get(CANARY_NAME)))
+
+    def _forget(self, names: list[str] | None) -> None:
+        self.runner.forget(names)
+        self.channel.send(("answer", None))
+
+
+class StepKernel(Kernel):
+    """Runs cells as steps; the report goes to the host by the channel that also carries tool calls."""
+
+    implementation = "carryover"
+    implementation_version = "1"
+    banner = ""
+    language_info = {"name": "python", "mimetype": "text/x-python", "file_extension": ".py"}  # noqa: RUF012
+    node: KernelNode
+
+    async def do_execute(
+        self,
+        code: str,
+        silent: bool,
+        store_history: bool = True,
+        user_expressions: dict[str, Any] | None = None,
+        allow_stdin: bool = False,
+        *,
+        cell_meta: dict[str, Any] | None = None,
+        cell_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Run a cell that comes with a step and a seed; any other says that a message waits on the channel."""
+        match cell_meta:
+            case {"step": int(step), "seed": str(seed)}:
+                self.node.run(step, seed, code)
+            case _:
+                self.node.serve_one()
+        return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": {}}
+
+
+class StepKernelApp(IPKernelApp):
+    """Puts a kernel on given sockets, and reads and writes no file for it."""
+
+    kernel_class = StepKernel
+    capture_fd_output = False
+    quiet = True
+    connection: dict[str, Any]
+
+    def init_connection_file(self) -> None:
+        """Take the connection from the host."""
+        self.load_connection_info(self.connection)
+
+    def write_connection_file(self, **_options: Any) -> None:
+        """Write none: who may talk to this kernel knows the connection."""
+
+    def init_profile_dir(self) -> None:
+        """Have no profile."""
+
+    def init_config_files(self) -> None:
+        """Have no configuration files."""
+
+    def load_config_file(self, suppress_errors: Any = None) -> None:
+        """Load none."""
+
+    def init_crash_handler(self) -> None:
+        """Let a crash be a crash."""
+
+
+def main(descriptor: int) -> None:
+    """Confine the process, start the kernel on the sockets that the host names, and serve until it is killed."""
+    channel = Channel(_socket.socket(fileno=descriptor))
+    settings = channel.receive()
+    enter(settings)
+    is_apart = settings["unshares"] and confine.unshare_user(processes=False)
+    confine.drop_capabilities()
+    confine.limit_resources(**settings["limits"], has_own_count=is_apart)
+    confine.unbuffer_c_output()
+    if settings["filters_calls"]:
+        denied = confine.denied_calls(has_own_process_namespace=settings["has_own_processes"], needs_sockets=True)
+        confine.filter_calls(denied)
+    StepKernel.node = KernelNode(channel)
+    StepKernelApp.connection = settings["connection"]
+    app = StepKernelApp.instance()
+    app.initialize([])
+    channel.send(("ready", None))
+    handle = os.pidfd_open(os.getpid())
+    channel.send(("forked", None, False, 1), (handle,))
+    os.close(handle)
+    app.start()

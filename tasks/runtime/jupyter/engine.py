@@ -1,0 +1,119 @@
+"""A kernel behind the engine's protocol. It cannot go back in time: a killed one takes its state along."""
+
+from tasks.runtime.engine import Answer, Block, BlockKilledError, ProtocolError, Recovery, Report, StateLostError
+from tasks.runtime.jupyter.kernel import Kernel
+from tasks.runtime.jupyter.pool import KernelPool
+from tasks.runtime.lifetime import Lifetime
+from tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
+from tasks.runtime.output import Output
+from tasks.runtime.process.attend import attend
+from tasks.runtime.process.node import NodeGoneError
+from tasks.runtime.spec import RuntimeSpec
+from tasks.runtime.transfer import fetch, send_binding
+
+
+class JupyterEngine:
+    """An `Engine` whose namespace is a kernel's: one for the episode, or a new one for each block."""
+
+    def __init__(self, lifetime: Lifetime, spec: RuntimeSpec, pool: KernelPool, tools: dict[str, str]) -> None:
+        self._lifetime = lifetime
+        self._spec = spec
+        self._pool = pool
+        self._tools = tools
+        self._installed: list[Binding] = []
+        self._output = Output()
+        self._kernel = self._take()
+
+    def canary(self) -> int | None:
+        """Ask the kernel what its namespace remembers."""
+        try:
+            return self._kernel.ask(("canary",))
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
+
+    def execute(self, block: Block, answer: Answer) -> Report:
+        """Send the block as a cell; its tool calls and its report come by the channel."""
+        node = self._kernel.node
+        self._output.clear()
+        try:
+            self._kernel.execute(block.step, block.seed, block.code)
+            report = attend(node, node, block.step, answer, self._spec)
+            self._kernel.settle()
+        except (NodeGoneError, ProtocolError) as error:
+            reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
+            raise BlockKilledError("InterpreterDied", reason) from error
+        return report
+
+    def output(self) -> str:
+        """Return what was written to the kernel's descriptors 1 and 2."""
+        return self._output.read(self._spec.output_limit_bytes)
+
+    def keep_output(self, name: str) -> None:
+        """Bind the output to a name of the user's."""
+        binding = bind_value(name, self.output(), is_user=True, limit_bytes=self._spec.object_limit_bytes)
+        send_binding(self._kernel.ask, binding)
+
+    def finish(self, dropped: list[str] | None) -> None:
+        """Drop names, or go on in the next warm kernel."""
+        if self._lifetime.runs_in == "fresh":
+            self.restart()
+        elif dropped is None or dropped:
+            self._kernel.ask(("forget", dropped))
+
+    def roll_back(self) -> Recovery:
+        """Begin with a new kernel: the state went with the old one."""
+        self.restart()
+        return "lost"
+
+    def restart(self) -> None:
+        """Go on in the next warm kernel, with what was installed."""
+        self._kernel.close()
+        self._kernel = self._take()
+
+    def drop(self, name: str) -> bool:
+        """Remove a name from the kernel's namespace."""
+        try:
+            return self._kernel.ask(("drop", [name])) == [name]
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
+
+    def install(self, binding: Binding) -> None:
+        """Bind in this kernel, and in those that will take its place."""
+        try:
+            send_binding(self._kernel.ask, binding)
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
+        self._installed.append(binding)
+
+    def fetch(self, name: str) -> tuple[Room, bytes]:
+        """Ask the kernel for a variable."""
+        try:
+            return fetch(self._kernel.ask, name, self._spec.object_limit_bytes)
+        except NodeGoneError as error:
+            raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
+
+    def freeze(self) -> None:
+        """Freeze nothing: a kernel's state can only be brought about again."""
+
+    def thaw(self, frozen: None) -> Recovery:
+        """Ask for the state to be brought about again; a fresh lifetime has none."""
+        return "incomplete" if self._lifetime.runs_in == "live" else "complete"
+
+    def branch(self) -> tuple["JupyterEngine", Recovery]:
+        """Return another kernel, in which the state is to be brought about again."""
+        other = JupyterEngine(self._lifetime, self._spec, self._pool, self._tools)
+        for binding in self._installed:
+            other.install(binding)
+        return other, self.thaw(None)
+
+    def close(self) -> None:
+        """End the kernel."""
+        self._kernel.close()
+        self._output.close()
+
+    def _take(self) -> Kernel:
+        kernel = self._pool.take()
+        kernel.ask(("setup", self._tools), (self._output.descriptor,))
+        for binding in self._installed:
+            send_binding(kernel.ask, binding)
+        return kernel

@@ -1,0 +1,84 @@
+"""The host's handle on one kernel: Jupyter's messages to run cells, the runtime's channel for everything else."""
+
+import shutil
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+
+from tasks.runtime.process.node import Node, NodeGoneError, receive_handle, set_timeouts
+from tasks.runtime.protocol import SandboxLevel
+from tasks.runtime.sandbox.launch import launch
+from tasks.runtime.spec import RuntimeSpec
+
+_INSIDE_DIRECTORY = "/run/kernel"
+_PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
+_REPLY_SECONDS = 30.0
+
+
+class Kernel:
+    """A started kernel behind the walls of a level."""
+
+    def __init__(self, spec: RuntimeSpec, level: SandboxLevel) -> None:
+        self._directory = Path(tempfile.mkdtemp(prefix="kernel-"))
+        sockets = self._directory / "ipc"
+        sockets.mkdir()
+        sockets.chmod(0o777)  # the kernel runs as another user; the directory around it is the host's alone
+        inside = _INSIDE_DIRECTORY if level == "bwrap+seccomp" else str(sockets)
+        connection = {"transport": "ipc", "key": uuid.uuid4().hex, "signature_scheme": "hmac-sha256", **_PORTS}
+        self._process = launch(
+            "kernel",
+            spec,
+            level,
+            extra={"connection": {**connection, "ip": f"{inside}/s"}},
+            binds=((str(sockets), inside),),
+        )
+        set_timeouts(self._process.connection)
+        handle, _ = receive_handle(self._process.channel)
+        self.node = Node(self._process.channel, handle)
+        sockets.chmod(0o755)
+        self._client = BlockingKernelClient()
+        self._client.load_connection_info({**connection, "ip": f"{sockets}/s"})
+        self._client.start_channels(shell=True, iopub=False, stdin=False, hb=False, control=False)
+
+    def execute(self, step: int, seed: str, code: str) -> None:
+        """Ask for a step to be run; its report comes on the node's channel."""
+        self._request = self._send(code, {"step": step, "seed": seed})
+
+    def settle(self) -> None:
+        """Wait until Jupyter too has answered the last request.
+
+        Raises:
+            NodeGoneError: It does not.
+        """
+        deadline = time.monotonic() + _REPLY_SECONDS
+        while time.monotonic() < deadline and self.node.is_alive():
+            if not self._client.shell_channel.socket.poll(100):  # type: ignore[union-attr]
+                continue
+            message = self._client.get_shell_msg(timeout=1)
+            if message["parent_header"].get("msg_id") == self._request:
+                return
+        raise NodeGoneError("the kernel does not answer")
+
+    def ask(self, message: Any, descriptors: tuple[int, ...] = ()) -> Any:
+        """Send a message that runs no block, and return the answer's content."""
+        self._request = self._send("", {})
+        content = self.node.ask(message, descriptors)
+        self.settle()
+        return content
+
+    def close(self) -> None:
+        """End the kernel and remove its sockets."""
+        self._client.stop_channels()
+        self.node.close()
+        self._process.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _send(self, code: str, metadata: dict[str, Any]) -> str:
+        content = {"code": code, "silent": True, "store_history": False, "allow_stdin": False}
+        message = self._client.session.msg("execute_request", content, metadata=metadata)
+        self._client.shell_channel.send(message)
+        return message["header"]["msg_id"]

@@ -1,0 +1,45 @@
+"""A worker's kernels, and the episodes that run in them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from tasks.runtime.interpreter import EpisodeInterpreter, Identity
+from tasks.runtime.jupyter.engine import JupyterEngine
+from tasks.runtime.jupyter.kernel import Kernel
+from tasks.runtime.jupyter.pool import KernelPool
+from tasks.runtime.lifetime import lifetime_of
+from tasks.runtime.protocol import Contract, SandboxLevel
+from tasks.runtime.sandbox.level import reach_level
+from tasks.runtime.spec import RuntimeSpec
+from tasks.runtime.tools import ToolTable
+
+
+class JupyterRuntime:
+    """A `Runtime` whose interpreters are kernels, some of them started ahead."""
+
+    backend: Literal["fork_tree", "jupyter"] = "jupyter"
+
+    def __init__(self, spec: RuntimeSpec) -> None:
+        self.spec = spec
+        reached = reach_level(spec.sandbox, required=spec.require_sandbox)
+        self.sandbox_level: SandboxLevel = reached.level
+        self.sandbox_advice = reached.advice
+        self._pool = KernelPool(lambda: Kernel(spec, reached.level), spec.warm_kernel_count)
+
+    def open_interpreter(
+        self,
+        contract: Contract,
+        tools: Mapping[str, Callable[..., Any]],
+        *,
+        instance_id: str,
+        salt: str = "",
+        tool_call_cap: int | None = 25,
+    ) -> EpisodeInterpreter:
+        """Take a warm kernel for an episode."""
+        table = ToolTable(tools, tool_call_cap)
+        engine = JupyterEngine(lifetime_of(contract), self.spec, self._pool, table.documentation())
+        return EpisodeInterpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
+
+    def close(self) -> None:
+        """End the kernels that wait."""
+        self._pool.close()

@@ -1,0 +1,26 @@
+"""What a block prints: a file in memory that the sandbox writes and the host reads."""
+
+import os
+
+
+class Output:
+    """The file behind an episode's descriptors 1 and 2; one for all its blocks."""
+
+    def __init__(self) -> None:
+        self.descriptor = os.memfd_create("output", os.MFD_CLOEXEC)
+        self._is_fresh = True
+
+    def clear(self) -> None:
+        """Make it empty for the next block."""
+        if not self._is_fresh:
+            os.ftruncate(self.descriptor, 0)
+            os.lseek(self.descriptor, 0, os.SEEK_SET)
+        self._is_fresh = False
+
+    def read(self, limit_bytes: int) -> str:
+        """Return what was written, at most so many bytes of it."""
+        return os.pread(self.descriptor, limit_bytes, 0).decode(errors="replace")
+
+    def close(self) -> None:
+        """Free it."""
+        os.close(self.descriptor)

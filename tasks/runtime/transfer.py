@@ -1,0 +1,44 @@
+"""Bindings and values on their way between the host and a process that answers."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tasks.runtime.objects import Binding, InjectionError, Room, read_room, read_shared_memory, shared_memory
+
+Ask = Callable[[Any, tuple[int, ...]], Any]
+"""Sends a message with descriptors and returns the content of the answer."""
+
+
+def send_binding(ask: Ask, binding: Binding) -> None:
+    """Bind something in a process's namespace.
+
+    Raises:
+        InjectionError: It could not, for the reason that it gives.
+    """
+    memory = shared_memory(binding.content) if binding.content is not None else None
+    try:
+        problem = ask(binding.message, () if memory is None else (memory,))
+    finally:
+        if memory is not None:
+            os.close(memory)
+    if problem is not None:
+        raise InjectionError(f"{binding.message[1]}: {problem}")
+
+
+def fetch(ask: Ask, name: str, limit_bytes: int) -> tuple[Room, bytes]:
+    """Ask for a variable's form, make room for its buffers, and copy them.
+
+    Raises:
+        RetrievalError: There is none, or it does not travel.
+    """
+    room = read_room(name, ask(("fetch", name), ()), limit_bytes)
+    size = sum(room.sizes)
+    if not size:
+        return room, b""
+    memory = shared_memory(size)
+    try:
+        ask(("fill",), (memory,))
+        return room, read_shared_memory(memory, size)
+    finally:
+        os.close(memory)
