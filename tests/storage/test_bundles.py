@@ -28,7 +28,7 @@ def test_an_episode_that_is_there_before_is_lost_by_every_bundle():
 SUBSETS = ((), ("a",), ("b",), ("a", "b"))
 
 
-@pytest.mark.parametrize("bundles", itertools.product(SUBSETS, repeat=3))
+@pytest.mark.parametrize("bundles", list(itertools.product(SUBSETS, repeat=3)))
 def test_two_merges_take_what_one_would(bundles):
     manifests = [_manifest(str(number), *episode_ids) for number, episode_ids in enumerate(bundles)]
     shares = share_episodes(manifests)
