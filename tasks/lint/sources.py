@@ -1,11 +1,12 @@
 """Traces for the lint from our rows and from foreign files: chat JSONL, Parquet with `messages`, the authors' JSON."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet
 
 from tasks.lint.trace import CodeTrace, contract_name, trace_of_replies
@@ -13,7 +14,7 @@ from tasks.running.errors import UserError
 from tasks.sft.validation import Frame, lazy
 
 _ID_FIELDS = ("episode_id", "trace_id", "id", "task_id")
-_CONTRACT_FIELDS = ("contract", "runtime_contract", "runtime")
+_CONTRACT_FIELDS = ("shown_contract", "contract", "runtime_contract", "runtime")
 
 
 def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[CodeTrace]:
@@ -57,15 +58,58 @@ def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[Co
         yield trace if trace.declared_contract else trace._replace(declared_contract=contract_name(declared_contract))
 
 
-def _reader(path: Path) -> Any:
+def chat_records(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the records of a chat data set, `.jsonl` or `.parquet`, each with a list `messages`.
+
+    Raises:
+        UserError: The file is of another kind, is not what its name says, or a record has no `messages`.
+    """
+    records = {".jsonl": _json_lines, ".parquet": _table_rows}.get(path.suffix)
+    if records is None:
+        raise UserError(f"cannot read {path} as a chat data set; it must be .jsonl or .parquet with `messages`")
+    for number, record in enumerate(records(path), start=1):
+        if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
+            found = ", ".join(record) if isinstance(record, dict) else type(record).__name__
+            raise UserError(
+                f"record {number} of {path} has no list `messages`, but {found or 'nothing'}; "
+                "give a chat data set, one conversation per record"
+            )
+        yield record
+
+
+def text_of(content: str | list[Mapping[str, Any]] | None) -> str:
+    """Return the text of a message's content, which some data sets give in parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content)
+    return content or ""
+
+
+def _reader(path: Path) -> Callable[[Path], Iterator[CodeTrace]] | None:
     if path.name.endswith(".trace.json"):
         return _authors_traces
-    return {".jsonl": _chat_lines, ".parquet": _chat_table}.get(path.suffix)
+    return _chat_traces if path.suffix in (".jsonl", ".parquet") else None
 
 
-def _chat_lines(path: Path) -> Iterator[CodeTrace]:
+def _chat_traces(path: Path) -> Iterator[CodeTrace]:
+    for number, record in enumerate(chat_records(path), start=1):
+        replies = [text_of(message["content"]) for message in record["messages"] if message["role"] == "assistant"]
+        trace_id = next((str(record[field]) for field in _ID_FIELDS if record.get(field)), f"{path.stem}-{number}")
+        contract = next((str(record[field]) for field in _CONTRACT_FIELDS if record.get(field)), None)
+        yield trace_of_replies(trace_id, contract, replies)
+
+
+def _json_lines(path: Path) -> Iterator[Any]:
     with path.open(encoding="utf-8") as file:
-        yield from _chat_traces(path, (_parse(path, line) for line in file if line.strip()))
+        yield from (_parse(path, line) for line in file if line.strip())
+
+
+def _table_rows(path: Path) -> Iterator[Any]:
+    try:
+        table = pyarrow.parquet.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise UserError(f"{path} is not Parquet: {error}") from error
+    for batch in table.iter_batches(batch_size=256):
+        yield from batch.to_pylist()
 
 
 def _parse(path: Path, text: str) -> Any:
@@ -75,37 +119,12 @@ def _parse(path: Path, text: str) -> Any:
         raise UserError(f"{path} is not JSON: {error}; found {text[:40]!r}") from error
 
 
-def _chat_table(path: Path) -> Iterator[CodeTrace]:
-    table = pyarrow.parquet.ParquetFile(path)
-    records = (record for batch in table.iter_batches(batch_size=256) for record in batch.to_pylist())
-    yield from _chat_traces(path, records)
-
-
-def _chat_traces(path: Path, records: Iterable[Mapping[str, Any]]) -> Iterator[CodeTrace]:
-    for number, record in enumerate(records, start=1):
-        if not isinstance(record.get("messages"), list):
-            raise UserError(
-                f"record {number} of {path} has no list `messages`, but {', '.join(record) or 'nothing'}; "
-                "give a chat data set, one conversation per record"
-            )
-        replies = [_text(message["content"]) for message in record["messages"] if message["role"] == "assistant"]
-        trace_id = next((str(record[field]) for field in _ID_FIELDS if record.get(field)), f"{path.stem}-{number}")
-        contract = next((str(record[field]) for field in _CONTRACT_FIELDS if record.get(field)), None)
-        yield trace_of_replies(trace_id, contract, replies)
-
-
-def _text(content: str | list[Mapping[str, Any]] | None) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content)
-    return content or ""
-
-
 def _authors_traces(path: Path) -> Iterator[CodeTrace]:
     document = _parse(path, path.read_text(encoding="utf-8"))
     steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
     yield CodeTrace(
         trace_id=path.name.removesuffix(".trace.json"),
-        declared_contract=contract_name(document["summary"].get("contract")),
+        declared_contract=contract_name((document.get("contract") or {}).get("shown")),
         replies=tuple(step["assistant_text"] for step in steps),
         blocks=tuple(step["code"] for step in steps if step["code"]),
     )

@@ -1,0 +1,1 @@
+"""Traces in and out in the formats of others, with the contract declared in each."""

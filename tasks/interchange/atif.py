@@ -1,0 +1,101 @@
+"""Export in the Agent Trajectory Interchange Format (ATIF v1.7, Harbor RFC 0001): one JSON document per episode."""
+
+import json
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tasks.interchange.recorded import RecordedTrace
+from tasks.traces.rows import StepRow, TurnRow
+
+SCHEMA_VERSION = "ATIF-v1.7"
+TOOL = "python"
+"""The one tool of a code agent: its block is the argument, the tools of the study are called inside it."""
+
+
+def write_atif(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
+    """Write `CONDITION/NAME.atif.json` per episode and return the files."""
+    paths = []
+    for trace in traces:
+        path = folder / trace.condition / f"{trace.name}.atif.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(atif_document(trace), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def atif_document(trace: RecordedTrace) -> dict[str, Any]:
+    """Return an episode as an ATIF trajectory; the declared contract stands in `agent.extra` and in `extra`."""
+    episode = trace.episode
+    contract = {
+        "runtime_contract": episode.runtime_contract,
+        "shown_contract": episode.shown_contract,
+        "train_contract": episode.train_contract,
+    }
+    steps = [step | {"step_id": number} for number, step in enumerate(_steps(trace), start=1)]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "session_id": episode.run_id,
+        "trajectory_id": episode.episode_id,
+        "agent": {
+            "name": "carryover",
+            "version": version("carryover"),
+            "model_name": episode.model_name,
+            "extra": {"contract": contract | {"declaration": json.loads(episode.contract_json)}},
+        },
+        "steps": steps,
+        "final_metrics": {
+            "total_prompt_tokens": episode.prompt_tokens,
+            "total_completion_tokens": episode.completion_tokens,
+            "total_cached_tokens": episode.cached_prompt_tokens,
+            "total_steps": len(steps),
+        },
+        "extra": contract
+        | {
+            "instance_id": episode.instance_id,
+            "bucket": episode.bucket,
+            "score": episode.score,
+            "is_solved": episode.is_solved,
+            "finish_reason": episode.finish_reason.value,
+            "executed_step_count": episode.step_count,
+        },
+    }
+
+
+def _steps(trace: RecordedTrace) -> Iterator[dict[str, Any]]:
+    for message in trace.opening:
+        yield {"source": message.role, "message": message.content}
+    step_of = {step.turn: step for step in trace.steps}
+    for turn in trace.turns:
+        if turn.turn > 0:
+            yield _agent_step(turn, step_of.get(turn.turn))
+
+
+def _agent_step(turn: TurnRow, step: StepRow | None) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "source": "agent",
+        "message": turn.assistant_text,
+        "metrics": {
+            "prompt_tokens": turn.prompt_tokens,
+            "completion_tokens": turn.completion_tokens,
+            "cached_tokens": turn.cached_prompt_tokens,
+        },
+        "extra": {"turn": turn.turn, "active_globals": list(turn.active_globals)},
+    }
+    call_id = f"turn-{turn.turn}"
+    if step is not None:
+        call = {"tool_call_id": call_id, "function_name": TOOL, "arguments": {"code": step.code}}
+        content["tool_calls"] = [call]
+    result = _observation(turn, step)
+    if result is not None:
+        source = {} if step is None else {"source_call_id": call_id}
+        content["observation"] = {"results": [source | {"content": result}]}
+    return content
+
+
+def _observation(turn: TurnRow, step: StepRow | None) -> str | None:
+    """Return the observation as sent; after the last turn, which nobody was told, what the block left."""
+    if turn.observation is not None or step is None:
+        return turn.observation
+    return json.dumps({"result": step.result, "output": step.output, "error": step.error})

@@ -1,0 +1,135 @@
+"""Chat data sets, one conversation per record: JSON lines, and Parquet as Hugging Face `datasets` reads it."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from tasks.agent.protocol import Message
+from tasks.agent.reply import parse_reply
+from tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, ImportSetting, import_trace
+from tasks.interchange.recorded import RecordedTrace
+from tasks.lint.sources import chat_records, text_of
+from tasks.lint.trace import contract_name
+from tasks.sft.validation import calls_finish
+from tasks.traces.rows import FinishReason
+
+_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_SCHEMA = pa.schema(
+    [
+        ("episode_id", pa.string()),
+        ("instance_id", pa.string()),
+        ("contract", pa.string()),
+        ("shown_contract", pa.string()),
+        ("train_contract", pa.string()),
+        ("declaration", pa.string()),
+        ("model_name", pa.string()),
+        ("score", pa.float64()),
+        ("messages", pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))),
+    ]
+)
+
+
+def chat_record(trace: RecordedTrace) -> dict[str, Any]:
+    """Return an episode as the conversation that took place, with its contract; the last reply ends it."""
+    episode = trace.episode
+    messages = [message.model_dump() for message in trace.opening]
+    for turn in trace.turns:
+        if turn.turn > 0:
+            messages.append({"role": "assistant", "content": turn.assistant_text})
+            if turn.observation is not None:
+                messages.append({"role": "user", "content": turn.observation})
+    return {
+        "episode_id": episode.episode_id,
+        "instance_id": episode.instance_id,
+        "contract": episode.runtime_contract,
+        "shown_contract": episode.shown_contract,
+        "train_contract": episode.train_contract,
+        "declaration": episode.contract_json,
+        "model_name": episode.model_name,
+        "score": episode.score,
+        "messages": messages,
+    }
+
+
+def write_chat_jsonl(traces: Iterable[RecordedTrace], path: Path) -> int:
+    """Write one conversation per line, in ASCII, and return their count."""
+    count = 0
+    with path.open("w", encoding="ascii", newline="\n") as file:
+        for trace in traces:
+            file.write(json.dumps(chat_record(trace)) + "\n")
+            count += 1
+    return count
+
+
+def write_chat_parquet(traces: Iterable[RecordedTrace], path: Path) -> int:
+    """Write one conversation per row and return their count."""
+    table = pa.Table.from_pylist([chat_record(trace) for trace in traces], schema=_SCHEMA)
+    pyarrow.parquet.write_table(table, path)
+    return table.num_rows
+
+
+def read_chat(path: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
+    """Yield the rows of a chat data set, `.jsonl` or `.parquet`.
+
+    The first fenced block of a reply is what ran. What it printed is taken from the next user message: from its JSON
+    object with `output`, `result` and `error` (as the study's loop sends it), else its whole text.
+
+    Raises:
+        UserError: The file is of another kind, or a record has no `messages`.
+    """
+    for number, record in enumerate(chat_records(path), start=1):
+        yield import_trace(chat_trace(record, f"{path.stem}-{number}"), setting)
+
+
+def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
+    """Return one conversation as a trace; `name` stands for its instance where the record names none."""
+    messages = [(message["role"], text_of(message["content"])) for message in record["messages"]]
+    first_reply = next((place for place, (role, _) in enumerate(messages) if role == "assistant"), len(messages))
+    turns = tuple(_turns(messages[first_reply:]))
+    has_finished = bool(turns) and turns[-1].code is not None and calls_finish(turns[-1].code)
+    contract = record.get("contract")
+    return ImportedTrace(
+        instance_id=str(record.get("instance_id") or name),
+        opening=tuple(Message(role=_role(role), content=text) for role, text in messages[:first_reply]),
+        turns=turns,
+        finish_reason=FinishReason.FINISH_TOOL if has_finished else FinishReason.MAX_TURNS,
+        started_at=_UNKNOWN_TIME,
+        score=record.get("score"),
+        is_solved=record.get("score") == 1.0,
+        runtime_contract=contract_name(contract) if isinstance(contract, str) else None,
+        train_contract=record.get("train_contract"),
+    )
+
+
+def _turns(messages: list[tuple[str, str]]) -> Iterator[ImportedTurn]:
+    for place, (role, text) in enumerate(messages):
+        if role == "assistant":
+            following = messages[place + 1] if place + 1 < len(messages) else ("assistant", "")
+            observation = None if following[0] == "assistant" else following[1]
+            turn = ImportedTurn(text, parse_reply(text).code, observation=observation)
+            yield turn if observation is None else turn._replace(**_outcome(observation))
+
+
+def _outcome(observation: str) -> dict[str, str | None]:
+    try:
+        content = json.loads(observation)
+    except ValueError:
+        return {"output": observation}
+    if isinstance(content, dict) and isinstance(content.get("observation"), dict):
+        content = content["observation"]
+    if not isinstance(content, dict):
+        return {"output": observation}
+    return {
+        "output": str(content.get("output") or ""),
+        "result": content.get("result"),
+        "error": content.get("error") or None,
+    }
+
+
+def _role(role: str) -> Any:
+    return role if role in ("system", "user", "assistant") else "user"

@@ -1,0 +1,274 @@
+"""Rows of episodes that others recorded: everything that is counted here is counted from their code and text."""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from tasks.agent.protocol import Message
+from tasks.agent.reply import parse_reply
+from tasks.knapsack.environment import TOOL_NAMES
+from tasks.sft.validation import HARMLESS_ERRORS
+from tasks.traces.events import ParsedBlock, name_event_rows, parse_block
+from tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, NameEventRow, StepRow, TurnRow
+
+_TOOL_ERRORS = ("ToolRuntimeException", "ToolInvocationException")
+_CAP_ERROR = HARMLESS_ERRORS[1]
+_MISSING_NAME = ("nameerror", "unboundlocalerror", "is not defined")
+_ERROR_TYPE = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Died|Timeout))\b", re.MULTILINE)
+
+
+class ImportSetting(BaseModel):
+    """What a foreign recording does not say about itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_id: str
+    """Run that lands the rows."""
+    runtime_contract: str
+    """Contract in force, for recordings that declare none."""
+    train_contract: str | None = None
+    purpose: Literal["teacher", "evaluation"] = "evaluation"
+    variant: str = "main"
+    base: str = "hub"
+    model_name: str = "imported"
+    bucket: str = "easy"
+    split: Literal["train", "evaluation"] = "evaluation"
+    tool_call_cap: int | None = None
+    max_turns: int = 40
+
+
+class ImportedTurn(NamedTuple):
+    """A reply with what running its block did, as far as the recording says."""
+
+    assistant_text: str
+    code: str | None
+    """The executed block; null where none ran."""
+    output: str = ""
+    result: str | None = None
+    error: str | None = None
+    observation: str | None = None
+    """The user message that followed, where it was recorded."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class ImportedTrace(NamedTuple):
+    """One foreign episode."""
+
+    instance_id: str
+    opening: tuple[Message, ...]
+    turns: tuple[ImportedTurn, ...]
+    finish_reason: FinishReason
+    started_at: datetime
+    wall_seconds: float = 0.0
+    score: float | None = None
+    is_solved: bool = False
+    value_taken: int = 0
+    weight_taken: int = 0
+    taken_count: int = 0
+    inspected_count: int = 0
+    prompt_tokens: int | None = None
+    """Tokens of the episode; the sum over turns by default."""
+    completion_tokens: int | None = None
+    runtime_contract: str | None = None
+    """Contract that the recording declares."""
+    train_contract: str | None = None
+    error_message: str | None = None
+
+
+class ImportedRows(NamedTuple):
+    """The rows of one imported episode."""
+
+    episode: EpisodeRow
+    turns: tuple[TurnRow, ...]
+    steps: tuple[StepRow, ...]
+    name_events: tuple[NameEventRow, ...]
+    errors: tuple[ErrorRow, ...]
+
+    def tables(self) -> dict[str, tuple[EpisodeRow | TurnRow | StepRow | NameEventRow | ErrorRow, ...]]:
+        """Return the rows by table, as a landing zone takes them."""
+        return {
+            "episodes": (self.episode,),
+            "turns": self.turns,
+            "steps": self.steps,
+            "name_events": self.name_events,
+            "errors": self.errors,
+        }
+
+
+def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
+    """Return a foreign episode as rows of scale `import`; its id is a digest of its content.
+
+    Names alive between blocks and times of single turns are not in such recordings, so those columns are empty.
+    """
+    ids = {"run_id": setting.run_id, "episode_id": _content_id(trace, setting)}
+    steps, errors, events = [], [], []
+    for turn, recorded in enumerate(trace.turns, start=1):
+        if recorded.code is not None:
+            parsed = parse_block(recorded.code, TOOL_NAMES)
+            steps.append(_step(ids, len(steps) + 1, turn, recorded, parsed))
+            events += name_event_rows(parsed, **ids, step=len(steps), active_globals_before=())
+        if recorded.error:
+            errors.append(_error(ids, turn, len(steps), recorded))
+    return ImportedRows(
+        episode=_episode(ids, trace, steps, setting),
+        turns=tuple(_turns(ids, trace)),
+        steps=tuple(steps),
+        name_events=tuple(events),
+        errors=tuple(errors),
+    )
+
+
+def error_kind(error: str) -> ErrorKind:
+    """Return where an error came from, by the phrases of arXiv 2603.01209's harness."""
+    if _CAP_ERROR in error:
+        return ErrorKind.CAP
+    return ErrorKind.TOOL if any(name in error for name in _TOOL_ERRORS) else ErrorKind.INTERPRETER
+
+
+def error_type(error: str) -> str:
+    """Return the class name in the last exception line of a traceback; `Exception` where there is none."""
+    found = _ERROR_TYPE.findall(error)
+    return found[-1].rpartition(".")[2] if found else "Exception"
+
+
+def _content_id(trace: ImportedTrace, setting: ImportSetting) -> str:
+    content = [
+        setting.model_dump(mode="json", exclude={"run_id"}),
+        trace.instance_id,
+        trace.started_at.isoformat(),
+        [message.model_dump() for message in trace.opening],
+        [[turn.assistant_text, turn.output, turn.error] for turn in trace.turns],
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
+
+
+def _episode(ids: dict[str, str], trace: ImportedTrace, steps: Sequence[StepRow], setting: ImportSetting) -> EpisodeRow:
+    contract = trace.runtime_contract or setting.runtime_contract
+    train_contract = trace.train_contract or setting.train_contract
+    prompt_tokens = sum(turn.prompt_tokens for turn in trace.turns)
+    completion_tokens = sum(turn.completion_tokens for turn in trace.turns)
+    return EpisodeRow(
+        **ids,
+        plan_digest="import",
+        scale="import",
+        purpose=setting.purpose,
+        variant=setting.variant,
+        base=setting.base,
+        model_name=setting.model_name,
+        model_digest=None,
+        train_contract=train_contract,
+        runtime_contract=contract,
+        shown_contract=contract,
+        visibility="declared",
+        header="names",
+        bucket=setting.bucket,
+        split=setting.split,
+        is_out_of_distribution=False,
+        instance_id=trace.instance_id,
+        training_seed=None,
+        replicate=0,
+        attempt=0,
+        tool_call_cap=setting.tool_call_cap,
+        max_turns=setting.max_turns,
+        finish_reason=trace.finish_reason,
+        score=trace.score,
+        is_solved=trace.is_solved,
+        value_taken=trace.value_taken,
+        weight_taken=trace.weight_taken,
+        taken_count=trace.taken_count,
+        inspected_count=trace.inspected_count,
+        turn_count=len(trace.turns),
+        step_count=len(steps),
+        call_site_count=sum(step.call_site_count for step in steps),
+        executed_call_count=0,
+        prompt_tokens=prompt_tokens if trace.prompt_tokens is None else trace.prompt_tokens,
+        cached_prompt_tokens=0,
+        completion_tokens=completion_tokens if trace.completion_tokens is None else trace.completion_tokens,
+        token_source="imported",
+        training_tokens=None,
+        injected_fault_count=0,
+        model_seconds=0.0,
+        execution_seconds=0.0,
+        wall_seconds=trace.wall_seconds,
+        started_at=trace.started_at,
+        contract_json=json.dumps({"contract": contract, "source": "import"}),
+        sandbox_level="unknown",
+        backend="imported",
+        is_contract_verified=False,
+        error_message=trace.error_message,
+    )
+
+
+def _turns(ids: dict[str, str], trace: ImportedTrace) -> list[TurnRow]:
+    opening = json.dumps([message.model_dump() for message in trace.opening])
+    first = ImportedTurn(assistant_text="", code=None, observation=opening)
+    return [_turn(ids, turn, recorded) for turn, recorded in enumerate((first, *trace.turns))]
+
+
+def _turn(ids: dict[str, str], turn: int, recorded: ImportedTurn) -> TurnRow:
+    return TurnRow(
+        **ids,
+        turn=turn,
+        assistant_text=recorded.assistant_text,
+        observation=recorded.observation,
+        block_count=parse_reply(recorded.assistant_text).block_count,
+        has_system_note="system_note" in (recorded.observation or "") and turn > 0,
+        model_finish_reason="" if turn == 0 else "stop",
+        prompt_tokens=recorded.prompt_tokens,
+        cached_prompt_tokens=0,
+        completion_tokens=recorded.completion_tokens,
+        decoding_seed=None,
+        model_seconds=0.0,
+        active_globals=(),
+        last_step_globals=(),
+    )
+
+
+def _step(ids: dict[str, str], number: int, turn: int, recorded: ImportedTurn, parsed: ParsedBlock) -> StepRow:
+    return StepRow(
+        **ids,
+        step=number,
+        turn=turn,
+        code=recorded.code or "",
+        output=recorded.output,
+        result=recorded.result,
+        error=recorded.error,
+        error_kind=error_kind(recorded.error) if recorded.error else None,
+        error_type=error_type(recorded.error) if recorded.error else None,
+        is_parsed=parsed.is_parsed,
+        import_count=parsed.import_count,
+        call_site_count=parsed.call_site_count,
+        executed_call_count=0,
+        active_globals_before=(),
+        active_globals=(),
+        last_step_globals=(),
+        state_event="kept",
+        state_hash=None,
+        injected_fault=None,
+        execution_seconds=0.0,
+    )
+
+
+def _error(ids: dict[str, str], turn: int, step: int, recorded: ImportedTurn) -> ErrorRow:
+    error = recorded.error or ""
+    has_step = recorded.code is not None
+    kind = error_kind(error) if has_step else ErrorKind.PROTOCOL
+    lowered = error.lower()
+    return ErrorRow(
+        **ids,
+        turn=turn,
+        error_index=0,
+        step=step if has_step else None,
+        kind=kind,
+        error_type=error_type(error),
+        message=error,
+        is_caught=False,
+        is_injected=False,
+        is_missing_name=kind is ErrorKind.INTERPRETER and any(phrase in lowered for phrase in _MISSING_NAME),
+    )

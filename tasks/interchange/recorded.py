@@ -1,0 +1,81 @@
+"""Recorded episodes put together from the rows of their tables."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from tasks.agent.protocol import Message
+from tasks.sft.validation import Frame, lazy
+from tasks.traces.rows import EpisodeRow, InstanceRow, StepRow, TurnRow
+
+_MESSAGES = TypeAdapter(list[Message])
+
+
+class RecordedTrace(NamedTuple):
+    """One episode with its turns and steps, in order."""
+
+    episode: EpisodeRow
+    turns: tuple[TurnRow, ...]
+    """Turn 0 first, which holds the opening messages."""
+    steps: tuple[StepRow, ...]
+    instance: InstanceRow | None
+    """The instance, where its row is given."""
+
+    @property
+    def opening(self) -> list[Message]:
+        """Messages before the first reply."""
+        first = self.turns[0] if self.turns and self.turns[0].turn == 0 else None
+        return _MESSAGES.validate_json(first.observation) if first and first.observation else []
+
+    @property
+    def name(self) -> str:
+        """Name for files: the authors' task id where it is known, with replicate and attempt where there are any."""
+        task = self.instance.task_id if self.instance else self.episode.instance_id
+        replicate = f"-r{self.episode.replicate}" if self.episode.replicate else ""
+        attempt = f"-a{self.episode.attempt}" if self.episode.attempt else ""
+        return f"{task}{replicate}{attempt}"
+
+    @property
+    def condition(self) -> str:
+        """Name of the condition for folders, e.g. `evaluation-persistent-stateless-easy`: train, then runtime."""
+        episode = self.episode
+        return f"{episode.purpose}-{episode.train_contract or episode.base}-{episode.runtime_contract}-{episode.bucket}"
+
+
+def recorded_traces(
+    episodes: Frame, turns: Frame, steps: Frame, instances: Frame | None = None
+) -> Iterator[RecordedTrace]:
+    """Yield the episodes with their rows, ordered by id.
+
+    Args:
+        episodes: Rows of `EpisodeRow`.
+        turns: Rows of `TurnRow`.
+        steps: Rows of `StepRow`.
+        instances: Rows of `InstanceRow`, for task ids and reference values.
+    """
+    turns_of = _grouped(turns, "turn")
+    steps_of = _grouped(steps, "step")
+    instance_of = _instances(instances)
+    for values in lazy(episodes).sort("episode_id").collect().iter_rows(named=True):
+        episode = EpisodeRow.model_validate(values)
+        yield RecordedTrace(
+            episode=episode,
+            turns=tuple(map(TurnRow.model_validate, turns_of.get(episode.episode_id, ()))),
+            steps=tuple(map(StepRow.model_validate, steps_of.get(episode.episode_id, ()))),
+            instance=instance_of.get(episode.instance_id),
+        )
+
+
+def _grouped(frame: Frame, order: str) -> dict[str, list[dict[str, object]]]:
+    groups: dict[str, list[dict[str, object]]] = {}
+    for values in lazy(frame).sort("episode_id", order).collect().iter_rows(named=True):
+        groups.setdefault(values["episode_id"], []).append(values)
+    return groups
+
+
+def _instances(instances: Frame | None) -> dict[str, InstanceRow]:
+    if instances is None:
+        return {}
+    rows = lazy(instances).unique("instance_id").collect().iter_rows(named=True)
+    return {values["instance_id"]: InstanceRow.model_validate(values) for values in rows}

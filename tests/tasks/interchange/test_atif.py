@@ -1,0 +1,67 @@
+import json
+
+import pytest
+
+from tasks.interchange.atif import atif_document, write_atif
+
+ROOT_FIELDS = {"schema_version", "session_id", "trajectory_id", "agent", "steps", "final_metrics", "extra"}
+STEP_FIELDS = {"step_id", "source", "message", "tool_calls", "observation", "metrics", "extra"}
+AGENT_ONLY = {"tool_calls", "metrics"}
+
+
+@pytest.fixture
+def document(played):
+    return atif_document(played.traces()[0])
+
+
+def test_the_document_has_the_fields_of_the_format(document):
+    assert set(document) == ROOT_FIELDS
+    assert document["schema_version"] == "ATIF-v1.7"
+    assert set(document["agent"]) == {"name", "version", "model_name", "extra"}
+    for step in document["steps"]:
+        assert set(step) <= STEP_FIELDS
+        if step["source"] != "agent":
+            assert not set(step) & AGENT_ONLY
+
+
+def test_steps_are_numbered_from_one(document):
+    assert [step["step_id"] for step in document["steps"]] == list(range(1, len(document["steps"]) + 1))
+
+
+def test_every_observation_answers_a_call_of_its_step(document):
+    agent_steps = [step for step in document["steps"] if step["source"] == "agent"]
+    for step in agent_steps:
+        (call,) = step["tool_calls"]
+        (result,) = step["observation"]["results"]
+        assert result["source_call_id"] == call["tool_call_id"]
+        assert call["function_name"] == "python"
+        assert call["arguments"]["code"] in step["message"]
+
+
+def test_totals_are_sums_over_steps(document, played):
+    metrics = [step["metrics"] for step in document["steps"] if step["source"] == "agent"]
+    final = document["final_metrics"]
+    assert final["total_prompt_tokens"] == sum(each["prompt_tokens"] for each in metrics)
+    assert final["total_completion_tokens"] == sum(each["completion_tokens"] for each in metrics)
+    assert final["total_steps"] == len(document["steps"])
+
+
+def test_the_contract_is_declared(played):
+    for trace in played.traces():
+        extra = atif_document(trace)["agent"]["extra"]["contract"]
+        assert extra["runtime_contract"] == trace.episode.runtime_contract
+        assert extra["declaration"]["contract"]["name"] == trace.episode.runtime_contract
+
+
+def test_a_turn_without_a_block_has_no_call(played):
+    trace = played.traces()[0]
+    silent = trace._replace(steps=trace.steps[1:])
+    step = next(step for step in atif_document(silent)["steps"] if step["source"] == "agent")
+    assert "tool_calls" not in step
+    assert "source_call_id" not in step["observation"]["results"][0]
+
+
+def test_one_file_per_episode(played, tmp_path):
+    paths = write_atif(played.traces(), tmp_path)
+    assert len(set(paths)) == 4
+    assert json.loads(paths[0].read_text(encoding="utf-8")) == atif_document(played.traces()[0])

@@ -1,0 +1,184 @@
+import json
+from datetime import datetime
+
+import pytest
+
+from tasks.interchange.authors import authors_documents, write_authors
+from tasks.interchange.authors_import import read_authors
+from tasks.interchange.imported import ImportSetting
+from tasks.running.errors import UserError
+from tasks.traces.rows import FinishReason
+
+SETTING = ImportSetting(run_id="import", runtime_contract="persistent", purpose="teacher", split="train")
+
+
+@pytest.fixture
+def exported(played, tmp_path):
+    write_authors(played.traces(), tmp_path)
+    return tmp_path
+
+
+def instance_ids(played):
+    return {row.task_id: row.instance_id for row in played.instances}
+
+
+def test_the_layout_is_the_repositorys(played):
+    documents = authors_documents(played.traces()[0])
+    assert list(documents.trace) == ["started_at", "finished_at", "summary", "events", "contract"]
+    assert list(documents.trace["summary"]) == [
+        "task",
+        "system_prompts",
+        "num_steps",
+        "finish_reason",
+        "errors",
+        "token_usage",
+    ]
+    kinds = [event["type"] for event in documents.trace["events"]]
+    assert kinds[:5] == ["StartEvent", "SystemPromptEvent", "ModelCallEvent", "ModelResponseEvent", "StepEvent"]
+    assert kinds[-1] == "FinishEvent"
+    step = documents.trace["events"][4]["data"]
+    assert list(step) == ["turn", "assistant_text", "code", "interpreter_result", "token_usage"]
+    assert list(step["interpreter_result"]) == ["success", "result", "output", "error"]
+    assert list(documents.result) == ["started_at", "finished_at", "status", "error", "result"]
+    assert set(documents.result["result"]["metrics"]) == {
+        "agent_value",
+        "optimal_value",
+        "optimality_gap",
+        "weight_used",
+        "capacity",
+        "items_taken_count",
+        "inspected_count",
+    }
+
+
+def test_the_contract_is_declared(played):
+    declared = {trace.episode.runtime_contract: authors_documents(trace).trace["contract"] for trace in played.traces()}
+    for contract, declaration in declared.items():
+        assert (declaration["runtime"], declaration["shown"], declaration["trained"]) == (contract, contract, None)
+        assert declaration["declaration"]["contract"]["name"] == contract
+
+
+def test_what_is_exported_comes_back(played, exported):
+    before = {trace.episode.instance_id + trace.episode.runtime_contract: trace for trace in played.traces()}
+    imported = list(read_authors(exported, SETTING, instance_ids(played)))
+    assert len(imported) == len(before)
+    for rows in imported:
+        trace = before[rows.episode.instance_id + rows.episode.runtime_contract]
+        same = (
+            "runtime_contract", "instance_id", "finish_reason", "score", "is_solved", "value_taken", "weight_taken",
+            "taken_count", "inspected_count", "turn_count", "step_count", "call_site_count", "prompt_tokens",
+            "completion_tokens", "started_at",
+        )  # fmt: skip
+        assert {name: getattr(rows.episode, name) for name in same} == {
+            name: getattr(trace.episode, name) for name in same
+        }
+        assert rows.episode.wall_seconds == pytest.approx(trace.episode.wall_seconds, abs=1e-5)
+        assert rows.episode.scale == "import"
+        columns = ("step", "turn", "code", "output", "result", "error", "error_type", "error_kind", "import_count")
+        assert [[getattr(step, name) for name in columns] for step in rows.steps] == [
+            [getattr(step, name) for name in columns] for step in trace.steps
+        ]
+        assert [(turn.assistant_text, turn.prompt_tokens) for turn in rows.turns] == [
+            (turn.assistant_text, turn.prompt_tokens) for turn in trace.turns
+        ]
+        assert json.loads(rows.turns[0].observation or "") == json.loads(trace.turns[0].observation or "")
+
+
+def test_importing_twice_gives_the_same_ids(played, exported):
+    first, second = ([rows.episode.episode_id for rows in read_authors(exported, SETTING)] for _ in range(2))
+    assert first == second
+    assert len(set(first)) == len(played.episodes)
+
+
+def authors_trace(events, **summary):
+    usage = {"prompt_tokens": 30, "completion_tokens": 6, "total_tokens": 36}
+    summary = {"task": "Fill it.", "system_prompts": ["Code."], "finish_reason": "finish_tool"} | summary
+    times = {"started_at": "2026-01-01T00:00:00", "finished_at": "2026-01-01T00:01:30"}
+    return times | {"summary": summary | {"token_usage": usage}, "events": events}
+
+
+def response(tokens):
+    return {"type": "ModelResponseEvent", "data": {"completion_tokens": tokens, "total_tokens": 10 + tokens}}
+
+
+def step(code, error=None):
+    outcome = {"success": error is None, "result": None, "output": "1\n", "error": error}
+    data = {"turn": 0, "assistant_text": f"Go.\n```python\n{code}\n```", "code": code, "interpreter_result": outcome}
+    return {"type": "StepEvent", "data": data}
+
+
+def write_pair(folder, trace, result=None, name="knapsack-0000000007"):
+    (folder / f"{name}.trace.json").write_text(json.dumps(trace))
+    if result is not None:
+        (folder / f"{name}.json").write_text(json.dumps(result))
+
+
+def test_a_foreign_trace_with_its_result(tmp_path):
+    name_error = "Traceback\n  line 1\nNameError: name 'x' is not defined"
+    limit = "ToolCallLimitError: Tool call limit exceeded (25)"
+    refused = "ToolRuntimeException: item already taken"
+    events = [
+        response(2), {"type": "ErrorEvent", "data": {"error": "no code"}},
+        response(2), {"type": "ErrorEvent", "data": {"error": name_error}}, step("print(x)", name_error),
+        response(1), step("inspect('a')", limit),
+        response(1), step("take_item('a')\nfinish()", refused),
+    ]  # fmt: skip
+    metrics = {"agent_value": 9, "optimal_value": 12, "weight_used": 4, "items_taken_count": 1, "inspected_count": 2}
+    result = {"status": "success", "error": None, "result": {"is_solved": False, "score": 0.75, "metrics": metrics}}
+    write_pair(tmp_path, authors_trace(events), result)
+    (rows,) = read_authors(tmp_path, SETTING)
+    episode = rows.episode
+    assert (episode.instance_id, episode.score, episode.value_taken) == ("knapsack-0000000007", 0.75, 9)
+    assert (episode.turn_count, episode.step_count, episode.call_site_count) == (4, 3, 3)
+    assert (episode.prompt_tokens, episode.completion_tokens) == (30, 6)
+    assert (episode.wall_seconds, episode.runtime_contract) == (90.0, "persistent")
+    assert episode.started_at == datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+    assert [(turn.block_count, turn.completion_tokens) for turn in rows.turns] == [
+        (0, 0),
+        (0, 2),
+        (1, 2),
+        (1, 1),
+        (1, 1),
+    ]
+    assert [(error.turn, error.step, error.kind, error.error_type, error.is_missing_name) for error in rows.errors] == [
+        (1, None, "protocol", "Exception", False),
+        (2, 1, "interpreter", "NameError", True),
+        (3, 2, "cap", "ToolCallLimitError", False),
+        (4, 3, "tool", "ToolRuntimeException", False),
+    ]
+    assert [(event.step, event.kind, event.name) for event in rows.name_events] == [
+        (1, "read", "x"),
+        (2, "call_site", "inspect"),
+        (3, "call_site", "take_item"),
+        (3, "call_site", "finish"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "ending"),
+    [("max_turns", FinishReason.MAX_TURNS), ("length", FinishReason.CONTEXT_LENGTH), (None, FinishReason.TIMEOUT)],
+)
+def test_endings_keep_their_meaning(tmp_path, reason, ending):
+    write_pair(tmp_path, authors_trace([step("finish()")], finish_reason=reason))
+    (rows,) = read_authors(tmp_path, SETTING)
+    assert rows.episode.finish_reason is ending
+    assert rows.episode.score is None
+
+
+def test_files_of_another_layout_are_named(tmp_path):
+    with pytest.raises(UserError, match=r"no \*.trace.json under"):
+        list(read_authors(tmp_path, SETTING))
+    write_pair(tmp_path, {"steps": []})
+    with pytest.raises(UserError, match=r"knapsack-0000000007.trace.json is not laid out .* 'summary'"):
+        list(read_authors(tmp_path, SETTING))
+    write_pair(tmp_path, authors_trace([], finish_reason="bored"))
+    with pytest.raises(UserError, match="unknown finish reason 'bored'"):
+        list(read_authors(tmp_path, SETTING))
+
+
+def test_an_episode_that_ran_out_of_time_has_no_finish_event(played):
+    trace = played.traces()[0]
+    late = trace._replace(episode=trace.episode.model_copy(update={"finish_reason": FinishReason.TIMEOUT}))
+    documents = authors_documents(late)
+    assert documents.trace["summary"]["finish_reason"] is None
+    assert "FinishEvent" not in [event["type"] for event in documents.trace["events"]]

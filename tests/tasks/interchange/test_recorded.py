@@ -1,0 +1,17 @@
+def test_an_episode_has_its_rows_in_order(played):
+    traces = played.traces()
+    assert [trace.episode.episode_id for trace in traces] == sorted(each.episode.episode_id for each in played.episodes)
+    for trace in traces:
+        assert [turn.turn for turn in trace.turns] == list(range(trace.episode.turn_count + 1))
+        assert [step.step for step in trace.steps] == list(range(1, trace.episode.step_count + 1))
+        assert [message.role for message in trace.opening] == ["system"] * 4 + ["user"]
+
+
+def test_files_are_named_by_task_and_folders_by_condition(played):
+    trace = played.traces()[0]
+    assert trace.instance is not None
+    assert trace.name == trace.instance.task_id
+    again = trace._replace(episode=trace.episode.model_copy(update={"replicate": 2, "attempt": 1}))
+    assert again.name == f"{trace.instance.task_id}-r2-a1"
+    assert trace.condition == f"teacher-teacher-{trace.episode.runtime_contract}-easy"
+    assert trace._replace(instance=None).name == trace.episode.instance_id
