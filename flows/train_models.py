@@ -8,7 +8,7 @@ from storage.runs import open_run
 from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
 from tasks.provide_tokenizer import provide_tokenizer
-from tasks.train import train_model
+from tasks.train import train_base, train_model
 
 
 @flow(name="train-models", task_runner=two_at_a_time())
@@ -29,6 +29,8 @@ def train_models(
     with open_run("train_models", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
             tokenizer = provide_tokenizer(run, part)
+            if part.own_base is not None:
+                train_base(run, part, part.own_base, tokenizer)
             trainings = [
                 train_model.submit(run, part, contract, seed, tokenizer)
                 for seed in part.training_seeds

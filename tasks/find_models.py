@@ -4,7 +4,7 @@ from pathlib import Path
 
 from prefect import task
 
-from tasks.plans.models import BASE_NAME, StudyModel, model_folder, model_name
+from tasks.plans.models import BASE_NAME, StudyModel, model_folder, model_name, own_base_folder
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart
 from tasks.sft.card import load_for_runtime
@@ -41,6 +41,8 @@ def _trained_model(run: Run, part: StudyPart, contract: str, seed: int) -> Study
 def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel:
     """Return the base: the weights that a scratch training starts from, or the model that the adapters sit on."""
     path = part.training.base_model
+    if part.own_base is not None:
+        path = str(own_base_folder(run, part))
     if part.training.architecture is not None:
         assert tokenizer is not None
         seed = part.training_seeds[0]

@@ -30,7 +30,7 @@ def provide_tokenizer(run: Run, part: StudyPart) -> Path:
     A new one must be there before the traces are recorded, because scripted episodes are counted with it: so its texts
     come from a sample of the same episodes, played beforehand and not recorded.
     """
-    spec = part.training.tokenizer
+    spec = (part.own_base or part).training.tokenizer
     if spec is None:
         return Path(part.training.base_model or "")
     folder = run.places.datasets / f"tokenizer-{run.plan.digest}-{part.variant}"

@@ -7,12 +7,14 @@ from pathlib import Path
 from prefect import task
 
 from storage.landing import LandingZone
-from tasks.plans.models import model_folder
+from tasks.plans.models import model_folder, own_base_folder
 from tasks.plans.run import Run
-from tasks.plans.spec import StudyPart
+from tasks.plans.spec import OwnBaseSpec, StudyPart
 from tasks.prepare import read_training_data
 from tasks.running.progress import Advance, progress_bar
 from tasks.sft.card import CARD_NAME
+from tasks.sft.conversations import digest_of_file
+from tasks.sft.plain_corpus import write_plain_corpus
 from tasks.sft.train import TrainedModel, read_trained
 from tasks.sft.train_process import TrainingJob, train_in_process
 from tasks.sft.training_log import TrainingMetric
@@ -37,15 +39,54 @@ def train_model(run: Run, part: StudyPart, contract: str, seed: int, tokenizer: 
         output=output,
         contract=contract,
         seed=seed,
+        base_model=None if part.own_base is None else str(own_base_folder(run, part)),
         tokenizer=tokenizer if part.training.base == "scratch" else None,
         plan_digest=run.plan.digest,
     )
-    if (output / CARD_NAME).exists():
-        trained = read_trained(output)
-    else:
-        trained = _train_with_progress(job, f"{part.variant}, training {contract} seed {seed}")
+    trained = _finish(job, f"{part.variant}, training {contract} seed {seed}")
     LandingZone(run.landing).write(_rows(run, part, data.dataset_id, trained), run.run_id)
     return output
+
+
+@task(task_run_name="{part.variant}-{part.base}-base")
+def train_base(run: Run, part: StudyPart, own_base: OwnBaseSpec, tokenizer: Path) -> Path:
+    """Train the base that a part's adapters sit on, land it, and return its folder; a finished one is kept.
+
+    Raises:
+        UserError: The training failed; the message holds what it said last.
+    """
+    output = own_base_folder(run, part)
+    corpus = _base_corpus(run, part, own_base)
+    job = TrainingJob(
+        spec=own_base.training,
+        dataset=corpus,
+        output=output,
+        contract=None,
+        seed=own_base.seed,
+        tokenizer=tokenizer,
+        plan_digest=run.plan.digest,
+    )
+    trained = _finish(job, f"{part.variant}, training the {part.base} base")
+    LandingZone(run.landing).write(_rows(run, part, digest_of_file(corpus), trained), run.run_id)
+    return output
+
+
+def _base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
+    """Write the conversations of a base and return their file; equal plans give equal bytes."""
+    path = run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
+    if own_base.instances is not None:
+        write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds)
+    else:
+        data = read_training_data(run, part)
+        path.write_bytes(b"".join(data.paths[contract].read_bytes() for contract in sorted(data.paths)))
+    return path
+
+
+def _finish(job: TrainingJob, label: str) -> TrainedModel:
+    """Train, or read what is trained already."""
+    if (job.output / CARD_NAME).exists():
+        return read_trained(job.output)
+    return _train_with_progress(job, label)
 
 
 def _train_with_progress(job: TrainingJob, label: str) -> TrainedModel:

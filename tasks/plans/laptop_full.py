@@ -7,12 +7,14 @@ from tasks.agent.faults import FaultSpec
 from tasks.agent.spec import EpisodeSpec
 from tasks.knapsack.spec import KNAPSACK
 from tasks.plans.hypotheses import read_hypotheses
-from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, TeacherSpec
+from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, OwnBaseSpec, StudyPart, TeacherSpec
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
-from tasks.sft.spec import TRAINING
+from tasks.sft.spec import TRAINING, LoraSpec, TrainingSpec
 
 TRAIN_SEED = 10_000
 """First seed of the training instances."""
+PLAIN_SEED = 900_000
+"""First seed of the instances in the common base's corpus."""
 EVALUATION_SEEDS = {"small": 123_456_789, "small_large": 223_456_789}
 """First seed of a bucket's evaluation instances; pilots used others."""
 MAX_TURNS = 24
@@ -92,6 +94,34 @@ def untrained_evaluation(bucket: str = "small", *, count: int = 100) -> Evaluati
     return trained.model_copy(update={"episode": episode, "has_base_rows": True, "has_trained_rows": False})
 
 
+def common_part(*, training_seeds: tuple[int, ...] = (0,), **changes: Any) -> StudyPart:
+    """Return the recipe on a base that knows neither idiom, with an adapter per contract (the paper's protocol)."""
+    own_base = OwnBaseSpec(
+        corpus="plain",
+        instances=InstanceSetSpec(bucket="small", split="train", count=1500, first_seed=PLAIN_SEED),
+        training=TRAINING["laptop_base"],
+    )
+    fields: dict[str, Any] = {"base": "common", "own_base": own_base, "training": adapter_training()}
+    based = evaluation().model_copy(update={"has_base_rows": True})
+    return laptop_part(training_seeds=training_seeds, **{**fields, "evaluations": (based,), **changes})
+
+
+def both_part(*, training_seeds: tuple[int, ...] = (0,), **changes: Any) -> StudyPart:
+    """Return the recipe on a base that was trained on both contracts' traces, with an adapter per contract."""
+    scratch = laptop_part().training
+    own_base = OwnBaseSpec(corpus="both", training=scratch.model_copy(update={"name": "laptop_both", "epochs": 0.6}))
+    return common_part(training_seeds=training_seeds, **{"base": "both", "own_base": own_base, **changes})
+
+
+def adapter_training(epochs: float = 1.0) -> TrainingSpec:
+    """Return how an adapter is trained on a base of this study: nearly as many weights as the base has."""
+    common = TRAINING["laptop_common"]
+    optimizer = common.optimizer.model_copy(update={"learning_rate": 3e-3})
+    return common.model_copy(
+        update={"epochs": epochs, "lora": LoraSpec(rank=64, alpha=128, dropout=0.0), "optimizer": optimizer}
+    )
+
+
 def laptop_full_parts() -> Iterator[StudyPart]:
     """Yield the parts of the full laptop study, the study itself first.
 
@@ -109,6 +139,8 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     )
     untrained = tuple(untrained_evaluation(bucket, count=count) for bucket in ("small", "small_large"))
     yield laptop_part(training_seeds=protocol.training_seeds, evaluations=(*both_buckets, *untrained))
+    with_base = tuple(each.model_copy(update={"has_base_rows": each.visibility == "declared"}) for each in both_buckets)
+    yield common_part(training_seeds=protocol.training_seeds, evaluations=with_base)
     one = protocol.training_seeds[0]
     plain = laptop_part(training_seeds=(one,), evaluations=(evaluation(count=count),))
     ablations: dict[str, dict[str, Any]] = {
@@ -124,5 +156,7 @@ def laptop_full_parts() -> Iterator[StudyPart]:
         "shuffled-labels": {"dataset": plain.dataset.model_copy(update={"labels": "shuffled"})},
         "a-a": {"evaluations": (evaluation(count=count, replicates=2),)},
     }
+    yield both_part(training_seeds=(one,))
+    yield both_part(variant="quarter-adapter", training_seeds=(one,), training=adapter_training(epochs=0.25))
     for variant, changes in ablations.items():
         yield plain.model_copy(update={"variant": variant, **changes})

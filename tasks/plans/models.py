@@ -42,6 +42,11 @@ def model_folder(run: Run, part: StudyPart, contract: str, seed: int) -> Path:
     return run.places.models / f"{run.plan.digest}-{part.variant}-{part.base}-{contract}-{seed}"
 
 
+def own_base_folder(run: Run, part: StudyPart) -> Path:
+    """Return where a base of the study's own is saved."""
+    return run.places.models / f"{run.plan.digest}-{part.variant}-{part.base}-base"
+
+
 def served_models(models: Sequence[StudyModel]) -> ServedModels:
     """Return what a server is told to serve.
 

@@ -86,12 +86,33 @@ class EvaluationSpec(_Spec):
     replicates: int = 1
 
 
+class OwnBaseSpec(_Spec):
+    """A base that the study trains itself, before one adapter per contract."""
+
+    corpus: Literal["plain", "both"]
+    """Plain code and tool use without either contract's idiom, or the part's traces of both contracts."""
+    training: TrainingSpec
+    """A training from scratch."""
+    instances: InstanceSetSpec | None = None
+    """Instances of the `plain` conversations."""
+    seed: int = 0
+    """Seed of weights and data order; one base serves every training seed of the adapters."""
+
+    @model_validator(mode="after")
+    def _plain_corpus_has_instances(self) -> Self:
+        if (self.corpus == "plain") != (self.instances is not None):
+            raise ValueError(f"a base of corpus {self.corpus!r}: give instances exactly for corpus 'plain'")
+        return self
+
+
 class StudyPart(_Spec):
     """One arm of the study: teacher, data, training and evaluation under one variant name."""
 
     variant: str = "main"
     """`main` for the study itself, else the ablation or control."""
     base: BaseName
+    own_base: OwnBaseSpec | None = None
+    """How a `common` or `both` base is trained."""
     train_instances: InstanceSetSpec
     teacher: TeacherSpec
     validation: ValidationSpec
@@ -99,6 +120,12 @@ class StudyPart(_Spec):
     training: TrainingSpec
     training_seeds: tuple[int, ...]
     evaluations: tuple[EvaluationSpec, ...]
+
+    @model_validator(mode="after")
+    def _own_base_belongs_to_its_names(self) -> Self:
+        if (self.base in ("common", "both")) != (self.own_base is not None):
+            raise ValueError(f"part {self.variant!r} of base {self.base!r}: give own_base exactly for common and both")
+        return self
 
 
 class StudyPlan(_Spec):

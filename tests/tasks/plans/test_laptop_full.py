@@ -1,3 +1,5 @@
+import pytest
+
 from tasks.knapsack.spec import KNAPSACK
 from tasks.plans.laptop_full import (
     BINDING_CAP,
@@ -8,8 +10,11 @@ from tasks.plans.laptop_full import (
     laptop_part,
 )
 from tasks.plans.models import RUNTIME_CONTRACTS
+from tasks.plans.spec import OwnBaseSpec
 
-PARTS = {part.variant: part for part in laptop_full_parts()}
+ALL = list(laptop_full_parts())
+PARTS = {part.variant: part for part in ALL if part.base == "scratch"}
+BASED = {(part.base, part.variant): part for part in ALL if part.base != "scratch"}
 
 
 def test_the_study_itself_covers_both_visibilities_in_and_out_of_distribution():
@@ -41,6 +46,34 @@ def test_every_other_part_changes_one_thing_and_uses_one_seed():
         changed = {name for name in type(part).model_fields if getattr(part, name) != getattr(plain, name)}
         assert len(changed - {"variant"}) == 1, variant
         assert part.training_seeds == (1,)
+
+
+def test_no_two_parts_share_base_and_variant():
+    assert len({(part.base, part.variant) for part in ALL}) == len(ALL)
+
+
+def test_the_common_base_is_trained_on_no_contract_and_covers_what_the_scratch_models_cover():
+    common = BASED["common", "main"]
+    assert common.own_base is not None
+    assert common.own_base.corpus == "plain"
+    assert common.training.method == "lora"
+    assert common.training_seeds == (1, 2, 3)
+    assert [one.instances for one in common.evaluations] == [one.instances for one in PARTS["main"].evaluations[:4]]
+    assert common.teacher == PARTS["main"].teacher
+    assert common.dataset == PARTS["main"].dataset
+
+
+def test_the_base_of_both_contracts_is_adapted_more_and_less():
+    fewer, more = BASED["both", "quarter-adapter"], BASED["both", "main"]
+    assert fewer.own_base == more.own_base
+    assert fewer.training.epochs == more.training.epochs / 4
+
+
+def test_a_base_that_is_trained_here_says_how():
+    with pytest.raises(ValueError, match="give own_base exactly for common and both"):
+        laptop_part(base="common")
+    with pytest.raises(ValueError, match="give instances exactly for corpus 'plain'"):
+        OwnBaseSpec(corpus="plain", training=laptop_part().training)
 
 
 def test_an_ablation_of_the_teacher_changes_one_field_of_it():
