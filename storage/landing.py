@@ -184,4 +184,5 @@ def _check_children(tables: Mapping[str, Sequence[Row]]) -> None:
 
 
 def _episode_ids(rows: Iterable[Row]) -> set[str]:
-    return {getattr(row, "episode_id") for row in rows}  # noqa: B009 - rows of several models share the column
+    # Of every table of an episode, the key begins with the episode's id.
+    return {getattr(row, row.KEY[0]) for row in rows}

@@ -53,7 +53,14 @@ class Result:
 
 
 class Warehouse:
-    """A warehouse for reading: the published copy of a file, or a landing zone seen as one."""
+    """A warehouse for reading: the published copy of a file, or a landing zone seen as one.
+
+    ```python
+    with Warehouse.open("study.duckdb") as warehouse:
+        hard = warehouse.sql("select * from marts.episode_metrics where bucket = $bucket", bucket="hard").polars()
+        imports = warehouse.scan("steps").group_by("episode_id").agg(pl.col("import_count").sum()).collect()
+    ```
+    """
 
     def __init__(self, connection: DuckDBPyConnection, source: Path | LandingZone) -> None:
         self._connection = connection

@@ -72,3 +72,13 @@ def test_a_damaged_object_is_quarantined(landing, tmp_path, make_episode):
 def test_a_bucket_that_does_not_exist_is_named(options, make_episode):
     with pytest.raises(LandingError, match="cannot write absent/landing/"):
         LandingZone("s3://absent/landing", options).write(make_episode("e"), "run")
+
+
+def test_any_filesystem_that_fsspec_opens_will_do(tmp_path, make_episode):
+    landing = LandingZone(f"memory://{tmp_path.name}")
+    landing.write(make_episode("e", step_count=1, code="first"), "run")
+    landing.write(make_episode("e", step_count=3, code="second"), "run")
+    assert merge(landing, tmp_path / "study.duckdb").row_counts["steps"] == 1
+    for source in (landing.url, tmp_path / "study.duckdb"):
+        with Warehouse.open(source) as warehouse:
+            assert warehouse.sql("select code from steps").rows() == [("first",)]

@@ -1,0 +1,48 @@
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from storage.files import FileStore
+
+
+@pytest.fixture(params=["folder", "memory"])
+def store(request, tmp_path) -> FileStore:
+    return FileStore(tmp_path / "store" if request.param == "folder" else f"memory://{tmp_path.name}")
+
+
+def test_what_is_written_is_found_with_size_and_age_and_read(store):
+    store.write("a/b.txt", b"four")
+    (found,) = store.find()
+    assert (found.path, found.byte_count) == ("a/b.txt", 4)
+    assert found.modified_at is not None
+    assert abs(datetime.now(UTC) - found.modified_at) < timedelta(minutes=1)
+    assert store.read("a/b.txt") == b"four"
+    assert store.read_many(["a/b.txt", "gone.txt"]) == {"a/b.txt": b"four"}
+
+
+def test_a_folder_that_is_not_there_holds_nothing(store):
+    assert store.find() == []
+    assert store.find("bundles") == []
+    assert store.read_many([]) == {}
+
+
+def test_a_file_moves_with_its_folder_and_what_is_gone_stays_gone(store):
+    store.write("a/b.txt", b"four")
+    store.move("a/b.txt", "quarantine/a/b.txt")
+    store.move("a/b.txt", "quarantine/a/b.txt")
+    assert [file.path for file in store.find()] == ["quarantine/a/b.txt"]
+    store.remove("quarantine/a/b.txt")
+    store.remove("quarantine/a/b.txt")
+    assert store.find() == []
+
+
+def test_a_second_write_replaces_the_first_whole(store):
+    store.write("a.txt", b"first, and longer")
+    store.write("a.txt", b"second")
+    assert store.read("a.txt") == b"second"
+
+
+def test_a_local_write_leaves_no_temporary_file(tmp_path):
+    FileStore(tmp_path).write("a/b.txt", b"four")
+    assert [path.name for path in Path(tmp_path / "a").iterdir()] == ["b.txt"]
