@@ -15,7 +15,7 @@ TRAIN_SEED = 10_000
 """First seed of the training instances."""
 PLAIN_SEED = 900_000
 """First seed of the instances in the common base's corpus."""
-EVALUATION_SEEDS = {"small": 123_456_789, "small_large": 223_456_789}
+EVALUATION_SEEDS = {"small": 123_456_789, "small_large": 223_456_789, "small_costly": 323_456_789}
 """First seed of a bucket's evaluation instances; pilots used others."""
 MAX_TURNS = 24
 """Twice what the policy needs for the largest instance of `small`, so that a model may repair every other turn."""
@@ -76,7 +76,7 @@ def evaluation(
         instances=InstanceSetSpec(bucket=bucket, split="evaluation", count=count, first_seed=EVALUATION_SEEDS[bucket]),
         episode=EpisodeSpec(
             prompt_set="compact",
-            max_turns=MAX_TURNS if bucket == "small" else 2 * MAX_TURNS,
+            max_turns=2 * MAX_TURNS if bucket == "small_large" else MAX_TURNS,
             tool_call_cap=tool_call_cap or KNAPSACK[bucket].tool_call_cap,
             max_completion_tokens=320,
         ),
@@ -126,7 +126,8 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     """Yield the parts of the full laptop study, the study itself first.
 
     Per training seed: six conditions, in and out of distribution, prompts declared and as trained. Then, with one
-    seed and the four trained cells: the header as a factor, the cap, the ablations, and the controls: labels
+    seed and the four trained cells: a base of both contracts, with a whole and a quarter of the adapter's training;
+    instances on which mistakes cost score; the header as a factor, the cap, the ablations, and the controls: labels
     shuffled, so that either model is trained on half of each contract, and A/A, in which one model plays every
     instance twice with other decoding seeds.
     """
@@ -144,6 +145,10 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     one = protocol.training_seeds[0]
     plain = laptop_part(training_seeds=(one,), evaluations=(evaluation(count=count),))
     ablations: dict[str, dict[str, Any]] = {
+        "costly": {
+            "train_instances": plain.train_instances.model_copy(update={"bucket": "small_costly"}),
+            "evaluations": (evaluation("small_costly", count=count),),
+        },
         "header-none": {"evaluations": (evaluation(count=count, header="none"),)},
         "cap-binding": {"evaluations": (evaluation(count=count, tool_call_cap=BINDING_CAP),)},
         "no-faults": {"teacher": plain.teacher.model_copy(update={"episode": teacher_episode(faults=None)})},

@@ -41,7 +41,7 @@ def test_the_untrained_base_plays_the_same_instances_in_few_turns():
 def test_every_other_part_changes_one_thing_and_uses_one_seed():
     plain = laptop_part(training_seeds=(1,), evaluations=PARTS["no-faults"].evaluations)
     for variant, part in PARTS.items():
-        if variant == "main":
+        if variant in ("main", "costly"):
             continue
         changed = {name for name in type(part).model_fields if getattr(part, name) != getattr(plain, name)}
         assert len(changed - {"variant"}) == 1, variant
@@ -76,6 +76,12 @@ def test_a_base_that_is_trained_here_says_how():
         OwnBaseSpec(corpus="plain", training=laptop_part().training)
 
 
+def test_the_costly_instances_are_trained_on_and_judged_by_themselves():
+    costly = PARTS["costly"]
+    assert {costly.train_instances.bucket, *(one.instances.bucket for one in costly.evaluations)} == {"small_costly"}
+    assert costly.training == laptop_part().training
+
+
 def test_an_ablation_of_the_teacher_changes_one_field_of_it():
     plain = laptop_part().teacher
     assert PARTS["no-faults"].teacher.episode.faults is None
@@ -86,7 +92,7 @@ def test_an_ablation_of_the_teacher_changes_one_field_of_it():
 
 def test_training_and_evaluation_share_no_seed_and_neither_do_buckets():
     used = [range(TRAIN_SEED, TRAIN_SEED + 1000), *(range(seed, seed + 100) for seed in EVALUATION_SEEDS.values())]
-    assert len({seed for seeds in used for seed in seeds}) == 1200
+    assert len({seed for seeds in used for seed in seeds}) == 1300
 
 
 def test_the_cap_binds_in_its_own_ablation_only():
