@@ -6,13 +6,21 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from tasks.lint.statements import Block, Statement, read_block
+from tasks.lint.statements import Block, Statement, read_block, words_of
 from tasks.lint.trace import PERSISTENT, STATELESS, CodeTrace
 
 Idiom = Literal["needs_persistence", "stateless_safe", "mixed", "single_block"]
 """How a trace treats its interpreter: later blocks read what earlier ones left, or stand alone, or some of each."""
 
 _LEXEME = re.compile(r"\w+|[^\w\s]")
+
+_COLUMN_TYPES = {
+    "declared_contract": pl.String,
+    "contradiction": pl.String,
+    "carried_names": pl.List(pl.String),
+    "early_names": pl.List(pl.String),
+}
+"""Types of columns that may hold nothing but nulls or empty lists."""
 
 
 class TraceLint(NamedTuple):
@@ -41,7 +49,7 @@ class TraceLint(NamedTuple):
     token_count: int
     """Tokens of all replies."""
     restated_token_count: int
-    """Tokens of statements that only import or bind again what earlier blocks had."""
+    """Tokens of statements that only import or bind again what earlier blocks had, or write out data that was seen."""
     restated_share: float
     contradiction: str | None
     """Why the code does not fit the declared contract; null where it fits or none is declared."""
@@ -66,17 +74,8 @@ def lint_traces(
             counts as provided, so only names that are bound too late show as used before they could exist.
         count_tokens: Tokens of a text; words and signs by default.
     """
-    schema = {
-        name: pl.List(pl.String) if name in ("carried_names", "early_names") else None
-        for name in TraceLint._fields
-    }  # fmt: skip
-    rows = [lint_trace(trace, tools=tools, count_tokens=count_tokens) for trace in traces]
-    return pl.DataFrame(
-        [row._asdict() for row in rows],
-        schema=None if rows else list(schema),
-        schema_overrides={name: kind for name, kind in schema.items() if kind is not None},
-        infer_schema_length=None,
-    )
+    rows = [lint_trace(trace, tools=tools, count_tokens=count_tokens)._asdict() for trace in traces]
+    return pl.DataFrame(rows, schema=list(TraceLint._fields), schema_overrides=_COLUMN_TYPES, infer_schema_length=None)
 
 
 def lint_trace(
@@ -86,11 +85,12 @@ def lint_trace(
     count_tokens: Callable[[str], int] = count_lexemes,
 ) -> TraceLint:
     """Lint one trace; arguments as for `lint_traces`."""
-    blocks = [read_block(code, tools or ()) for code in trace.blocks]
+    blocks = [read_block(block.code, tools or ()) for block in trace.blocks]
     provided = _provided_names(blocks) if tools is None else frozenset(tools)
     walk = _Walk(provided)
-    for block in blocks:
+    for block, executed in zip(blocks, trace.blocks, strict=True):
         walk.enter(block)
+        walk.seen |= words_of(executed.code) | words_of(executed.observation)
     carried, early = sorted(set(walk.carried)), sorted(set(walk.early))
     restated = sum(count_tokens(statement.source) for statement in walk.restated)
     tokens = sum(map(count_tokens, trace.replies))
@@ -126,6 +126,7 @@ class _Walk:
         self._bound: set[str] = set()
         self._imported: set[str] = set()
         self._imported_names: set[str] = set()
+        self.seen: set[str] = set()
         self.carried: list[str] = []
         self.early: list[str] = []
         self.restated: list[Statement] = []
@@ -150,13 +151,12 @@ class _Walk:
         self._imported_names |= block.imported_names
 
     def _restates(self, statement: Statement) -> bool:
-        binds_again = bool(statement.binds) and statement.binds <= self._bound
-        imports_again = bool(statement.imports) and statement.imports <= self._imported
+        if statement.data and statement.data <= self.seen:
+            return True
         if statement.reads & (self._bound | self._imported_names):
             return False
-        return (binds_again or not statement.binds) and (imports_again or not statement.imports) and (
-            binds_again or imports_again
-        )  # fmt: skip
+        is_known = statement.binds <= self._bound and statement.imports <= self._imported
+        return is_known and bool(statement.binds or statement.imports)
 
 
 def _provided_names(blocks: Collection[Block]) -> frozenset[str]:

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
-from tasks.lint.trace import CodeTrace, contract_name, trace_of_replies
+from tasks.lint.trace import CodeTrace, ExecutedBlock, contract_name, trace_of_replies
 from tasks.running.errors import UserError
 from tasks.sft.validation import Frame, lazy
 
@@ -22,7 +22,15 @@ def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Code
     replies = (
         lazy(turns).filter(pl.col("turn") > 0).sort("episode_id", "turn").group_by("episode_id").agg("assistant_text")
     )
-    blocks = lazy(steps).sort("episode_id", "step").group_by("episode_id").agg("code")
+    observations = lazy(turns).select("episode_id", "turn", pl.col("observation").fill_null(""))
+    blocks = (
+        lazy(steps)
+        .select("episode_id", "step", "turn", "code")
+        .join(observations, on=["episode_id", "turn"], how="left")
+        .sort("episode_id", "step")
+        .group_by("episode_id", maintain_order=True)
+        .agg("code", pl.col("observation").fill_null(""))
+    )
     frame = (
         lazy(episodes)
         .select("episode_id", "shown_contract")
@@ -31,8 +39,9 @@ def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Code
         .sort("episode_id")
         .collect()
     )
-    for episode_id, contract, texts, codes in frame.iter_rows():
-        yield CodeTrace(episode_id, contract_name(contract), tuple(texts or ()), tuple(codes or ()))
+    for episode_id, contract, texts, codes, told in frame.iter_rows():
+        executed = tuple(map(ExecutedBlock, codes or (), told or ()))
+        yield CodeTrace(episode_id, contract_name(contract), tuple(texts or ()), executed)
 
 
 def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[CodeTrace]:
@@ -92,10 +101,23 @@ def _reader(path: Path) -> Callable[[Path], Iterator[CodeTrace]] | None:
 
 def _chat_traces(path: Path) -> Iterator[CodeTrace]:
     for number, record in enumerate(chat_records(path), start=1):
-        replies = [text_of(message["content"]) for message in record["messages"] if message["role"] == "assistant"]
+        replies, observations = _replies(record["messages"])
         trace_id = next((str(record[field]) for field in _ID_FIELDS if record.get(field)), f"{path.stem}-{number}")
         contract = next((str(record[field]) for field in _CONTRACT_FIELDS if record.get(field)), None)
-        yield trace_of_replies(trace_id, contract, replies)
+        yield trace_of_replies(trace_id, contract, replies, observations)
+
+
+def _replies(messages: list[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Return the assistant messages, and after each what the next message of another role says."""
+    replies, observations = [], []
+    for message in messages:
+        text = text_of(message["content"])
+        if message["role"] == "assistant":
+            replies.append(text)
+            observations.append("")
+        elif observations:
+            observations[-1] += text
+    return replies, observations
 
 
 def _json_lines(path: Path) -> Iterator[Any]:
@@ -126,5 +148,9 @@ def _authors_traces(path: Path) -> Iterator[CodeTrace]:
         trace_id=path.name.removesuffix(".trace.json"),
         declared_contract=contract_name((document.get("contract") or {}).get("shown")),
         replies=tuple(step["assistant_text"] for step in steps),
-        blocks=tuple(step["code"] for step in steps if step["code"]),
+        blocks=tuple(
+            ExecutedBlock(step["code"], str(step["interpreter_result"].get("output") or ""))
+            for step in steps
+            if step["code"]
+        ),
     )

@@ -1,10 +1,16 @@
 """Top-level statements of a block with the names that each binds, reads and imports."""
 
+import ast
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
 from tasks.running.syntax import parse_python
 from tasks.traces.events import NameEvent, parse_block
+
+DATA_CONSTANTS = 3
+"""Constants from which on a literal collection counts as data, not as an initial value."""
+_WORD = re.compile(r"\w+")
 
 
 class Statement(NamedTuple):
@@ -16,6 +22,8 @@ class Statement(NamedTuple):
     """Names that are read before the block binds them itself; also in functions, which run later."""
     imports: frozenset[str]
     """Root modules."""
+    data: frozenset[str]
+    """Words and numbers of the collections that it writes out literally."""
 
 
 class Block(NamedTuple):
@@ -40,6 +48,11 @@ NOT_PARSED = Block(
 )
 
 
+def words_of(text: str) -> frozenset[str]:
+    """Return the words and numbers of a text."""
+    return frozenset(_WORD.findall(text))
+
+
 def read_block(code: str, tools: Collection[str]) -> Block:
     """Return a block's statements and names; a block that is not valid Python has none.
 
@@ -51,7 +64,7 @@ def read_block(code: str, tools: Collection[str]) -> Block:
         return NOT_PARSED
     outer = _outer_reads(parsed.events)
     events = [event for event in parsed.events if event.kind != "read" or event.sequence in outer]
-    statements = tuple(_statement(code, first, last, events) for first, last in _line_ranges(code))
+    statements = tuple(_statement(code, nodes, events) for nodes in _nodes_by_line(parse_python(code)))
     return Block(
         is_parsed=True,
         statements=statements,
@@ -75,27 +88,47 @@ def _outer_reads(events: Collection[NameEvent]) -> set[int]:
     return outer
 
 
-def _line_ranges(code: str) -> list[tuple[int, int]]:
-    ranges: list[tuple[int, int]] = []
-    for node in parse_python(code).body:
-        decorators = getattr(node, "decorator_list", [])
-        first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
-        last = node.end_lineno or first
-        if ranges and first <= ranges[-1][1]:
-            first, last = ranges[-1][0], max(last, ranges[-1][1])
-            ranges.pop()
-        ranges.append((first, last))
-    return ranges
+def _nodes_by_line(tree: ast.Module) -> list[list[ast.stmt]]:
+    """Return the top-level nodes, those that share a line together."""
+    groups: list[list[ast.stmt]] = []
+    for node in tree.body:
+        if groups and _first_line(node) <= _last_line(groups[-1][-1]):
+            groups[-1].append(node)
+        else:
+            groups.append([node])
+    return groups
 
 
-def _statement(code: str, first: int, last: int, events: Collection[NameEvent]) -> Statement:
+def _statement(code: str, nodes: list[ast.stmt], events: Collection[NameEvent]) -> Statement:
+    first, last = _first_line(nodes[0]), _last_line(nodes[-1])
     inside = [event for event in events if first <= event.line <= last]
     return Statement(
         source="\n".join(code.splitlines()[first - 1 : last]),
         binds=_names(inside, "bind"),
         reads=_names(inside, "read"),
         imports=_names(inside, "import"),
+        data=frozenset[str]().union(*map(_data, nodes)),
     )
+
+
+def _data(node: ast.stmt) -> frozenset[str]:
+    """Return the words of a collection that is assigned literally; none for a short one or for anything computed."""
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    if not isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict):
+        return frozenset()
+    parts = list(ast.walk(value))
+    if any(isinstance(part, ast.Name | ast.Call | ast.JoinedStr | ast.Lambda | ast.comprehension) for part in parts):
+        return frozenset()
+    constants = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
+    return words_of(" ".join(constants)) if len(constants) >= DATA_CONSTANTS else frozenset()
+
+
+def _first_line(node: ast.stmt) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+
+
+def _last_line(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
 
 
 def _names(events: Collection[NameEvent], kind: str) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """What the lint reads: the replies of one code agent and the blocks in them."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from tasks.agent.reply import parse_reply
@@ -8,6 +9,14 @@ from tasks.agent.reply import parse_reply
 PERSISTENT = "persistent"
 STATELESS = "stateless"
 _STATELESS_WORDS = (STATELESS, "reset", "ephemeral")
+
+
+class ExecutedBlock(NamedTuple):
+    """A block and what came back."""
+
+    code: str
+    observation: str = ""
+    """What the agent was told after it, as far as the dataset says."""
 
 
 class CodeTrace(NamedTuple):
@@ -18,13 +27,19 @@ class CodeTrace(NamedTuple):
     """What the dataset says about the interpreter; null where it says nothing."""
     replies: tuple[str, ...]
     """Assistant messages, oldest first."""
-    blocks: tuple[str, ...]
-    """Code of the executed blocks, oldest first."""
+    blocks: tuple[ExecutedBlock, ...]
+    """Executed blocks, oldest first."""
 
 
-def trace_of_replies(trace_id: str, declared_contract: str | None, replies: Sequence[str]) -> CodeTrace:
-    """Return a trace from bare replies: the first fenced block of each is what ran."""
-    blocks = tuple(code for reply in replies if (code := parse_reply(reply).code) is not None)
+def trace_of_replies(
+    trace_id: str, declared_contract: str | None, replies: Sequence[str], observations: Sequence[str] = ()
+) -> CodeTrace:
+    """Return a trace from bare replies, each with the observation after it: its first fenced block is what ran."""
+    blocks = tuple(
+        ExecutedBlock(code, observation)
+        for reply, observation in zip_longest(replies, observations, fillvalue="")
+        if (code := parse_reply(reply).code) is not None
+    )
     return CodeTrace(trace_id, contract_name(declared_contract), tuple(replies), blocks)
 
 

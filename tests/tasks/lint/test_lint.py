@@ -1,7 +1,7 @@
 import pytest
 
 from tasks.lint.lint import TraceLint, count_lexemes, lint_trace, lint_traces
-from tasks.lint.trace import CodeTrace, trace_of_replies
+from tasks.lint.trace import CodeTrace, ExecutedBlock, trace_of_replies
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 PERSISTENT_BLOCKS = (
@@ -18,7 +18,7 @@ STATELESS_BLOCKS = (
 
 def lint(*blocks, declared=None, tools=TOOLS):
     replies = tuple(f"```python\n{block}\n```" for block in blocks)
-    return lint_trace(CodeTrace("trace", declared, replies, tuple(blocks)), tools=tools)
+    return lint_trace(CodeTrace("trace", declared, replies, tuple(map(ExecutedBlock, blocks))), tools=tools)
 
 
 def test_blocks_that_read_earlier_ones_need_persistence():
@@ -108,6 +108,18 @@ def test_tokens_may_come_from_a_tokenizer():
     trace = trace_of_replies("trace", None, ["```\nx = 1\n```", "```\nx = 1\n```"])
     found = lint_trace(trace, count_tokens=len)
     assert (found.restated_token_count, found.token_count) == (5, 26)
+
+
+def test_data_that_an_earlier_block_printed_is_restated_under_any_name():
+    replies = ["```\nprint(list_items())\n```", "```\ntable = {'a': [1, 22]}\nprint(table)\n```"]
+    copied = lint_trace(trace_of_replies("trace", None, replies, ['{"output": "a weighs 1, value 22"}']), tools=TOOLS)
+    assert copied.restated_token_count == count_lexemes("table = {'a': [1, 22]}")
+    assert lint_trace(trace_of_replies("trace", None, replies), tools=TOOLS).restated_token_count == 0
+
+
+def test_a_short_or_computed_collection_is_no_data():
+    replies = ["```\nprint(1, 2, 3)\n```", "```\npair = [1, 2]\n```", "```\nrow = [1, 2, len('3')]\n```"]
+    assert lint_trace(trace_of_replies("trace", None, replies)).restated_token_count == 0
 
 
 def test_many_traces_make_one_frame():

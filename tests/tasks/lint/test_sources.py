@@ -5,7 +5,7 @@ import pyarrow.parquet
 import pytest
 
 from tasks.lint.sources import read_traces, traces_of_rows
-from tasks.lint.trace import CodeTrace
+from tasks.lint.trace import CodeTrace, ExecutedBlock
 from tasks.running.errors import UserError
 
 CHAT = [
@@ -22,8 +22,8 @@ def test_chat_jsonl(tmp_path):
     records = [{"id": "a", "contract": "reset", "messages": CHAT}, {"messages": CHAT}]
     path.write_text("\n".join(map(json.dumps, records)) + "\n\n")
     assert list(read_traces(path, "persistent")) == [
-        CodeTrace("a", "stateless", REPLIES, ("x = 1",)),
-        CodeTrace("chat-2", "persistent", REPLIES, ("x = 1",)),
+        CodeTrace("a", "stateless", REPLIES, (ExecutedBlock("x = 1", "ok"),)),
+        CodeTrace("chat-2", "persistent", REPLIES, (ExecutedBlock("x = 1", "ok"),)),
     ]
 
 
@@ -32,22 +32,23 @@ def test_contents_in_parts(tmp_path):
     parts = [{"type": "text", "text": "```\nx = 1\n"}, {"type": "text", "text": "```"}]
     path.write_text(json.dumps({"messages": [{"role": "assistant", "content": parts}]}))
     (trace,) = read_traces(path)
-    assert trace.blocks == ("x = 1",)
+    assert trace.blocks == (ExecutedBlock("x = 1"),)
 
 
 def test_parquet_with_messages(tmp_path):
     path = tmp_path / "chat.parquet"
     pyarrow.parquet.write_table(pa.Table.from_pylist([{"episode_id": "a", "messages": CHAT}]), path)
-    assert list(read_traces(path)) == [CodeTrace("a", None, REPLIES, ("x = 1",))]
+    assert list(read_traces(path)) == [CodeTrace("a", None, REPLIES, (ExecutedBlock("x = 1", "ok"),))]
 
 
 def test_the_authors_traces(tmp_path):
-    steps = [{"type": "StepEvent", "data": {"turn": 0, "assistant_text": REPLIES[0], "code": "x = 1"}}]
-    document = {"summary": {"task": "t"}, "events": [{"type": "StartEvent", "data": {}}, *steps]}
+    data = {"assistant_text": REPLIES[0], "code": "x = 1", "interpreter_result": {"output": "ok"}}
+    events = [{"type": "StartEvent", "data": {}}, {"type": "StepEvent", "data": data}]
     (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "knapsack-1.trace.json").write_text(json.dumps(document))
+    (tmp_path / "deep" / "knapsack-1.trace.json").write_text(json.dumps({"summary": {}, "events": events}))
     (tmp_path / "deep" / "knapsack-1.json").write_text("{}")
-    assert list(read_traces(tmp_path, "stateless")) == [CodeTrace("knapsack-1", "stateless", REPLIES[:1], ("x = 1",))]
+    blocks = (ExecutedBlock("x = 1", "ok"),)
+    assert list(read_traces(tmp_path, "stateless")) == [CodeTrace("knapsack-1", "stateless", REPLIES[:1], blocks)]
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "result.json"])
@@ -75,6 +76,8 @@ def test_our_own_rows(traces):
     stateless = traces.trace("b", "stateless", steps=[traces.step(code=None, text="Hm."), traces.step("finish()")])
     tables = traces.record(traces.trace("a"), stateless)
     first, second = traces_of_rows(tables.episodes, tables.turns, tables.steps)
-    assert (first.trace_id, first.declared_contract, first.blocks) == ("a", "persistent", ("look()", "finish()"))
-    assert (second.declared_contract, second.blocks) == ("stateless", ("finish()",))
+    assert (first.trace_id, first.declared_contract) == ("a", "persistent")
+    assert [block.code for block in first.blocks] == ["look()", "finish()"]
+    assert json.loads(first.blocks[0].observation)["observation"]["output"] == "1\n"
+    assert (second.declared_contract, second.blocks) == ("stateless", (ExecutedBlock("finish()"),))
     assert second.replies == ("Hm.", "Thought 2.\n```python\nfinish()\n```")
