@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
@@ -111,6 +112,7 @@ class ChatApi:
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         self._loop = asyncio.create_task(self._scheduler.run())
+        self._loop.add_done_callback(_end_process_after_failure)
         yield
         self._loop.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -177,6 +179,12 @@ class ChatApi:
         finally:
             hanging_up.cancel()
             working.cancel()
+
+
+def _end_process_after_failure(loop: asyncio.Task[None]) -> None:
+    # A stopped engine answers nobody again; the shutdown that follows logs what stopped it.
+    if not loop.cancelled():
+        signal.raise_signal(signal.SIGTERM)
 
 
 async def _wait_for_disconnect(request: Request) -> None:

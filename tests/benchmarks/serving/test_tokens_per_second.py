@@ -1,0 +1,127 @@
+"""Our CPU server beside `model.generate`: tokens per second at 1 and 8 episodes at once, at laptop size.
+
+Both sides decode on one core and write replies of a fixed length; the model is untrained, so nothing that it writes
+can be guessed from what it wrote before. The server answers over HTTP, chat template and usage included.
+"""
+
+import asyncio
+import time
+from typing import Any, NamedTuple
+
+import openai
+import pytest
+
+from tasks.serving.server import open_server
+from tasks.serving.spec import ServedModels, ServingSpec
+from tests.tasks.serving.tiny import save_model
+
+EPISODES, TURNS, REPLY_TOKENS = 8, 4, 120
+OBSERVATION = "The observation of a turn, with as much text as a block of code prints on average. " * 2
+REQUIRED_RATIO = 3.0
+"""What 8 episodes at once must gain over one by one."""
+
+
+class Measured(NamedTuple):
+    label: str
+    token_count: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        return self.token_count / self.seconds
+
+
+@pytest.fixture(scope="module")
+def model_path(tmp_path_factory):
+    """0.5M parameters: 128 wide, 3 layers, 4 heads."""
+    return save_model(
+        tmp_path_factory.mktemp("model"),
+        hidden_size=128,
+        intermediate_size=256,
+        num_hidden_layers=3,
+        num_key_value_heads=4,
+        head_dim=32,
+        max_position_embeddings=8192,
+        initializer_range=0.02,
+    )
+
+
+def opening(episode: int) -> list[dict[str, str]]:
+    return [{"role": "user", "content": f"Episode {episode}. {OBSERVATION}"}]
+
+
+def generate_one_by_one(model_path) -> Measured:
+    """Every turn of every episode by `generate`, one after the other, as a loop without a server does it."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    torch.set_num_threads(1)
+    tokenizer = AutoTokenizer.from_pretrained(model_path)
+    model: Any = AutoModelForCausalLM.from_pretrained(model_path).eval()
+    started = time.perf_counter()
+    for episode in range(EPISODES):
+        messages = opening(episode)
+        for turn in range(TURNS):
+            torch.manual_seed(turn)
+            prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors="pt")
+            output = model.generate(
+                **prompt,
+                max_new_tokens=REPLY_TOKENS,
+                min_new_tokens=REPLY_TOKENS,
+                do_sample=True,
+                temperature=0.2,
+                top_k=0,
+                pad_token_id=0,
+            )
+            reply = tokenizer.decode(output[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
+            messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": OBSERVATION}]
+    return Measured("generate, one by one", EPISODES * TURNS * REPLY_TOKENS, time.perf_counter() - started)
+
+
+async def run_episode(client: openai.AsyncOpenAI, label: str, episode: int) -> int:
+    messages, written = opening(episode), 0
+    for turn in range(TURNS):
+        completion = await client.chat.completions.create(
+            model="base",
+            messages=messages,  # pyright: ignore[reportArgumentType]
+            max_completion_tokens=REPLY_TOKENS,
+            temperature=0.2,
+            seed=turn,
+            extra_headers={"x-episode-id": f"{label}-{episode}"},
+            extra_body={"ignore_eos": True},
+        )
+        assert completion.usage is not None
+        written += completion.usage.completion_tokens
+        reply = completion.choices[0].message.content or ""
+        messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": OBSERVATION}]
+    return written
+
+
+async def serve_at_once(base_url: str, concurrency: int) -> Measured:
+    """All episodes over HTTP, `concurrency` of them at any time."""
+    label = f"server, {concurrency} at once"
+    places = asyncio.Semaphore(concurrency)
+
+    async def run_in_turn(episode: int) -> int:
+        async with places:
+            return await run_episode(client, label, episode)
+
+    async with openai.AsyncOpenAI(base_url=base_url, api_key="none", max_retries=0) as client:
+        await run_episode(client, "warm-up", 0)
+        started = time.perf_counter()
+        written = sum(await asyncio.gather(*map(run_in_turn, range(EPISODES))))
+        return Measured(label, written, time.perf_counter() - started)
+
+
+@pytest.mark.benchmark
+def test_eight_episodes_at_once_are_served_three_times_as_fast_as_one_by_one(model_path, tmp_path, capsys):
+    measured = [generate_one_by_one(model_path)]
+    spec = ServingSpec(context_tokens=8192, max_concurrent=16)
+    with open_server(spec, ServedModels(base=str(model_path)), tmp_path / "server.log") as server:
+        measured += [asyncio.run(serve_at_once(server.base_url, concurrency)) for concurrency in (1, EPISODES)]
+    bare, _, together = measured
+    with capsys.disabled():
+        for line in measured:
+            print(f"\n{line.label}: {line.rate:.0f} tokens/s, {line.rate / bare.rate:.1f} x generate", end="")
+        print()
+    assert together.rate / bare.rate >= REQUIRED_RATIO
