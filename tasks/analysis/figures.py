@@ -30,6 +30,8 @@ STYLE: Any = {
     "axes.titlesize": 9,
     "axes.titleweight": "bold",
     "axes.grid": True,
+    "axes.axisbelow": True,
+    "figure.constrained_layout.h_pad": 0.12,
     "grid.alpha": 0.25,
 }
 
@@ -50,6 +52,10 @@ FIGURE_3_CAPTION = (
     "state utilization as the vertical axis of (a) and context lifespan as that of (c); the axes of (b) and every "
     "horizontal axis are lost, so we chose imports per step for (b) and the cells as the horizontal axis."
 )
+
+
+Ends = tuple[float | None, float | None, float | None]
+"""Low end, value and high end."""
 
 
 class Drawing(NamedTuple):
@@ -99,50 +105,60 @@ def _drawing(name: str, caption: str, key: tuple[Any, ...], group: pl.DataFrame,
 
 
 def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
     ours, published = row
     bucket, splits = rows["bucket"][0], rows["qwen3_8b_split"].drop_nulls().to_list()
     ours.set_title(f"{measured_on}: {bucket}")
     published.set_title(f"Qwen3-8B (published): {splits[0].capitalize()}" if splits else "no published counterpart")
     for point in rows.rows(named=True):
-        _mark(
-            ours,
-            point["condition"],
-            (point["mean_total_tokens_low"], point["mean_total_tokens"], point["mean_total_tokens_high"]),
-            (point["score_pct_low"], point["score_pct"], point["score_pct_high"]),
+        label = (
+            f"{'base' if point['model'] == 'base' else point['condition'][0]}→{point['condition'].rpartition('>')[2]}"
         )
-        tokens, score = point["qwen3_8b_mean_total_tokens"], point["qwen3_8b_score_pct"]
-        if tokens is not None:
-            _mark(published, point["condition"], (None, tokens, None), (None, score, None))
+        tokens = (point["mean_total_tokens_low"], point["mean_total_tokens"], point["mean_total_tokens_high"])
+        score = (point["score_pct_low"], point["score_pct"], point["score_pct_high"])
+        _mark(ours, label, tokens, score)
+        _mark(
+            published,
+            label,
+            (None, point["qwen3_8b_mean_total_tokens"], None),
+            (None, point["qwen3_8b_score_pct"], None),
+        )
     for axes in row:
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("tokens per episode (log)")
         axes.set_ylabel("normalized optimality (%)")
         axes.set_ylim(-5, 105)
-        axes.margins(x=0.25)
+        axes.margins(x=0.1)
+    published.legend(*ours.get_legend_handles_labels(), loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
 
 
-def _mark(axes: "Axes", condition: str, x: tuple[Any, Any, Any], y: tuple[Any, Any, Any]) -> None:
+def _mark(axes: "Axes", label: str, x: Ends, y: Ends) -> None:
     if x[1] is None or y[1] is None:
         return
-    colour = COLOURS.get(condition.partition("->")[0], OTHER_COLOUR)
+    colour = COLOURS.get(label.partition("→")[0], OTHER_COLOUR)
     axes.errorbar(
         x[1],
         y[1],
         xerr=_reach(x),
         yerr=_reach(y),
-        fmt="o",
+        fmt="o" if label.startswith("P") else "s" if label.startswith("S") else "^",
         markersize=7,
         color=colour,
-        markerfacecolor=colour if condition.endswith("->P") else "white",
+        markerfacecolor=colour if label.endswith("→P") else "white",
         markeredgewidth=1.6,
         capsize=2,
+        linestyle="none",
+        label=label,
     )
-    axes.annotate(condition.replace("->", "→"), (x[1], y[1]), xytext=(7, -11), textcoords="offset points", fontsize=8)
 
 
-def _reach(ends: tuple[Any, Any, Any]) -> list[list[float]] | None:
+def _reach(ends: Ends) -> list[list[float]] | None:
     low, middle, high = ends
-    return None if low is None or high is None else [[max(middle - low, 0)], [max(high - middle, 0)]]
+    return None if low is None or middle is None or high is None else [[max(middle - low, 0)], [max(high - middle, 0)]]
 
 
 def _plot_behaviour(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:

@@ -1,0 +1,121 @@
+import polars as pl
+import pytest
+
+from tasks.analysis.formatting import format_value, heading
+from tasks.analysis.rendering import render_table, sheets
+
+CELLS = pl.DataFrame(
+    {
+        "variant": ["main", "main", "no_faults"],
+        "bucket": ["small", "small", "small"],
+        "condition": ["P->P", "P->S", "P->P"],
+        "measured_on": ["laptop, not Qwen3-8B"] * 3,
+        "score_pct": [81.25, None, 50.0],
+        "mean_total_tokens": [1234.5, 20.0, 1.0],
+        "qwen3_8b_split": ["easy", "easy", None],
+        "qwen3_8b_score_pct": [81.1, 82.2, None],
+        "score_pct_difference": [None, None, None],
+    },
+    schema_overrides={"score_pct_difference": pl.Float64},
+)
+READINGS = pl.DataFrame({"metric": ["avg_steps"], "measured_on": ["smoke, not Qwen3-8B"], "p_value": [0.0004]})
+
+
+def test_a_table_of_cells_has_a_column_per_cell_and_a_sheet_per_group():
+    first, second = sheets(CELLS)
+    assert first.caption == "variant main, bucket small"
+    assert first.header == ("laptop, not Qwen3-8B", "P→P", "P→S")
+    assert first.rows == (
+        ("score %", "81.2", ""),
+        ("mean total tokens", "1,234", "20.00"),
+        ("Qwen3-8B Easy (published): score %", "81.1", "82.2"),
+    )
+    assert second.rows == (("score %", "50.0"), ("mean total tokens", "1.00"))
+
+
+def test_comparisons_are_labelled_by_their_arms():
+    frame = pl.DataFrame(
+        {
+            "train_a": ["persistent"],
+            "runtime_a": ["stateless"],
+            "train_b": ["base"],
+            "runtime_b": ["stateless"],
+            "p_value": [0.25],
+        }
+    )
+    assert sheets(frame)[0].header == ("", "P→S : base→S")
+
+
+def test_other_tables_keep_their_rows_and_say_at_which_scale_they_were_measured():
+    assert sheets(READINGS)[0] == ("smoke, not Qwen3-8B", ("metric", "p value"), (("avg steps", "<0.001"),))
+
+
+def test_markdown():
+    assert render_table("table_09", READINGS, "markdown", title="Readings") == (
+        "### Readings\n\nsmoke, not Qwen3-8B\n\n| metric | p value |\n| --- | ---: |\n| avg steps | <0.001 |\n"
+    )
+
+
+def test_latex_escapes_what_latex_would_read():
+    frame = pl.DataFrame({"condition": ["P->P"], "measured_on": ["laptop"], "cost_pct": [50.0]})
+    text = render_table("table_02", frame, "latex", title="50 % & more_")
+    assert r"\caption{50 \% \& more\_}" in text
+    assert "laptop & P$\\to$P \\\\" in text
+    assert r"cost \% & 50.0 \\" in text
+
+
+def test_csv_keeps_every_column_and_all_digits():
+    assert (
+        render_table("x", CELLS, "csv")
+        .splitlines()[1]
+        .startswith('main,small,P->P,"laptop, not Qwen3-8B",81.25,1234.5')
+    )
+
+
+def test_rich_text_has_title_caption_and_cells():
+    text = render_table("table_02", CELLS, "rich", title="Table 2")
+    assert text.startswith("Table 2\nvariant main, bucket small\n")
+    assert "Qwen3-8B Easy (published): score %" in text
+
+
+@pytest.mark.parametrize("table_format", ["rich", "markdown", "latex", "csv"])
+def test_an_empty_table_renders(table_format):
+    assert isinstance(render_table("table_02", CELLS.clear(), table_format), str)
+
+
+def test_an_empty_table_says_so_in_the_terminal():
+    assert "no rows for this plan" in render_table("table_02", CELLS.clear(), "rich")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "text"),
+    [
+        ("score_pct", 81.25, "81.2"),
+        ("p_value", 0.0314159, "0.031"),
+        ("p_holm", 0.0001, "<0.001"),
+        ("mean_total_tokens", 65432.1, "65,432"),
+        ("imports_per_step", 0.294, "0.29"),
+        ("density", 0.0041, "0.0041"),
+        ("episode_count", 1200, "1,200"),
+        ("is_default", True, "yes"),
+        ("comparison_group", "native_vs_mismatched", "native vs mismatched"),
+        ("claim", "P->S (Hard)", "P→S (Hard)"),
+        ("note", None, ""),
+    ],
+)
+def test_values_are_written_for_readers(column, value, text):
+    assert format_value(column, value) == text
+
+
+@pytest.mark.parametrize(
+    ("column", "split", "text"),
+    [
+        ("qwen3_8b_hard_mean_a_pct", None, "Qwen3-8B Hard (published): mean a %"),
+        ("qwen3_8b_score_pct", "easy", "Qwen3-8B Easy (published): score %"),
+        ("qwen3_8b_estimate", None, "Qwen3-8B (published): estimate"),
+        ("gemini_3_flash_easy_stateless", None, "Gemini 3 Flash Easy (published): stateless"),
+        ("score_pct", "easy", "score %"),
+    ],
+)
+def test_published_columns_are_headed_with_model_and_split(column, split, text):
+    assert heading(column, split=split) == text
