@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.agent.spec import EndpointSpec, EpisodeSpec
-from tasks.plans.laptop_full import laptop_part
+from tasks.plans.laptop_full import laptop_full_parts, laptop_part
 from tasks.plans.spec import (
     EvaluationSpec,
     InstanceSetSpec,
@@ -20,7 +20,7 @@ from tasks.serving.spec import ServingSpec
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
 from tasks.sft.spec import PAPER_SEED, TRAINING
 
-PlanName = Literal["smoke", "laptop", "paper"]
+PlanName = Literal["smoke", "laptop", "laptop_full", "paper"]
 
 EVALUATION_SEED = 123_456_789
 """First seed of the fixed evaluation instances (the authors' configuration)."""
@@ -110,6 +110,10 @@ def _laptop() -> StudyPlan:
     )
 
 
+def _laptop_full() -> StudyPlan:
+    return _laptop().model_copy(update={"name": "laptop_full", "parts": tuple(laptop_full_parts())})
+
+
 def _smoke() -> StudyPlan:
     part = laptop_part(train_count=40, evaluation_count=6)
     evaluation = part.evaluations[0].model_copy(update={"has_base_rows": True})
@@ -167,5 +171,10 @@ def _paper() -> StudyPlan:
     )
 
 
-PLANS: dict[str, Callable[[], StudyPlan]] = {"smoke": _smoke, "laptop": _laptop, "paper": _paper}
+PLANS: dict[str, Callable[[], StudyPlan]] = {
+    "smoke": _smoke,
+    "laptop": _laptop,
+    "laptop_full": _laptop_full,
+    "paper": _paper,
+}
 """The plans by name; resolved when asked for, because the source is part of them."""

@@ -1,0 +1,86 @@
+"""The study through Prefect's API: a local server, workers on both pools, training on the one with the GPUs."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from storage.warehouse import Warehouse
+from tasks.serving.process import ManagedProcess, find_free_port
+
+ROOT = Path(__file__).parents[2]
+PREFECT = (sys.executable, "-m", "prefect")
+
+
+def test_every_flow_is_deployed_with_pool_and_description():
+    declared = yaml.safe_load((ROOT / "deployments" / "prefect.yaml").read_text())["deployments"]
+    entrypoints = {one["entrypoint"].partition(":")[0] for one in declared}
+    flows = {f"flows/{file.name}" for file in (ROOT / "flows").glob("*.py") if "@flow(" in file.read_text()}
+    assert entrypoints == flows
+    assert all(one["description"] and one["work_pool"]["name"] in ("cpu", "gpu") for one in declared)
+    assert {one["name"] for one in declared if one["work_pool"]["name"] == "gpu"} == {"training"}
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A Prefect server of its own, and the environment that reaches it."""
+    port = find_free_port()
+    environment = os.environ | {
+        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
+        "PREFECT_HOME": str(tmp_path / "prefect"),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "CARRYOVER_HOME": str(tmp_path / "data"),
+        "CARRYOVER_ROOT": str(ROOT),
+    }
+    command = [*PREFECT, "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
+    health = f"http://127.0.0.1:{port}/api/health"
+    with ManagedProcess(command, tmp_path / "server.log", health_url=health, environment=environment) as process:
+        process.wait_until_healthy(300)
+        yield environment
+
+
+def prefect(environment, *arguments):
+    done = subprocess.run(
+        [*PREFECT, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def worker(environment, pool, log):
+    command = [*PREFECT, "worker", "start", "--pool", pool]
+    return ManagedProcess(command, log, health_url="http://127.0.0.1:9/", environment=environment)
+
+
+@pytest.mark.prefect
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_the_smoke_study_runs_through_the_api_with_training_on_the_gpu_pool(server, tmp_path):
+    for pool in ("cpu", "gpu"):
+        prefect(server, "work-pool", "create", pool, "--type", "process")
+    prefect(server, "--no-prompt", "deploy", "--prefect-file", "deployments/prefect.yaml", "--all")
+    parameters = {"scale": "smoke", "overrides": {"train_count": 12, "evaluation_count": 2}, "train_on": "gpu_pool"}
+    with worker(server, "cpu", tmp_path / "cpu.log") as cpu, worker(server, "gpu", tmp_path / "gpu.log") as gpu:
+        run = prefect(server, "deployment", "run", "reproduce-study/study", "--params", json.dumps(parameters))
+        flow_run_id = next(word for word in run.split() if word.count("-") == 4 and len(word) == 36)
+        state = "SCHEDULED"
+        while state not in ("COMPLETED", "FAILED", "CRASHED", "CANCELLED"):
+            time.sleep(2)
+            cpu.check_running()
+            gpu.check_running()
+            found = json.loads(prefect(server, "flow-run", "inspect", flow_run_id, "--output", "json"))
+            state = found["state"]["type"]
+        logs = (tmp_path / "cpu.log").read_text() + (tmp_path / "gpu.log").read_text()
+        assert state == "COMPLETED", logs[-8000:]
+    with Warehouse.open(tmp_path / "data" / "warehouse.duckdb") as warehouse:
+        episodes = dict(warehouse.sql("select purpose, count(*) from episodes group by purpose").rows())
+        trainings = warehouse.sql("select contract from training_runs order by contract").rows()
+    assert episodes == {"teacher": 24, "evaluation": 12}
+    assert trainings == [("persistent",), ("stateless",)]
+    assert "train-models" in (tmp_path / "gpu.log").read_text()
