@@ -1,0 +1,58 @@
+"""Every format by name: what `export` writes and `import` reads."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from tasks.interchange.atif import write_atif
+from tasks.interchange.authors import write_authors
+from tasks.interchange.authors_import import read_authors
+from tasks.interchange.chat import read_chat, write_chat_jsonl, write_chat_parquet
+from tasks.interchange.imported import ImportedRows, ImportSetting
+from tasks.interchange.recorded import RecordedTrace
+from tasks.running.errors import UserError
+
+Format = Literal["authors", "jsonl", "parquet", "atif"]
+"""The authors' trace and result files, chat as JSON lines, chat as Parquet, ATIF."""
+
+
+def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: Format) -> int:
+    """Write episodes under a folder, which is made where it is missing, and return their count.
+
+    `authors` and `atif` write files per episode, `jsonl` and `parquet` one file `traces.jsonl` or `traces.parquet`.
+
+    Raises:
+        UserError: The format is none of these.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    match format_name:
+        case "authors":
+            return len(write_authors(traces, folder))
+        case "atif":
+            return len(write_atif(traces, folder))
+        case "jsonl":
+            return write_chat_jsonl(traces, folder / "traces.jsonl")
+        case "parquet":
+            return write_chat_parquet(traces, folder / "traces.parquet")
+        case _:
+            raise UserError(f"unknown format {format_name!r}; choose from authors, jsonl, parquet, atif")
+
+
+def import_traces(
+    source: Path, setting: ImportSetting, instance_ids: Mapping[str, str] | None = None
+) -> Iterator[ImportedRows]:
+    """Yield the rows of foreign episodes: the authors' files in a folder, or a chat data set in a file.
+
+    Args:
+        source: A folder with `*.trace.json`, or a `.jsonl` or `.parquet` file with `messages`.
+        setting: What the recording does not say about itself.
+        instance_ids: Content hashes of known instances by the authors' task id.
+
+    Raises:
+        UserError: There is nothing at `source`, or it is of no known layout.
+    """
+    if source.is_dir():
+        return read_authors(source, setting, instance_ids)
+    if not source.exists():
+        raise UserError(f"nothing to import at {source}; name a folder with *.trace.json, a .jsonl or a .parquet file")
+    return read_chat(source, setting)
