@@ -172,14 +172,17 @@ class _Episode:
             temperature=self._spec.temperature,
             max_completion_tokens=self._spec.max_completion_tokens,
         )
+        start = time.perf_counter()
         try:
             async with asyncio.timeout_at(deadline):
                 completion = await self._client.complete(request)
         except ModelError as error:
+            self.recorder.record_wait(time.perf_counter() - start)
             self.recorder.record_turn_error(turn, ErrorKind.MODEL, type(error).__name__, str(error))
             is_overflow = isinstance(error, ContextOverflowError)
             return Ending(FinishReason.CONTEXT_LENGTH if is_overflow else FinishReason.ERROR, str(error))
         except TimeoutError:
+            self.recorder.record_wait(time.perf_counter() - start)
             return Ending(FinishReason.TIMEOUT)
         return await self._answer(turn, seed, completion, deadline)
 

@@ -117,6 +117,10 @@ class EpisodeRecorder:
             names=names,
         )
 
+    def record_wait(self, seconds: float) -> None:
+        """Count model time that led to no reply."""
+        self.counts["model_seconds"] += seconds
+
     def record_turn_error(self, turn: int, kind: ErrorKind, error_type: str, message: str) -> None:
         """Record why a turn ran no block."""
         self._add_error(turn, None, kind, error_type, message, is_caught=False, is_injected=False)

@@ -15,8 +15,6 @@ ATTEMPT_STRIDE = 1_000_003
 """Attempt k of a seed draws from seed + k strides (the authors' code)."""
 SMALLEST_BUDGET = 5
 """Lower end of the inspection budget (arXiv 2603.01209, A.5)."""
-SEED_STARTS: dict[str, int] = {"train": 0, "evaluation": 123_456_789}
-"""First seed of a split before the bucket's own offset (the authors' configurations)."""
 
 Rejection = Literal["few_allowed", "capacity_too_small", "small_optimum", "dominance"]
 
@@ -33,12 +31,6 @@ class Draw(NamedTuple):
     allowed_classes: tuple[str, ...]
     capacity: int
     optimum: Packing
-
-
-def instance_seed(spec: KnapsackSpec, split: Literal["train", "evaluation"], index: int) -> int:
-    """Return the seed of a split's instance number `index`; buckets and splits never share one below 400,000."""
-    family = int(hashlib.sha256(f"knapsack-{spec.bucket}".encode()).hexdigest()[:8], 16)
-    return SEED_STARTS[split] + family + index
 
 
 def sample_instance(spec: KnapsackSpec, seed: int) -> Instance:

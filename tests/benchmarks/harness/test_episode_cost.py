@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import cProfile
+import itertools
 import pstats
 import time
 from collections import Counter
@@ -17,7 +18,7 @@ from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.agent.spec import EpisodeSpec
 from tasks.agent.teachers.open import open_teacher
 from tasks.knapsack.environment import KnapsackEnvironment
-from tasks.knapsack.sampling import instance_seed, sample_instance
+from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import KNAPSACK
 from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import CONTRACTS
@@ -34,10 +35,9 @@ MEMORY_EPISODES = 10_000
 
 def make_instances(count):
     """Return Easy instances that the teacher plays in six turns."""
-    spec, found, index = KNAPSACK["easy"], [], 0
+    found, seeds = [], itertools.count()
     while len(found) < count:
-        instance = sample_instance(spec, instance_seed(spec, "evaluation", index))
-        index += 1
+        instance = sample_instance(KNAPSACK["easy"], next(seeds))
         if 5 * INSPECTIONS_PER_TURN - 5 <= instance.inspection_budget <= 5 * INSPECTIONS_PER_TURN:
             found.append(instance)
     return found

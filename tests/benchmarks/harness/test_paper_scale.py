@@ -17,7 +17,7 @@ from tasks.agent.condition import Condition
 from tasks.agent.openai_client import OpenAIClient
 from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.agent.spec import EndpointSpec, EpisodeSpec
-from tasks.knapsack.sampling import instance_seed, sample_instance
+from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import KNAPSACK
 from tasks.runtime.open import open_runtime
 from tasks.runtime.spec import RuntimeSpec
@@ -75,8 +75,7 @@ async def evaluate(base_url, runtime, landing, concurrency, on_recorded):
 
     client = OpenAIClient(EndpointSpec(base_url=base_url, concurrency=concurrency), "simulated")
     for condition in make_conditions():
-        spec = KNAPSACK[condition.bucket]
-        seeds = (instance_seed(spec, "evaluation", index) for index in range(INSTANCES_PER_BUCKET))
+        spec, seeds = KNAPSACK[condition.bucket], range(INSTANCES_PER_BUCKET)
         await run_shard(
             (PlannedEpisode(sample_instance(spec, seed), 0, 0) for seed in seeds),
             condition,

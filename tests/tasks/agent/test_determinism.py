@@ -8,7 +8,7 @@ from tasks.agent.loop import run_episode
 from tasks.agent.spec import EpisodeSpec
 from tasks.agent.teachers.open import open_teacher
 from tasks.knapsack.instance import instance_rows
-from tasks.knapsack.sampling import instance_seed, sample_instance
+from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import KNAPSACK
 from tasks.runtime.open import open_runtime
 from tasks.runtime.spec import RuntimeSpec
@@ -19,8 +19,7 @@ VOLATILE = {"run_id", "started_at", "wall_seconds", "model_seconds", "execution_
 
 def digest_of_a_run(run_id, *, concurrency):
     """Sample instances and play them with the teacher; return the digest of every row but times and run."""
-    spec = KNAPSACK["easy"]
-    instances = [sample_instance(spec, instance_seed(spec, "evaluation", index)) for index in range(4)]
+    instances = [sample_instance(KNAPSACK["easy"], seed) for seed in range(4)]
     runtime = open_runtime(RuntimeSpec())
 
     async def play_all():

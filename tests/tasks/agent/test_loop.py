@@ -114,7 +114,10 @@ def test_a_conversation_that_is_too_long_ends_the_episode(runtime):
 
 
 def test_a_model_that_does_not_answer_in_time_ends_the_episode(runtime):
-    assert play(runtime, SlowModel(), timeout_seconds=0.05).episode.finish_reason == FinishReason.TIMEOUT
+    episode = play(runtime, SlowModel(), timeout_seconds=0.05).episode
+
+    assert episode.finish_reason == FinishReason.TIMEOUT
+    assert 0 < episode.model_seconds <= episode.wall_seconds
 
 
 def test_a_block_that_passes_the_time_limit_ends_the_episode_after_its_step(runtime):
