@@ -1,11 +1,14 @@
 """A training in a process of its own, so that arms train side by side on one core each and a crash is one message.
 
-`python -m tasks.sft.train_process JOB.json` runs a job; progress is in the training log of its output folder.
+`python -m tasks.sft.train_process JOB.json` runs a job; progress is in the training log of its output folder. With
+`--until-input-ends` it ends when its standard input does: the starter holds the other end, so a training never outlives
+a killed starter to write into the folder that the next start takes up.
 """
 
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +24,11 @@ OUTPUT_NAME = "training_output.txt"
 """What the process printed, in the folder of the model."""
 LAST_LINES = 5
 POLL_SECONDS = 0.5
+UNTIL_INPUT_ENDS = "--until-input-ends"
+USER_ERROR_CODE = 2
+"""Exit code for a problem that the user can mend, told in the last line."""
+ORPHAN_CODE = 3
+"""Exit code of a training whose starter is gone."""
 
 
 class TrainingJob(BaseModel):
@@ -67,7 +75,8 @@ def train_in_process(
     told = 0
     with printed.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tasks.sft.train_process", str(description)],
+            [sys.executable, "-m", "tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS],
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=os.environ | {"OMP_NUM_THREADS": str(job.spec.cpu_threads)},
@@ -78,7 +87,7 @@ def train_in_process(
                 told = _tell(job.output / LOG_NAME, told, on_log)
         finally:
             process.kill()
-            process.wait()
+            process.communicate()
     _tell(job.output / LOG_NAME, told, on_log)
     if process.returncode:
         raise UserError(_failure(job, process.returncode, printed))
@@ -107,12 +116,16 @@ def _failure(job: TrainingJob, code: int, printed: Path) -> str:
     )
 
 
-USER_ERROR_CODE = 2
-"""Exit code for a problem that the user can mend, told in the last line."""
+def _end_with_input() -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    os._exit(ORPHAN_CODE)
 
 
 def main(arguments: list[str]) -> int:
     """Run the job described in a JSON file and return the exit code."""
+    if UNTIL_INPUT_ENDS in arguments[1:]:
+        threading.Thread(target=_end_with_input, daemon=True).start()
     try:
         TrainingJob.model_validate_json(Path(arguments[0]).read_text(encoding="utf-8")).run()
     except UserError as error:

@@ -22,7 +22,7 @@ SPEC = TRAINING["smoke"].model_copy(
         "tokenizer": TokenizerSpec(vocabulary_size=300),
         "batch": BatchSpec(max_length=512, packing=False, tokens=400, accumulation=1),
         "epochs": 100.0,
-        "max_steps": 90,
+        "max_steps": 60,
         "logging_steps": 5,
         "save_steps": 15,
     }
@@ -69,16 +69,17 @@ def _kill_after_checkpoint(job: TrainingJob, step: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_killed_training_goes_on_to_the_weights_of_an_unbroken_one(job):
     unbroken = job.run()
     broken = job.model_copy(update={"output": job.output.with_name("broken")})
     _kill_after_checkpoint(broken, step=30)
     checkpoints = [int(path.name.rpartition("-")[2]) for path in (broken.output / CHECKPOINTS).glob("checkpoint-*")]
-    assert 30 <= max(checkpoints) < 90
+    assert 30 <= max(checkpoints) < 60
     told = []
     resumed = train_in_process(broken, told.append)
     assert resumed.model_digest == unbroken.model_digest
-    assert (resumed.token_count, resumed.step_count) == (unbroken.token_count, 90)
+    assert (resumed.token_count, resumed.step_count) == (unbroken.token_count, 60)
     curve = [(metric.optimizer_step, metric.loss, metric.learning_rate) for metric in unbroken.metrics]
     assert [(metric.optimizer_step, metric.loss, metric.learning_rate) for metric in resumed.metrics] == curve
     assert [metric.optimizer_step for metric in told] == [metric.optimizer_step for metric in resumed.metrics]
@@ -91,6 +92,7 @@ def test_a_problem_that_the_user_can_mend_is_its_own_line(job, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_crash_is_told_with_the_last_lines_and_the_file(job, tmp_path):
     broken = job.model_copy(update={"tokenizer": tmp_path / "tokenizer", "output": tmp_path / "model"})
     (tmp_path / "tokenizer").mkdir()
@@ -101,3 +103,27 @@ def test_a_crash_is_told_with_the_last_lines_and_the_file(job, tmp_path):
     (tmp_path / "model" / "checkpoints").write_text("a file where the checkpoints belong")
     with pytest.raises(UserError, match=r"training smoke of stateless failed \(exit code 1\): .*training_output.txt$"):
         train_in_process(broken)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_training_ends_with_its_starter(job, tmp_path):
+    endless = job.model_copy(
+        update={"output": tmp_path / "model", "spec": SPEC.model_copy(update={"max_steps": 10**6})}
+    )
+    (tmp_path / "job.json").write_text(endless.model_dump_json())
+    code = (
+        "import sys; from pathlib import Path; from tasks.sft.train_process import TrainingJob, train_in_process;"
+        "train_in_process(TrainingJob.model_validate_json(Path(sys.argv[1]).read_text()))"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "job.json")])
+    log, deadline = endless.output / "training_log.jsonl", time.monotonic() + 240
+    while not read_log(log):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    starter.kill()
+    starter.wait()
+    time.sleep(1.0)
+    size = log.stat().st_size
+    time.sleep(1.0)
+    assert log.stat().st_size == size

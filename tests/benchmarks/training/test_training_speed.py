@@ -1,0 +1,109 @@
+"""Tokens per CPU second of a laptop training, beside a bare PyTorch loop on the same batches."""
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks.sft.batches import LengthBatches, right_padded
+from tasks.sft.conversations import Conversation, TrainingMessage
+from tasks.sft.optimizer import muon_with_adamw
+from tasks.sft.prepare import IGNORED, prepare_data
+from tasks.sft.spec import TRAINING, TokenizerSpec
+from tasks.sft.tiny import new_model
+from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from tasks.sft.trainer import open_trainer
+from tasks.sft.training_log import log_callback
+
+STEPS = 15
+ROUNDS = 3
+CODE = """```python
+import json
+items = {}
+for i in json.loads(list_items()):
+    try: d = json.loads(inspect(i))
+    except RuntimeError: break
+    items[i] = (d['weight'], d['value'], d['class'])
+print(state, items)
+```"""
+SPEC = TRAINING["laptop_scratch"].model_copy(update={"max_steps": STEPS, "validation_share": 0.0})
+
+
+def _conversations() -> list[Conversation]:
+    """Conversations as long as laptop traces: about 600 to 2,200 tokens, 55 % of them replies."""
+    draw = random.Random(0)
+    conversations = []
+    for _ in range(200):
+        messages = [TrainingMessage(role="system", content="Each turn: one short sentence, then one python block.")]
+        for _ in range(draw.randint(4, 12)):
+            numbers = {f"item_{draw.randint(10, 99)}": draw.randint(5, 99) for _ in range(draw.randint(3, 12))}
+            messages += [
+                TrainingMessage(role="user", content=f'{{"output": "{numbers}", "active_globals": ["items", "look"]}}'),
+                TrainingMessage(role="assistant", content=f"I look at more.\n{CODE}"),
+            ]
+        conversations.append(Conversation(messages=tuple(messages)))
+    return conversations
+
+
+def _bare_loop(tokenizer, data) -> float:
+    """Train by hand on the trainer's batches and return CPU seconds."""
+    import torch
+
+    assert SPEC.architecture is not None
+    model = new_model(SPEC.architecture, tokenizer, 0)
+    optimizer = muon_with_adamw(model, SPEC.optimizer)
+    batches, collate = _batches(data), right_padded(tokenizer.pad_token_id)
+    started, step = time.process_time(), 0
+    while step < STEPS:
+        for rows in list(batches)[: STEPS - step]:
+            batch = collate([data.train[row] for row in rows])
+            hidden = model.model(input_ids=batch["input_ids"], use_cache=False).last_hidden_state[:, :-1]
+            labels = batch["labels"][:, 1:]
+            learned = labels != IGNORED
+            torch.nn.functional.cross_entropy(model.lm_head(hidden[learned]), labels[learned]).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            step += 1
+    return time.process_time() - started
+
+
+def _trainer(tokenizer, data, folder: Path) -> tuple[float, int]:
+    """Train with the product's trainer, its log included, and return CPU seconds and tokens seen."""
+    assert SPEC.architecture is not None
+    model = new_model(SPEC.architecture, tokenizer, 0)
+    callback = log_callback(folder / "log.jsonl", None)
+    trainer = open_trainer(SPEC, model, tokenizer, data, checkpoints=folder, seed=0, callback=callback)
+    started = time.process_time()
+    trainer.train()
+    return time.process_time() - started, trainer.state.num_input_tokens_seen
+
+
+def _batches(data) -> LengthBatches:
+    lengths = [len(ids) for ids in data.train["input_ids"]]
+    return LengthBatches(lengths, token_budget=SPEC.batch.tokens, seed=0)
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(1800)
+def test_tokens_per_cpu_second_beside_a_bare_loop(tmp_path):
+    import torch
+
+    torch.set_num_threads(1)
+    conversations = _conversations()
+    texts = [message.content for conversation in conversations for message in conversation.messages]
+    tokenizer = load_tokenizer(build_tokenizer(texts, TokenizerSpec(), tmp_path / "tokenizer"))
+    data = prepare_data(conversations, tokenizer, max_length=8192, validation_share=0.0, seed=0)
+    ratios = []
+    for number in range(ROUNDS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        bare = _bare_loop(tokenizer, data)
+        ours, tokens = _trainer(tokenizer, data, folder)
+        ratios.append(bare / ours)
+        print(
+            f"\n{STEPS} steps, {tokens:,} tokens ({data.learned_token_count / data.token_count:.0%} learned): "
+            f"trainer {tokens / ours:,.0f} tokens per CPU second, bare loop {tokens / bare:,.0f}: {bare / ours:.2f}x"
+        )
+    print(f"median {sorted(ratios)[ROUNDS // 2]:.2f}x of the bare loop (goal: at least 0.8x)")
