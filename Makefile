@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 export DO_NOT_TRACK := 1
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo install sandbox test test-all lint clean
+.PHONY: help demo install sandbox test test-all deploy lint clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -28,6 +28,11 @@ test: $(VENV)/.installed-dev sandbox  ## Install and run the unmarked tests
 test-all: $(VENV)/.installed-dev sandbox  ## Run every test that the machine can run
 	@$(BIN)/python -m pytest -m "not benchmark"
 	@$(BIN)/python -m pytest -m benchmark -s
+
+deploy: $(VENV)/.installed  ## Declare work pools and deployments on the Prefect server in use
+	@$(BIN)/prefect work-pool create cpu --type process --overwrite
+	@$(BIN)/prefect work-pool create gpu --type process --overwrite
+	@CARRYOVER_ROOT=$(CURDIR) $(BIN)/prefect --no-prompt deploy --prefect-file deployments/prefect.yaml --all
 
 lint: $(VENV)/.installed-dev  ## Check style and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
