@@ -1,0 +1,99 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from flows.cli.exchange import commands
+from storage.merger import merge
+from storage.warehouse import Warehouse
+from tasks.running.errors import UserError
+from tasks.running.places import open_places
+
+CHAT = [
+    {"role": "system", "content": "Code."},
+    {"role": "user", "content": "Count."},
+    {"role": "assistant", "content": "First.\n```python\nx = len(list_items())\n```"},
+    {"role": "user", "content": '{"output": "", "error": null}'},
+    {"role": "assistant", "content": "Then.\n```python\nprint(x)\nfinish()\n```"},
+]
+
+
+def run(*arguments):
+    result = CliRunner().invoke(commands, [str(each) for each in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def chat(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    records = [{"instance_id": "one", "contract": "reset", "messages": CHAT}, {"messages": CHAT}]
+    path.write_text("\n".join(map(json.dumps, records)))
+    return path
+
+
+@pytest.fixture
+def home(tmp_path, chat):
+    """A data folder into which the chat was imported and merged."""
+    home = tmp_path / "data"
+    home.mkdir()
+    said = run("import", chat, "--contract", "persistent", "--model", "foreign", "--home", home)
+    assert said.startswith("2 episodes landed as run ")
+    merge(home / "landing", home / "warehouse.duckdb")
+    return home
+
+
+def test_lint_sums_up_per_declared_contract(chat):
+    lines = run("lint", chat, "--contract", "persistent", "--format", "csv").splitlines()
+    header, *rows = [line.split(",") for line in lines]
+    found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    assert found["stateless"]["contradicting_share"] == "1.0"
+    assert found["persistent"]["contradicting_share"] == "0.0"
+
+
+def test_lint_shows_each_trace(chat):
+    output = run("lint", chat, "--each", "--format", "csv")
+    assert "stateless,2,0,needs_persistence,false,1,x" in output
+    assert "declared stateless, but later blocks read x of earlier ones" in output
+
+
+def test_lint_reads_the_warehouse_without_files(home):
+    assert "needs_persistence" in run("lint", "--each", "--format", "csv", "--home", home)
+
+
+def test_what_is_imported_is_in_the_warehouse_with_its_run(home):
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        rows = warehouse.sql(
+            """
+            select episodes.instance_id, episodes.runtime_contract, episodes.step_count, runs.flow, run_ends.status
+            from episodes
+            inner join runs on episodes.run_id = runs.run_id
+            inner join run_ends on episodes.run_id = run_ends.run_id
+            order by all
+            """
+        ).rows()
+    assert rows == [("chat-2", "persistent", 2, "import", "finished"), ("one", "stateless", 2, "import", "finished")]
+
+
+@pytest.mark.parametrize(("to", "pattern", "count"), [("authors", "*.trace.json", 2), ("jsonl", "traces.jsonl", 1)])
+def test_export_writes_what_is_asked_for(home, tmp_path, to, pattern, count):
+    folder = tmp_path / "out"
+    assert run("export", folder, "--to", to, "--home", home) == f"2 episodes in {folder}\n"
+    assert len(list(folder.rglob(pattern))) == count
+
+
+def test_export_takes_a_query(home, tmp_path):
+    query = "select episode_id from episodes where runtime_contract = 'stateless'"
+    assert run("export", tmp_path / "out", "--query", query, "--home", home).startswith("1 episodes")
+    with pytest.raises(UserError, match="the query returns step; it must return episode_id"):
+        run("export", tmp_path / "out", "--query", "select step from steps", "--home", home)
+
+
+def test_nothing_to_do_is_said(tmp_path):
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "data").mkdir()
+    with pytest.raises(UserError, match=r"no traces in .*empty.jsonl"):
+        run("lint", tmp_path / "empty.jsonl")
+    with pytest.raises(UserError, match=r"no traces in .*empty.jsonl; nothing was imported"):
+        run("import", tmp_path / "empty.jsonl", "--contract", "persistent", "--home", tmp_path / "data")
+    assert not (open_places(tmp_path / "data").home / "landing").exists()
