@@ -56,7 +56,7 @@ def train_base(run: Run, part: StudyPart, own_base: OwnBaseSpec, tokenizer: Path
         UserError: The training failed; the message holds what it said last.
     """
     output = own_base_folder(run, part)
-    corpus = _base_corpus(run, part, own_base)
+    corpus = write_base_corpus(run, part, own_base)
     job = TrainingJob(
         spec=own_base.training,
         dataset=corpus,
@@ -71,7 +71,7 @@ def train_base(run: Run, part: StudyPart, own_base: OwnBaseSpec, tokenizer: Path
     return output
 
 
-def _base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
+def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
     """Write the conversations of a base and return their file; equal plans give equal bytes."""
     path = run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
     if own_base.instances is not None:

@@ -1,0 +1,75 @@
+"""A base of the study's own and an adapter on it, at the smallest size."""
+
+import json
+
+import pytest
+
+from storage.landing import LandingZone
+from storage.runs import open_run
+from tasks.find_models import find_models
+from tasks.plans.laptop_full import laptop_part
+from tasks.plans.presets import Overrides
+from tasks.plans.run import Limits
+from tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
+from tasks.prepare import TrainingData, data_file
+from tasks.sft.plain_corpus import write_plain_corpus
+from tasks.sft.spec import TRAINING, TokenizerSpec
+from tasks.sft.tokenizer import build_tokenizer
+from tasks.train import train_base, train_model, write_base_corpus
+
+SHORT = {"max_steps": 2, "logging_steps": 1, "save_steps": 2, "evaluation_steps": 2}
+PLAIN = OwnBaseSpec(
+    corpus="plain",
+    instances=InstanceSetSpec(bucket="small", split="train", count=6, first_seed=0),
+    training=TRAINING["smoke"].model_copy(update=SHORT),
+)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    with open_run("train_models", "smoke", Overrides(), Limits()) as opened:
+        yield opened
+
+
+def based_part(own_base, base="common"):
+    return laptop_part(base=base, own_base=own_base, training=TRAINING["smoke_common"].model_copy(update=SHORT))
+
+
+def note_training_data(run, part, folder):
+    """Note a file per contract as the part's training data, and return the files."""
+    paths = {contract: folder / f"{contract}.jsonl" for contract in part.teacher.contracts}
+    for path in paths.values():
+        write_plain_corpus(path, "small", range(4))
+    file = data_file(run, part)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(TrainingData(dataset_id="data", paths=paths, tokens={}).model_dump_json())
+    return paths
+
+
+@pytest.mark.slow
+def test_adapters_sit_on_a_base_that_knows_no_contract(run, tmp_path):
+    part = based_part(PLAIN)
+    note_training_data(run, part, tmp_path)
+    tokenizer = build_tokenizer(["Fill the knapsack."], TokenizerSpec(vocabulary_size=300), tmp_path / "tokenizer")
+    base = train_base.fn(run, part, PLAIN, tokenizer)
+    for contract in part.teacher.contracts:
+        train_model.fn(run, part, contract, 0, tokenizer)
+    models = find_models.fn(run, part, tokenizer)
+    assert [(model.kind, model.train_contract) for model in models] == [
+        ("base", None),
+        ("adapter", "persistent"),
+        ("adapter", "stateless"),
+    ]
+    assert models[0].path == str(base)
+    landed = LandingZone(run.landing).scan("training_runs").select("contract", "base").collect()
+    assert set(landed.iter_rows()) == {(None, "common"), ("persistent", "common"), ("stateless", "common")}
+
+
+def test_the_base_of_both_contracts_reads_the_traces_of_both(run, tmp_path):
+    own_base = OwnBaseSpec(corpus="both", training=PLAIN.training)
+    part = based_part(own_base, base="both")
+    paths = note_training_data(run, part, tmp_path)
+    lines = write_base_corpus(run, part, own_base).read_text().splitlines()
+    assert len(lines) == 8
+    assert json.loads(lines[0]) == json.loads(paths["persistent"].read_text().splitlines()[0])
