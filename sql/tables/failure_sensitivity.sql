@@ -1,29 +1,25 @@
 -- Failure classes per cell under every reading of appendix D.3: thresholds crossed, then the named variants
 with final as (
     select
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
-        episode_metrics.model,
-        episode_metrics.condition as cell,
-        episode_metrics.measured_on,
-        episode_failures.reading,
-        episode_failures.is_sensitivity,
-        episode_failures.is_default,
-        count(*) filter (episode_failures.failure_class = 'optimal') as optimal_count,
-        count(*) filter (episode_failures.failure_class like '%violation') as violation_count,
-        count(*) filter (episode_failures.failure_class = 'execution_instability') as instability_count,
-        count(*) filter (episode_failures.failure_class = 'silent_suboptimality') as silent_suboptimality_count,
-        count(*) filter (episode_failures.failure_class = 'unclassified') as unclassified_count,
-        count(*) filter (episode_failures.failure_class is null) as not_normally_ended_count
-    from marts.episode_failures
-    inner join marts.episode_metrics on episode_failures.episode_id = episode_metrics.episode_id
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.is_last_attempt
-    group by all
+        failure_counts.variant,
+        failure_counts.base,
+        failure_counts.visibility,
+        failure_counts.header,
+        failure_counts.bucket,
+        failure_counts.model,
+        failure_counts.condition as cell,
+        failure_counts.measured_on,
+        failure_counts.reading,
+        failure_counts.is_sensitivity,
+        failure_counts.is_default,
+        failure_counts.optimal_count,
+        failure_counts.violation_count,
+        failure_counts.instability_count,
+        failure_counts.silent_suboptimality_count,
+        failure_counts.unclassified_count,
+        failure_counts.not_normally_ended_count
+    from marts.failure_counts
+    where failure_counts.plan_digest = $plan_digest
 )
 
 select * from final

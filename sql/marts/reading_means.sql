@@ -1,0 +1,27 @@
+-- one row per evaluated cell and reading of the behaviour metrics, with its means over episodes
+with final as (
+    select
+        episode_metrics.plan_digest,
+        episode_metrics.measured_on,
+        episode_metrics.variant,
+        episode_metrics.base,
+        episode_metrics.visibility,
+        episode_metrics.header,
+        episode_metrics.bucket,
+        episode_metrics.model,
+        episode_metrics.condition,
+        episode_behaviour.reading,
+        episode_behaviour.is_default,
+        avg(episode_behaviour.context_lifespan) as context_lifespan,
+        avg(episode_behaviour.interpreter_lifespan) as interpreter_lifespan,
+        avg(episode_behaviour.state_utilization) as state_utilization,
+        avg(episode_behaviour.redefinitions_per_step) as redefinitions_per_step
+    from marts.episode_behaviour
+    inner join marts.episode_metrics on episode_behaviour.episode_id = episode_metrics.episode_id
+    where episode_metrics.purpose = 'evaluation'
+        and episode_metrics.is_last_attempt
+    group by all
+)
+
+select * from final
+order by plan_digest, variant, base, visibility, header, bucket, condition, reading
