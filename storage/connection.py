@@ -1,5 +1,7 @@
 """DuckDB connections as the warehouse wants them: no downloads, no Python variables as tables, times in UTC."""
 
+import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ _SETTINGS: dict[str, Any] = {
 
 def open_memory() -> DuckDBPyConnection:
     """Return a connection to an empty database in memory."""
-    return _in_utc(duckdb.connect(":memory:", config=dict(_SETTINGS)))
+    # Made when a query spills, gone with the connection; by default it would be a folder of the working directory.
+    spill = Path(tempfile.gettempdir()) / f"carryover-{uuid.uuid4().hex[:12]}"
+    return _in_utc(duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": str(spill)}))
 
 
 def open_for_writing(path: Path, memory_limit: str = "2500MB", threads: int | None = None) -> DuckDBPyConnection:

@@ -59,6 +59,7 @@ def merge(
     started = time.monotonic()
     landing = landing if isinstance(landing, LandingZone) else LandingZone(landing)
     path = Path(warehouse_path)
+    _keep_apart(landing, path)
     with owned(path):
         _create_if_absent(path)
         connection = open_for_writing(path, memory_limit, threads)
@@ -78,6 +79,12 @@ def merge(
         if has_news:
             publish(path)
     return report._replace(is_published=has_news, seconds=time.monotonic() - started)
+
+
+def _keep_apart(landing: LandingZone, path: Path) -> None:
+    # The merger puts aside whatever it does not know in a landing zone, and would do so with its own file.
+    if landing.store.is_local and path.absolute().is_relative_to(Path(landing.store.root).absolute()):
+        raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")
 
 
 def _create_if_absent(path: Path) -> None:

@@ -226,3 +226,12 @@ def test_a_place_that_cannot_be_written_is_named(landing, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(WarehouseError, match=r"cannot write .*file/study.duckdb.lock"):
         merge(landing, tmp_path / "file" / "study.duckdb")
+
+
+def test_a_warehouse_inside_its_landing_zone_is_refused(landing, make_episode):
+    landing.write(make_episode("e"), "run")
+    with pytest.raises(
+        WarehouseError, match=r"study.duckdb lies inside the landing zone .*; put the warehouse beside it"
+    ):
+        merge(landing, Path(landing.url) / "study.duckdb")
+    assert not (Path(landing.url) / "study.duckdb.lock").exists()
