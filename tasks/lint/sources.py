@@ -19,14 +19,18 @@ _CONTRACT_FIELDS = ("shown_contract", "contract", "runtime_contract", "runtime")
 
 def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[CodeTrace]:
     """Yield our own episodes as traces, ordered by id; the declared contract is the one that the model was shown."""
+    # read once: what stands behind a lazy frame may not bear several readers at a time
+    told = lazy(turns).select("episode_id", "turn", "assistant_text", pl.col("observation").fill_null("")).cache()
     replies = (
-        lazy(turns).filter(pl.col("turn") > 0).sort("episode_id", "turn").group_by("episode_id").agg("assistant_text")
+        told.filter(pl.col("turn") > 0)
+        .sort("episode_id", "turn")
+        .group_by("episode_id", maintain_order=True)
+        .agg("assistant_text")
     )
-    observations = lazy(turns).select("episode_id", "turn", pl.col("observation").fill_null(""))
     blocks = (
         lazy(steps)
         .select("episode_id", "step", "turn", "code")
-        .join(observations, on=["episode_id", "turn"], how="left")
+        .join(told.select("episode_id", "turn", "observation"), on=["episode_id", "turn"], how="left")
         .sort("episode_id", "step")
         .group_by("episode_id", maintain_order=True)
         .agg("code", pl.col("observation").fill_null(""))
@@ -39,8 +43,8 @@ def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Code
         .sort("episode_id")
         .collect()
     )
-    for episode_id, contract, texts, codes, told in frame.iter_rows():
-        executed = tuple(map(ExecutedBlock, codes or (), told or ()))
+    for episode_id, contract, texts, codes, observations in frame.iter_rows():
+        executed = tuple(map(ExecutedBlock, codes or (), observations or ()))
         yield CodeTrace(episode_id, contract_name(contract), tuple(texts or ()), executed)
 
 

@@ -24,6 +24,7 @@ REASONS: tuple[Reason, ...] = get_args(Reason)
 HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
 """Texts of errors that no density counts: the environment refused, or the per-turn cap was spent."""
 
+_STEP_COLUMNS = ("episode_id", "step", "turn", "code", "error", "injected_fault")
 _ATTEMPT_OF = ("plan_digest", "variant", "runtime_contract", "instance_id", "replicate")
 
 
@@ -76,16 +77,17 @@ def judge_traces(episodes: Frame, turns: Frame, steps: Frame, errors: Frame, spe
         One row per trace with the columns of `TraceVerdictRow` but for `run_id`, ordered by contract, instance and
         replicate.
     """
-    traces = latest_attempts(episodes)
-    steps = lazy(steps).join(traces.select("episode_id"), on="episode_id", how="semi")
+    # each table is read once: what stands behind a lazy frame may not bear several readers at a time
+    traces = latest_attempts(episodes).cache()
+    recorded = lazy(steps).select(_STEP_COLUMNS).join(traces.select("episode_id"), on="episode_id", how="semi").cache()
     measured = (
         traces.select(
             "episode_id", "instance_id", "replicate", "score", contract="runtime_contract",
             result_count=pl.col("score").is_not_null().cast(pl.Int64),
         )
-        .join(_error_density(steps, lazy(errors)), on="episode_id", how="left")
-        .join(_finish_calls(steps, spec.finish_window), on="episode_id", how="left")
-        .join(_loop_similarity(steps, lazy(turns), spec), on="episode_id", how="left")
+        .join(_error_density(recorded, lazy(errors)), on="episode_id", how="left")
+        .join(_finish_calls(recorded, spec.finish_window), on="episode_id", how="left")
+        .join(_loop_similarity(recorded, lazy(turns), spec), on="episode_id", how="left")
         .with_columns(pl.col("recorded_step_count", "finish_call_count").fill_null(0))
     )  # fmt: skip
     columns = [name for name in TraceVerdictRow.model_fields if name != "run_id"]

@@ -1,8 +1,14 @@
 import polars as pl
 import pytest
 
+from storage.landing import LandingZone
+from storage.merger import merge
+from storage.schemas import to_rows
+from storage.warehouse import Warehouse
+from tasks.lint.sources import traces_of_rows
 from tasks.sft.data_spec import ValidationSpec
 from tasks.sft.validation import calls_finish, judge_traces, rules, verdict_rows
+from tasks.traces.study_rows import TABLES
 
 NAME_ERROR = "NameError: name 'x' is not defined"
 
@@ -145,6 +151,20 @@ def test_tables_may_be_lazy_frames(traces):
     tables = traces.record(traces.trace())
     frames = [pl.DataFrame(pl.from_arrow(table)).lazy() for table in tables.all]
     assert judge_traces(*frames, spec=ValidationSpec()).equals(judge_traces(*tables.all, spec=ValidationSpec()))
+
+
+def test_tables_may_be_scans_of_a_warehouse_which_bear_one_reader_each(traces, tmp_path):
+    tables = traces.record(traces.trace("a"), traces.trace("b", "stateless", score=0.1))
+    names = ("episodes", "turns", "steps")
+    rows = {name: list(to_rows(getattr(tables, name), TABLES[name])) for name in names}
+    LandingZone(tmp_path / "landing").write(rows, "run")
+    merge(tmp_path / "landing", tmp_path / "study.duckdb")
+    with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
+        scans = [warehouse.scan(name) for name in (*names, "errors")]
+        verdicts = judge_traces(*scans, spec=ValidationSpec())
+        lint_traces = list(traces_of_rows(*scans[:3]))
+    assert verdicts["reason"].to_list() == [None, "score_too_low"]
+    assert [trace.trace_id for trace in lint_traces] == ["a", "b"]
 
 
 def test_verdicts_are_rows(traces):
