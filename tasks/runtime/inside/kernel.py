@@ -6,13 +6,12 @@ from typing import Any
 
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
+from IPython.core.profiledir import ProfileDir
 
-from . import confine
 from .capture import redirect_output
 from .node import Node
 from .step import CANARY_NAME
 from .wire import Channel
-from .zygote import enter
 
 
 class KernelNode(Node):
@@ -20,7 +19,17 @@ class KernelNode(Node):
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
-        self._handlers |= {"setup": self._set_up, "canary": self._tell_canary, "forget": self._forget}
+        self._handlers |= {
+            "introduce": self._introduce,
+            "setup": self._set_up,
+            "canary": self._tell_canary,
+            "forget": self._forget,
+        }
+
+    def _introduce(self) -> None:
+        handle = os.pidfd_open(os.getpid())
+        self.channel.send(("forked", None, False, 1), (handle,))
+        os.close(handle)
 
     def _set_up(self, tools: dict[str, str | None], output: int) -> None:
         redirect_output(output)
@@ -68,19 +77,22 @@ class StepKernelApp(IPKernelApp):
     """Puts a kernel on given sockets, and reads and writes no file for it."""
 
     kernel_class = StepKernel
-    capture_fd_output = False
-    quiet = True
+    outstream_class = ""  # the step runner captures output by itself
     connection: dict[str, Any]
 
     def init_connection_file(self) -> None:
         """Take the connection from the host."""
-        self.load_connection_info(self.connection)
+        self.load_connection_info(self.connection)  # type: ignore[arg-type]
 
     def write_connection_file(self, **_options: Any) -> None:
         """Write none: who may talk to this kernel knows the connection."""
 
+    def log_connection_info(self) -> None:
+        """Log nothing: descriptor 1 is a block's."""
+
     def init_profile_dir(self) -> None:
-        """Have no profile."""
+        """Have a profile that lies nowhere."""
+        self.profile_dir = ProfileDir()
 
     def init_config_files(self) -> None:
         """Have no configuration files."""
@@ -92,24 +104,12 @@ class StepKernelApp(IPKernelApp):
         """Let a crash be a crash."""
 
 
-def main(descriptor: int) -> None:
-    """Confine the process, start the kernel on the sockets that the host names, and serve until it is killed."""
-    channel = Channel(_socket.socket(fileno=descriptor))
-    settings = channel.receive()
-    enter(settings)
-    is_apart = settings["unshares"] and confine.unshare_user(processes=False)
-    confine.drop_capabilities()
-    confine.limit_resources(**settings["limits"], has_own_count=is_apart)
-    confine.unbuffer_c_output()
-    if settings["filters_calls"]:
-        denied = confine.denied_calls(has_own_process_namespace=settings["has_own_processes"], needs_sockets=True)
-        confine.filter_calls(denied)
+def start(channel: Channel, connection: dict[str, Any]) -> None:
+    """Start the kernel on the sockets that the host names, and serve until it is killed."""
     StepKernel.node = KernelNode(channel)
-    StepKernelApp.connection = settings["connection"]
+    StepKernelApp.connection = connection
     app = StepKernelApp.instance()
     app.initialize([])
     channel.send(("ready", None))
-    handle = os.pidfd_open(os.getpid())
-    channel.send(("forked", None, False, 1), (handle,))
-    os.close(handle)
+    StepKernel.node.serve_one()
     app.start()

@@ -30,18 +30,19 @@ class Kernel:
         inside = _INSIDE_DIRECTORY if level == "bwrap+seccomp" else str(sockets)
         connection = {"transport": "ipc", "key": uuid.uuid4().hex, "signature_scheme": "hmac-sha256", **_PORTS}
         self._process = launch(
-            "kernel",
+            "kernel_entry",
             spec,
             level,
             extra={"connection": {**connection, "ip": f"{inside}/s"}},
             binds=((str(sockets), inside),),
         )
         set_timeouts(self._process.connection)
+        self._process.channel.send(("introduce",))
         handle, _ = receive_handle(self._process.channel)
         self.node = Node(self._process.channel, handle)
         sockets.chmod(0o755)
         self._client = BlockingKernelClient()
-        self._client.load_connection_info({**connection, "ip": f"{sockets}/s"})
+        self._client.load_connection_info({**connection, "ip": f"{sockets}/s"})  # type: ignore[arg-type]
         self._client.start_channels(shell=True, iopub=False, stdin=False, hb=False, control=False)
 
     def execute(self, step: int, seed: str, code: str) -> None:
