@@ -2,23 +2,33 @@
 
 No name of one block is read in a later one (the persistent idiom), and no block binds, imports or inspects again what
 an earlier one had (the stateless idiom): a conversation is one block that does everything, or single tool calls with
-literal arguments, or a snippet that needs no tool. There is no runtime instruction and no header.
+literal arguments, or a snippet that needs no tool, or words to repeat. There is no runtime instruction and no header.
+
+The words to repeat are those of the teachers, in random order. An adapter leaves the embeddings as they are, so a token
+that the base has never written is one that no adapter can make it write.
 """
 
 import random
+import re
 from collections.abc import Callable
 
 from tasks.agent.protocol import Message
-from tasks.agent.variation import Variation
+from tasks.agent.teachers import careful_blocks, small_blocks
+from tasks.agent.teachers.small import SENTENCES
+from tasks.agent.variation import WORDINGS, Variation
 from tasks.agent.wire import CompactWire, Feedback
 from tasks.knapsack.environment import KnapsackEnvironment
 from tasks.knapsack.instance import Instance
 from tasks.runtime.protocol import ToolError
 
-WHOLE_SHARE = 0.5
+WHOLE_SHARE = 0.4
 """Share of conversations that are one block with everything."""
 SNIPPET_SHARE = 0.15
-"""Share that are a snippet without tools; the rest are single tool calls."""
+"""Share that are a snippet without tools."""
+REPEAT_SHARE = 0.25
+"""Share that repeat words; the rest are single tool calls."""
+REPEATED_PIECES = 24
+"""Words and signs in a text to repeat."""
 
 _SILENT = CompactWire(Variation(wording="", header_form="none"))
 
@@ -77,6 +87,17 @@ _SNIPPETS: tuple[tuple[str, str], ...] = (
     ),
     ("Catch the error.", "try: print({a} / 0)\nexcept Exception: print('failed')"),
 )
+_PIECE = re.compile(r" ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+")
+_TEACHER_TEXTS = (
+    *(text for texts in (*SENTENCES.values(), *WORDINGS.values()) for text in texts),
+    small_blocks.PERSISTENT_REPAIR,
+    small_blocks.PERSISTENT_LOOK,
+    small_blocks.stateless_look(1, "len(items)"),
+    small_blocks.stateless_take("items"),
+    careful_blocks.persistent_repair("[]"),
+    careful_blocks.stateless_take("items", "[]"),
+)
+_PIECES = tuple(sorted({piece for text in _TEACHER_TEXTS for piece in _PIECE.findall(text)} - {"```"}))
 _WHOLE_SENTENCES = ("I do it in one block.", "This needs one block.", "I solve it now.", "I do all of it at once.")
 _CALL_SENTENCES = ("I call a tool.", "I use one tool.", "I look at this.", "I go on.")
 
@@ -95,7 +116,20 @@ def write_plain_conversation(instance: Instance) -> tuple[Message, ...]:
         numbers = {letter: draw.randint(2, 99) for letter in "abc"}
         asked = Message(role="user", content=question.format(**numbers))
         return system, asked, _reply(draw.choice(_WHOLE_SENTENCES), code.format(**numbers))
+    if kind < WHOLE_SHARE + SNIPPET_SHARE + REPEAT_SHARE:
+        text = _random_text(draw)
+        asked = Message(role="user", content=f"Repeat: {text}")
+        return system, asked, Message(role="assistant", content=text)
     return (system, task, *_single_calls(instance, draw))
+
+
+def _random_text(draw: random.Random) -> str:
+    """Return words and signs in random order; two words that would run together are set apart."""
+    text = ""
+    for piece in draw.choices(_PIECES, k=REPEATED_PIECES):
+        runs_together = text[-1:].isalpha() == piece[0].isalpha() and piece[0] != " "
+        text += f" {piece}" if runs_together else piece
+    return text.strip()
 
 
 def _single_calls(instance: Instance, draw: random.Random) -> list[Message]:

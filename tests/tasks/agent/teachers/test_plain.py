@@ -1,5 +1,9 @@
+import re
+
 from tasks.agent.reply import parse_reply
+from tasks.agent.teachers import small_blocks
 from tasks.agent.teachers.plain import write_plain_conversation
+from tasks.agent.teachers.small import SENTENCES
 from tasks.agent.variation import WORDINGS
 from tasks.knapsack.environment import TOOL_NAMES
 from tasks.knapsack.sampling import sample_instance
@@ -10,7 +14,12 @@ CONVERSATIONS = [write_plain_conversation(sample_instance(KNAPSACK["small"], see
 
 
 def blocks(conversation):
-    return [parse_reply(message.content).code or "" for message in conversation if message.role == "assistant"]
+    replies = [message.content for message in conversation if message.role == "assistant"]
+    return [parse_reply(reply).code or "" for reply in replies]
+
+
+def is_repetition(conversation):
+    return conversation[1].content.startswith("Repeat: ")
 
 
 def test_every_conversation_ends_with_a_reply_and_alternates():
@@ -31,18 +40,36 @@ def test_no_block_reads_a_name_or_needs_an_import_of_another_block():
             assert (parsed.import_count, [event for event in parsed.events if event.kind != "call_site"]) == (0, [])
 
 
-def test_no_runtime_is_named_and_no_header_shown():
+def test_no_runtime_is_named_and_no_header_shown_but_among_words_to_repeat():
     words = {word for wordings in WORDINGS.values() for text in wordings for word in text.split() if word.isupper()}
     assert words >= {"PERSISTENT.", "RESET."}
     for conversation in CONVERSATIONS:
+        if is_repetition(conversation):
+            continue
         text = " ".join(message.content for message in conversation)
         assert not any(word in text for word in (*words, "globals", "runtime"))
 
 
-def test_all_three_kinds_occur():
+def test_what_is_to_be_repeated_is_repeated():
+    repetitions = [conversation for conversation in CONVERSATIONS if is_repetition(conversation)]
+    assert 30 < len(repetitions) < 70  # 50 expected
+    assert all(one[1].content == f"Repeat: {one[2].content}" for one in repetitions)
+
+
+def test_every_word_of_the_teachers_is_among_what_is_repeated():
+    repeated = " ".join(one[2].content for one in CONVERSATIONS if is_repetition(one))
+    texts = [
+        *small_blocks.PERSISTENT_TAKE.split(),
+        *(word for group in SENTENCES.values() for text in group for word in text.split()),
+    ]
+    words = {word for text in texts for word in re.findall("[A-Za-z_]+", text)}
+    assert words <= set(re.findall("[A-Za-z_]+", repeated))
+
+
+def test_every_kind_occurs():
     lengths = [len(conversation) for conversation in CONVERSATIONS]
-    assert 110 < lengths.count(3) < 150  # 130 expected: one block, with or without tools
-    assert sum("take_item" not in "".join(blocks(one)) for one in CONVERSATIONS) > 10
+    assert 140 < lengths.count(3) < 180  # 160 expected: all but single tool calls
+    assert sum("finish()" in "".join(blocks(one)) for one in CONVERSATIONS) > 60
 
 
 def test_equal_seeds_give_equal_conversations():
