@@ -16,7 +16,7 @@ from storage.landing import LandingZone
 from storage.lock import owned
 from storage.marts import refresh_marts
 from storage.migrations import migrate
-from storage.published import is_published, publish
+from storage.published import is_published, publish, settle
 from storage.quarantine import Refusal, inspect_bundles, inspect_contents, inspect_landing, quarantine_files
 
 GRACE = timedelta(hours=1)
@@ -92,12 +92,14 @@ def _create_if_absent(path: Path) -> None:
     if path.exists():
         return
     draft = path.with_name(f".{path.name}.new")
-    draft.unlink(missing_ok=True)
+    for leftover in (draft, draft.with_name(f"{draft.name}.wal")):
+        leftover.unlink(missing_ok=True)
     connection = open_for_writing(draft)
     try:
         migrate(connection)
     finally:
         connection.close()
+    settle(draft)
     publish(path, draft)
     draft.replace(path)
 
