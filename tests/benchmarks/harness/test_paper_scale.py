@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib.util
 import itertools
+import os
 import subprocess
 import sys
 import time
@@ -44,12 +45,17 @@ def load_server():
 
 @contextlib.contextmanager
 def serve(dilation):
-    """Serve from a process of its own, and give the address."""
+    """Serve from a process of its own, and give its address and its processor time so far."""
     server = subprocess.Popen([sys.executable, str(SERVER), str(dilation)], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
-    yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+    yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1", lambda: processor_seconds_of(server.pid)
     server.terminate()
     server.wait(10)
+
+
+def processor_seconds_of(process):
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def make_conditions():
@@ -93,7 +99,7 @@ async def evaluate(base_url, runtime, landing, concurrency, on_recorded):
 
 
 @pytest.mark.parametrize("concurrency", CONCURRENCIES)
-def test_wall_time_and_the_harness_share(concurrency, tmp_path, capsys):
+def test_wall_time_and_the_harness_share(concurrency, tmp_path, processor_seconds, capsys):
     latency = load_server().latency_seconds
     dilation = EPISODES_AT_ONCE / concurrency
     count, waited, spent = 0, 0.0, 0.0
@@ -106,9 +112,10 @@ def test_wall_time_and_the_harness_share(concurrency, tmp_path, capsys):
         spent += recorded.episode.wall_seconds - simulated / dilation
 
     runtime = open_runtime(RuntimeSpec())
-    start = time.perf_counter()
-    with serve(dilation) as base_url, BatchedLanding(LandingZone(str(tmp_path)), "run") as landing:
+    with serve(dilation) as (base_url, server_seconds), BatchedLanding(LandingZone(str(tmp_path)), "run") as landing:
+        start, start_processor = time.perf_counter(), processor_seconds() - server_seconds()
         asyncio.run(evaluate(base_url, runtime, landing, concurrency, add))
+        processor = processor_seconds() - server_seconds() - start_processor
     wall = time.perf_counter() - start
     runtime.close()
     with capsys.disabled():
@@ -116,6 +123,7 @@ def test_wall_time_and_the_harness_share(concurrency, tmp_path, capsys):
             f"\n  {count} episodes, {concurrency:2} at a time: {waited / concurrency / 3600:5.2f} h of model time "
             f"(played in {wall:.0f} s, {dilation:.1f} times faster)\n"
             f"  per episode {waited / count:.1f} s of model time and {spent / count * 1e3:.0f} ms of everything else: "
-            f"the harness's share is {spent / (spent + waited):.2%}"
+            f"the harness's share is {spent / (spent + waited):.2%}\n"
+            f"  processor time per episode {processor / count * 1e3:.0f} ms, {processor / (processor + waited):.2%}"
         )
     assert count == len(TRAIN_CONTRACTS) * 2 * 2 * INSTANCES_PER_BUCKET
