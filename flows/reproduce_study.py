@@ -16,6 +16,7 @@ from flows.prepare_training import prepare_training
 from flows.train_models import train_models
 from storage.finished import is_finished
 from storage.runs import open_run
+from tasks.merge import merge_landing
 from tasks.plans.preflight import check_needs
 from tasks.plans.presets import Overrides, PlanName, resolve_plan
 from tasks.plans.run import Limits
@@ -51,6 +52,7 @@ def reproduce_study(
             train_models(scale, overrides, limits, run.run_id)
         for stage in (evaluate_models, analyse_study):
             stage(scale, overrides, limits, run.run_id)
+    merge_landing(run)  # the run's own end
     print_study(run.plan)
 
 

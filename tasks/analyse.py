@@ -4,18 +4,18 @@ from prefect import task
 
 from storage.landing import LandingZone
 from storage.warehouse import Warehouse
+from tasks.analysis.claims import published_claims
 from tasks.analysis.compute import compute_statistics
 from tasks.plans.run import Run
 
 
 @task
 def compute_study_statistics(run: Run) -> int:
-    """Compute and land every statistic of the plan; return how many."""
+    """Land every statistic of the plan, and the published claims beside them; return how many statistics."""
     with Warehouse.open(run.places.warehouse) as warehouse:
         episodes = warehouse.sql(
             "select * from marts.episode_metrics where plan_digest = $plan_digest", plan_digest=run.plan.digest
         ).polars()
     rows = compute_statistics(episodes, plan_digest=run.plan.digest, run_id=run.run_id, spec=run.plan.statistics)
-    if rows:
-        LandingZone(run.landing).write({"statistics": rows}, run.run_id)
+    LandingZone(run.landing).write({"statistics": rows, "claims": published_claims(run.run_id)}, run.run_id)
     return len(rows)

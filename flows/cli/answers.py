@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli.screen import screen
-from flows.cli.tables import print_pictures, print_tables
+from flows.cli.tables import STUDY_TABLES, print_pictures, print_tables
 from storage.warehouse import Warehouse
 from tasks.plans.estimate import estimate_study
 from tasks.plans.run import Limits
@@ -71,7 +71,7 @@ def print_study(plan: StudyPlan) -> None:
     places = open_places()
     with Warehouse.open(places.warehouse) as warehouse:
         console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
-        print_tables(warehouse, plan.digest, None, "rich")
+        print_tables(warehouse, plan.digest, (*STUDY_TABLES, "interaction", "token_ratios"), "rich")
         print_pictures(warehouse, plan.digest)
         _print_failed(console, warehouse, plan)
     console.print(f"\nThe warehouse is {places.warehouse}. Three questions to start with:")

@@ -10,9 +10,11 @@ from rich.console import Console
 
 from flows.cli.places import find_places, open_warehouse
 from flows.cli.replay import print_episode
+from flows.cli.tables import latest_plan, print_tables
 from storage.errors import QueryError, StorageError
 from storage.warehouse import Warehouse
 from tasks.analysis.rendering import TableFormat, render_table
+from tasks.interchange.formats import Format as ExchangeFormat
 from tasks.running.errors import UserError
 
 app = typer.Typer(
@@ -23,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 Home = Annotated[Path | None, typer.Option("--home", help="Data folder; CARRYOVER_HOME or ./data without it.")]
+Plan = Annotated[str | None, typer.Option(help="Digest of a plan; the one that finished last without it.")]
 Format = Annotated[TableFormat, typer.Option("--format", help="How rows are printed.")]
 
 
@@ -38,13 +41,11 @@ def tables(
     name: Annotated[str | None, typer.Argument(help="One table, e.g. table_02; all without it.")] = None,
     home: Home = None,
     format: Format = "rich",
-    plan: Annotated[str | None, typer.Option(help="Digest of a plan; the one that ran last without it.")] = None,
+    plan: Plan = None,
 ) -> None:
     """Print the study's tables: ours beside the published values."""
-    from flows.cli.tables import print_tables
-
     with open_warehouse(home) as warehouse:
-        print_tables(warehouse, plan, name, format)
+        print_tables(warehouse, plan, [name] if name else [], format)
 
 
 @app.command()
@@ -77,6 +78,84 @@ def merge(home: Home = None) -> None:
     typer.echo(f"{report.bundle_count} bundles, {rows} rows in {report.seconds:.1f} s; warehouse {places.warehouse}")
     for refusal in report.refusals:
         typer.echo(f"quarantined {refusal.path}: {refusal.reason}", err=True)
+
+
+@app.command()
+def figures(
+    home: Home = None,
+    plan: Plan = None,
+    folder: Annotated[Path | None, typer.Option(help="Folder of the files; the data folder's own without it.")] = None,
+) -> None:
+    """Draw the 2x2 and Figures 2 and 3 from SQL as SVG, each with its caption."""
+    from flows.cli.documents import write_figures
+
+    target = folder or find_places(home).documents / "figures"
+    with open_warehouse(home) as warehouse:
+        for path in write_figures(warehouse, plan or latest_plan(warehouse), target):
+            typer.echo(path)
+
+
+@app.command()
+def report(
+    home: Home = None,
+    plan: Plan = None,
+    path: Annotated[Path | None, typer.Option(help="The page; documents/report.html of the data folder.")] = None,
+) -> None:
+    """Write one self-contained HTML page: tables, figures, claims, plan and environment."""
+    from flows.cli.documents import write_report
+
+    target = path or find_places(home).documents / "report.html"
+    with open_warehouse(home) as warehouse:
+        typer.echo(str(write_report(warehouse, plan or latest_plan(warehouse), target)))
+
+
+@app.command()
+def lint(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Trace files or folders; without any, our own rows.")
+    ] = None,
+    home: Home = None,
+    contract: Annotated[str | None, typer.Option(help="Contract of files that declare none.")] = None,
+    per_trace: Annotated[bool, typer.Option("--per-trace", help="One row per trace instead of the summary.")] = False,
+    format: Format = "rich",
+) -> None:
+    """Say what the code of agent traces assumes about its interpreter; no model is asked."""
+    from flows.cli.exchange import lint_files, lint_warehouse
+
+    if files:
+        frame = lint_files(files, contract, per_trace=per_trace)
+    else:
+        with open_warehouse(home) as warehouse:
+            frame = lint_warehouse(warehouse, per_trace=per_trace)
+    typer.echo(render_table("lint", frame, format, title="contract lint"), nl=False)
+
+
+@app.command("export")
+def export_command(
+    folder: Path,
+    home: Home = None,
+    to: Annotated[ExchangeFormat, typer.Option("--to", help="Layout of the files.")] = "jsonl",
+    where: Annotated[str, typer.Option(help="SQL condition on the table episodes.")] = "true",
+) -> None:
+    """Write episodes for others: the authors' JSON, chat JSON lines, Hugging Face Parquet, or ATIF."""
+    from flows.cli.exchange import export_episodes
+
+    with open_warehouse(home) as warehouse:
+        typer.echo(f"{export_episodes(warehouse, folder, to, where)} episodes in {folder}")
+
+
+@app.command("import")
+def import_command(
+    source: Path,
+    contract: Annotated[str, typer.Option(help="Contract in force, for recordings that declare none.")],
+    home: Home = None,
+    model: Annotated[str, typer.Option(help="Name of the model that played.")] = "imported",
+    train_contract: Annotated[str | None, typer.Option(help="Contract of the model's training traces.")] = None,
+) -> None:
+    """Land foreign episodes, the authors' JSON files or chat data, and merge them."""
+    from flows.cli.exchange import import_episodes
+
+    typer.echo(f"{import_episodes(source, contract, home, model, train_contract)} episodes imported from {source}")
 
 
 @app.command()

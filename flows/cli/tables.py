@@ -1,6 +1,7 @@
 """The study's tables and pictures, read from the warehouse."""
 
 import json
+from collections.abc import Sequence
 
 import polars as pl
 import typer
@@ -21,18 +22,22 @@ where runs.flow = 'reproduce_study' and run_ends.status = 'finished'
 order by run_ends.finished_at desc
 limit 1
 """
+STUDY_TABLES = (*(f"table_{number:02d}" for number in (1, 2, 3, 5, 6, 7, 8, 9, 10)), "failure_percentages")
+"""The tables of arXiv 2603.01209 that a plan has rows for."""
 GROUPS = ("variant", "base", "visibility", "header", "bucket", "measured_on")
 
 
-def print_tables(warehouse: Warehouse, plan_digest: str | None, name: str | None, table_format: TableFormat) -> None:
-    """Print one table of a plan, or all of them; of the plan that finished last, where none is given.
+def print_tables(
+    warehouse: Warehouse, plan_digest: str | None, names: Sequence[str], table_format: TableFormat
+) -> None:
+    """Print tables of a plan, all of them where none is named; of the plan that finished last, where none is given.
 
     Raises:
         UserError: The table or the plan is not there.
     """
     digest = plan_digest or latest_plan(warehouse)
     console = screen()
-    for query in [_find_query(name)] if name else map(table_query, table_names()):
+    for query in map(_find_query, names or table_names()):
         frame = read_table(warehouse, query, digest)
         if table_format == "rich":
             console.print(rich_table(query.name, frame, title=f"{query.name}: {query.title}"))
@@ -49,14 +54,21 @@ def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.
 def print_pictures(warehouse: Warehouse, plan_digest: str) -> None:
     """Print the 2x2 of every group of a plan."""
     console = screen()
-    episodes = warehouse.sql(
-        "select * from marts.episode_metrics where plan_digest = $plan_digest and purpose = 'evaluation'",
-        plan_digest=plan_digest,
-    ).polars()
-    for key, group in sorted(episodes.group_by(*GROUPS), key=lambda pair: str(pair[0])):
+    for key, group in cell_groups(warehouse, plan_digest):
         variant, base, visibility, header, bucket, measured_on = key
         title = f"{variant}: base {base}, {visibility}, header {header}, {bucket} ({measured_on})"
         console.print(cells_text(cells_of(group), title))
+
+
+def cell_groups(warehouse: Warehouse, plan_digest: str) -> list[tuple[tuple[str, ...], pl.DataFrame]]:
+    """Return the evaluation episodes of a plan's trained models by the columns of `GROUPS`, sorted by them."""
+    episodes = warehouse.sql(
+        "select * from marts.episode_metrics where plan_digest = $plan_digest and purpose = 'evaluation' "
+        "and train_contract is not null",
+        plan_digest=plan_digest,
+    ).polars()
+    groups = [(tuple(map(str, key)), group) for key, group in episodes.group_by(*GROUPS)]
+    return sorted(groups, key=lambda pair: pair[0])
 
 
 def latest_plan(warehouse: Warehouse) -> str:

@@ -1,0 +1,83 @@
+"""Figures and the report: SQL's rows drawn and written out as files."""
+
+from datetime import UTC
+from pathlib import Path
+
+from flows.cli.tables import cell_groups, read_table
+from storage.warehouse import Warehouse
+from tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
+from tasks.analysis.pictures import cells_of, cells_svg
+from tasks.analysis.queries import table_names, table_query
+from tasks.analysis.report import ReportContent, ReportTable, render_report
+
+STUDY_RUN = """
+select runs.*, run_ends.status, run_ends.finished_at
+from runs
+left join run_ends on runs.run_id = run_ends.run_id
+where runs.plan_digest = $plan_digest
+order by runs.flow = 'reproduce_study' desc, runs.started_at desc
+limit 1
+"""
+
+
+def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[Path]:
+    """Write the 2x2 and Figures 2 and 3 of every group of a plan as SVG, each with its caption; return the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for drawing in (*_pictures(warehouse, plan_digest), *_figures(warehouse, plan_digest)):
+        path = folder / f"{drawing.name}.svg"
+        path.write_text(drawing.svg, encoding="utf-8")
+        path.with_suffix(".txt").write_text(drawing.caption + "\n", encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
+    """Write one self-contained HTML page about a plan and return its path."""
+    (run,) = warehouse.sql(STUDY_RUN, plan_digest=plan_digest).arrow().to_pylist()
+    queries = [table_query(name) for name in table_names() if not name.startswith("figure_")]
+    content = ReportContent(
+        title=f"Carryover: {run['plan_name']}",
+        measured_on=_measured_on(warehouse, plan_digest),
+        summary=(
+            "Published values stand beside ours in columns headed with their model and split; "
+            "they were measured on other models and instances and are not reproduced here."
+        ),
+        pictures=_pictures(warehouse, plan_digest),
+        figures=_figures(warehouse, plan_digest),
+        tables=[ReportTable(query.name, query.title, read_table(warehouse, query, plan_digest)) for query in queries],
+        facts=[
+            ("plan", f"{run['plan_name']}, digest {plan_digest}"),
+            ("scale", run["scale"]),
+            ("run", run["run_id"]),
+            ("started", f"{run['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
+            ("state", run["status"] or "not finished"),
+        ],
+        plan_json=run["plan_json"],
+        environment_json=run["environment_json"],
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render_report(content), encoding="utf-8")
+    return path
+
+
+def _figures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
+    figure_2, figure_3 = (read_table(warehouse, table_query(name), plan_digest) for name in ("figure_2", "figure_3"))
+    return [*draw_figure_2(figure_2), *draw_figure_3(figure_3)]
+
+
+def _pictures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
+    drawings = []
+    for key, group in cell_groups(warehouse, plan_digest):
+        *names, measured_on = (str(part) for part in key)
+        title = f"{', '.join(names)} ({measured_on})"
+        drawings.append(Drawing("_".join(["cells", *names]), title, cells_svg(cells_of(group), title)))
+    return drawings
+
+
+def _measured_on(warehouse: Warehouse, plan_digest: str) -> str:
+    rows = warehouse.sql(
+        "select any_value(measured_on) from marts.episode_metrics where plan_digest = $plan_digest",
+        plan_digest=plan_digest,
+    ).rows()
+    return rows[0][0] or "no episodes"
