@@ -4,7 +4,7 @@ import json
 from functools import cache
 
 from tasks.agent.condition import Condition
-from tasks.agent.prompts import prompt_digest
+from tasks.agent.prompt_files import prompt_digest
 from tasks.agent.spec import EpisodeSpec
 from tasks.running.source_digest import source_digest
 from tasks.runtime.protocol import CONTRACTS, Runtime

@@ -3,7 +3,7 @@
 import json
 from typing import Any, NamedTuple, Protocol
 
-from tasks.agent.prompts import fill_prompt, read_prompt
+from tasks.agent.prompt_files import fill_prompt, read_prompt
 from tasks.agent.protocol import Message
 from tasks.agent.spec import PromptSet
 from tasks.agent.variation import Variation

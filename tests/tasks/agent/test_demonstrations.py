@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tasks.agent.prompts import read_prompt
+from tasks.agent.prompt_files import read_prompt
 from tasks.agent.reply import FENCED_BLOCK
 from tasks.runtime.protocol import CONTRACTS
 

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from tasks.agent.prompts import FOLDER, fill_prompt, prompt_digest, read_prompt
+from tasks.agent.prompt_files import FOLDER, fill_prompt, prompt_digest, read_prompt
 from tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
 
 

@@ -8,7 +8,7 @@ import string
 from functools import cache
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "prompts"
 
 
 @cache
