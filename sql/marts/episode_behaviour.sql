@@ -1,70 +1,88 @@
 -- one row per episode and reading of the behaviour metrics (arXiv 2603.01209, appendix F), from the recorded name events
-with bound_names as (
-    select distinct
-        name_events.episode_id,
-        name_events.name
-    from main.name_events
-    where name_events.kind = 'bind'
-),
-
-scopes as (
+with scopes as (
     select distinct metric_parameters.scope
     from staging.metric_parameters
 ),
 
-user_name_steps as (
+-- what a step does with a name, for both scopes at once: `module` leaves out what stands in function bodies
+name_steps as (
     select
         name_events.episode_id,
-        scopes.scope,
         name_events.name,
         name_events.step,
-        count(*) filter (name_events.kind = 'bind') as bind_count,
-        count(*) filter (name_events.kind = 'bind' and name_events.is_live_before) as live_bind_count,
         bool_or(name_events.is_live_before) as is_live_before,
-        -- a function's body runs when it is called, so its reads come first only where the step binds nothing
-        count(*) filter (name_events.kind = 'read') > 0 and (
-            count(*) filter (name_events.kind = 'bind') = 0
-            or coalesce(
-                min(name_events.sequence) filter (name_events.kind = 'read' and not name_events.is_deferred)
-                < min(name_events.sequence) filter (name_events.kind = 'bind'),
-                false
-            )
-        ) as is_read_first
+        count(*) filter (not name_events.is_deferred) as module_event_count,
+        count(*) filter (name_events.kind = 'bind') as bind_count,
+        count(*) filter (name_events.kind = 'bind' and not name_events.is_deferred) as module_bind_count,
+        count(*) filter (name_events.kind = 'read') as read_count,
+        min(name_events.sequence) filter (name_events.kind = 'read' and not name_events.is_deferred)
+            as first_module_read,
+        min(name_events.sequence) filter (name_events.kind = 'bind') as first_bind,
+        min(name_events.sequence) filter (name_events.kind = 'bind' and not name_events.is_deferred)
+            as first_module_bind
     from main.name_events
-    inner join bound_names
-        on name_events.episode_id = bound_names.episode_id
-        and name_events.name = bound_names.name
+    where name_events.kind in ('bind', 'read')
+    group by name_events.episode_id, name_events.name, name_events.step
+),
+
+scoped_steps as (
+    select
+        name_steps.episode_id,
+        scopes.scope,
+        name_steps.name,
+        name_steps.step,
+        name_steps.is_live_before,
+        name_steps.bind_count as any_bind_count,
+        if(scopes.scope = 'all', name_steps.bind_count, name_steps.module_bind_count) as bind_count,
+        -- a function's body runs when it is called, so its reads come first only where the step binds nothing
+        case scopes.scope
+            when 'all' then
+                coalesce(name_steps.first_module_read < name_steps.first_bind, false)
+                or (name_steps.bind_count = 0 and name_steps.read_count > 0)
+            else
+                name_steps.first_module_read < coalesce(name_steps.first_module_bind, 1 + name_steps.first_module_read)
+        end as is_read_first
+    from name_steps
     inner join scopes
         on scopes.scope = 'all'
-        or not name_events.is_deferred
-    where name_events.kind in ('bind', 'read')
-    group by name_events.episode_id, scopes.scope, name_events.name, name_events.step
+        or name_steps.module_event_count > 0
 ),
 
-dated_name_steps as (
+dated_steps as (
     select
-        user_name_steps.*,
-        user_name_steps.step - max(case when user_name_steps.bind_count > 0 then user_name_steps.step end) over (
-            partition by user_name_steps.episode_id, user_name_steps.scope, user_name_steps.name
-            order by user_name_steps.step
+        scoped_steps.*,
+        scoped_steps.step - max(case when scoped_steps.bind_count > 0 then scoped_steps.step end) over (
+            partition by scoped_steps.episode_id, scoped_steps.scope, scoped_steps.name
+            order by scoped_steps.step
             rows between unbounded preceding and 1 preceding
         ) as steps_since_bound
-    from user_name_steps
+    from scoped_steps
 ),
 
-name_lives as (
+kept_uses as (
     select
-        dated_name_steps.episode_id,
-        dated_name_steps.scope,
-        dated_name_steps.name,
-        max(dated_name_steps.step) - min(dated_name_steps.step) as step_span,
-        cast(sum(dated_name_steps.live_bind_count) as bigint) as redefinition_site_count,
-        count(*) filter (dated_name_steps.live_bind_count > 0) as redefined_name_count,
-        list({'gap': dated_name_steps.steps_since_bound, 'is_live': dated_name_steps.is_live_before}) filter (
-            dated_name_steps.is_read_first and dated_name_steps.steps_since_bound is not null
-        ) as uses
-    from dated_name_steps
-    group by dated_name_steps.episode_id, dated_name_steps.scope, dated_name_steps.name
+        dated_steps.episode_id,
+        dated_steps.scope,
+        dated_steps.steps_since_bound,
+        dated_steps.is_live_before,
+        count(*) as use_count
+    from dated_steps
+    where dated_steps.is_read_first
+        and dated_steps.steps_since_bound is not null
+    group by dated_steps.episode_id, dated_steps.scope, dated_steps.steps_since_bound, dated_steps.is_live_before
+),
+
+counted_uses as (
+    select
+        kept_uses.episode_id,
+        metric_parameters.reading,
+        cast(sum(kept_uses.use_count) as bigint) as state_utilization
+    from kept_uses
+    inner join staging.metric_parameters
+        on kept_uses.scope = metric_parameters.scope
+        and kept_uses.steps_since_bound >= metric_parameters.gap
+        and (kept_uses.is_live_before or not metric_parameters.requires_live)
+    group by kept_uses.episode_id, metric_parameters.reading
 ),
 
 live_names as (
@@ -84,27 +102,34 @@ counted_live_steps as (
     group by live_names.episode_id, live_names.name
 ),
 
-read_names as (
+-- user names only: those that the episode binds somewhere
+name_lives as (
+    select
+        dated_steps.episode_id,
+        dated_steps.scope,
+        dated_steps.name,
+        max(dated_steps.step) - min(dated_steps.step) as step_span,
+        sum(dated_steps.bind_count) filter (dated_steps.is_live_before) as redefinition_site_count,
+        count(*) filter (dated_steps.is_live_before and dated_steps.bind_count > 0) as redefined_name_count
+    from dated_steps
+    group by dated_steps.episode_id, dated_steps.scope, dated_steps.name
+    having sum(dated_steps.any_bind_count) > 0
+),
+
+episode_lives as (
     select
         name_lives.episode_id,
-        metric_parameters.reading,
+        name_lives.scope,
         count(*) as user_name_count,
-        avg(name_lives.step_span + metric_parameters.plus_one) as context_lifespan,
+        avg(name_lives.step_span) as mean_step_span,
         avg(coalesce(counted_live_steps.live_step_count, 0)) as interpreter_lifespan,
-        cast(sum(coalesce(len(list_filter(
-            name_lives.uses,
-            lambda used: used.gap >= metric_parameters.gap and (used.is_live or not metric_parameters.requires_live)
-        )), 0)) as bigint) as state_utilization,
-        cast(sum(case metric_parameters.redefinition_unit
-            when 'sites' then name_lives.redefinition_site_count
-            else name_lives.redefined_name_count
-        end) as bigint) as redefinition_count
+        cast(sum(name_lives.redefinition_site_count) as bigint) as redefinition_site_count,
+        cast(sum(name_lives.redefined_name_count) as bigint) as redefined_name_count
     from name_lives
-    inner join staging.metric_parameters on name_lives.scope = metric_parameters.scope
     left join counted_live_steps
         on name_lives.episode_id = counted_live_steps.episode_id
         and name_lives.name = counted_live_steps.name
-    group by name_lives.episode_id, metric_parameters.reading
+    group by name_lives.episode_id, name_lives.scope
 ),
 
 counted_steps as (
@@ -126,18 +151,27 @@ final as (
         coalesce(counted_steps.unparsed_step_count, 0) as unparsed_step_count,
         coalesce(counted_steps.import_count, 0) as import_count,
         coalesce(counted_steps.state_footprint, 0) as state_footprint,
-        coalesce(read_names.user_name_count, 0) as user_name_count,
-        read_names.context_lifespan,
-        coalesce(read_names.interpreter_lifespan, 0) as interpreter_lifespan,
+        coalesce(episode_lives.user_name_count, 0) as user_name_count,
+        episode_lives.mean_step_span + metric_parameters.plus_one as context_lifespan,
+        coalesce(episode_lives.interpreter_lifespan, 0) as interpreter_lifespan,
         counted_steps.import_count / counted_steps.step_count as imports_per_step,
-        coalesce(read_names.state_utilization, 0) as state_utilization,
-        coalesce(read_names.redefinition_count, 0) / counted_steps.step_count as redefinitions_per_step
+        coalesce(counted_uses.state_utilization, 0) as state_utilization,
+        coalesce(
+            case metric_parameters.redefinition_unit
+                when 'sites' then episode_lives.redefinition_site_count
+                else episode_lives.redefined_name_count
+            end,
+            0
+        ) / counted_steps.step_count as redefinitions_per_step
     from main.episodes
     cross join staging.metric_parameters
     left join counted_steps on episodes.episode_id = counted_steps.episode_id
-    left join read_names
-        on episodes.episode_id = read_names.episode_id
-        and metric_parameters.reading = read_names.reading
+    left join episode_lives
+        on episodes.episode_id = episode_lives.episode_id
+        and metric_parameters.scope = episode_lives.scope
+    left join counted_uses
+        on episodes.episode_id = counted_uses.episode_id
+        and metric_parameters.reading = counted_uses.reading
 )
 
 select * from final
