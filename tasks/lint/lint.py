@@ -66,7 +66,7 @@ def lint_traces(
     tools: Collection[str] | None = None,
     count_tokens: Callable[[str], int] = count_lexemes,
 ) -> pl.DataFrame:
-    """Lint traces of any code agent: one row per trace with the fields of `TraceLint`.
+    """Lint traces of any code agent: one row per trace with the fields of `TraceLint`, names joined by commas.
 
     Args:
         traces: The traces.
@@ -75,7 +75,8 @@ def lint_traces(
         count_tokens: Tokens of a text; words and signs by default.
     """
     rows = [lint_trace(trace, tools=tools, count_tokens=count_tokens)._asdict() for trace in traces]
-    return pl.DataFrame(rows, schema=list(TraceLint._fields), schema_overrides=_COLUMN_TYPES, infer_schema_length=None)
+    frame = pl.DataFrame(rows, schema=list(TraceLint._fields), schema_overrides=_COLUMN_TYPES, infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.List(pl.String)).list.join(", "))
 
 
 def lint_trace(

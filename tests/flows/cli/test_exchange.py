@@ -3,11 +3,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli.exchange import commands
-from storage.merger import merge
+from flows.cli.main import app
 from storage.warehouse import Warehouse
 from tasks.running.errors import UserError
-from tasks.running.places import open_places
 
 CHAT = [
     {"role": "system", "content": "Code."},
@@ -19,7 +17,7 @@ CHAT = [
 
 
 def run(*arguments):
-    result = CliRunner().invoke(commands, [str(each) for each in arguments], catch_exceptions=False)
+    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -38,8 +36,7 @@ def home(tmp_path, chat):
     home = tmp_path / "data"
     home.mkdir()
     said = run("import", chat, "--contract", "persistent", "--model", "foreign", "--home", home)
-    assert said.startswith("2 episodes landed as run ")
-    merge(home / "landing", home / "warehouse.duckdb")
+    assert said.startswith("2 episodes imported")
     return home
 
 
@@ -52,13 +49,13 @@ def test_lint_sums_up_per_declared_contract(chat):
 
 
 def test_lint_shows_each_trace(chat):
-    output = run("lint", chat, "--each", "--format", "csv")
+    output = run("lint", chat, "--per-trace", "--format", "csv")
     assert "stateless,2,0,needs_persistence,false,1,x" in output
     assert "declared stateless, but later blocks read x of earlier ones" in output
 
 
 def test_lint_reads_the_warehouse_without_files(home):
-    assert "needs_persistence" in run("lint", "--each", "--format", "csv", "--home", home)
+    assert "needs_persistence" in run("lint", "--per-trace", "--format", "csv", "--home", home)
 
 
 def test_what_is_imported_is_in_the_warehouse_with_its_run(home):
@@ -82,18 +79,13 @@ def test_export_writes_what_is_asked_for(home, tmp_path, to, pattern, count):
     assert len(list(folder.rglob(pattern))) == count
 
 
-def test_export_takes_a_query(home, tmp_path):
-    query = "select episode_id from episodes where runtime_contract = 'stateless'"
-    assert run("export", tmp_path / "out", "--query", query, "--home", home).startswith("1 episodes")
-    with pytest.raises(UserError, match="the query returns step; it must return episode_id"):
-        run("export", tmp_path / "out", "--query", "select step from steps", "--home", home)
+def test_export_takes_a_condition(home, tmp_path):
+    condition = "runtime_contract = 'stateless'"
+    assert run("export", tmp_path / "out", "--where", condition, "--home", home).startswith("1 episodes")
+    with pytest.raises(UserError, match="no episode fulfils"):
+        run("export", tmp_path / "out", "--where", "score > 2", "--home", home)
 
 
-def test_nothing_to_do_is_said(tmp_path):
-    (tmp_path / "empty.jsonl").write_text("")
-    (tmp_path / "data").mkdir()
-    with pytest.raises(UserError, match=r"no traces in .*empty.jsonl"):
-        run("lint", tmp_path / "empty.jsonl")
-    with pytest.raises(UserError, match=r"no traces in .*empty.jsonl; nothing was imported"):
-        run("import", tmp_path / "empty.jsonl", "--contract", "persistent", "--home", tmp_path / "data")
-    assert not (open_places(tmp_path / "data").home / "landing").exists()
+def test_what_cannot_be_read_is_said(tmp_path):
+    with pytest.raises(UserError, match=r"cannot lint .*notes.txt"):
+        run("lint", tmp_path / "notes.txt")

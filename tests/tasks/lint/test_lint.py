@@ -125,5 +125,5 @@ def test_a_short_or_computed_collection_is_no_data():
 def test_many_traces_make_one_frame():
     frame = lint_traces([trace_of_replies("one", None, ["```\nx = 1\n```", "```\nprint(x)\n```"])])
     assert frame.columns == list(TraceLint._fields)
-    assert frame.row(0, named=True)["carried_names"] == ["x"]
+    assert frame.row(0, named=True)["carried_names"] == "x"
     assert lint_traces([]).columns == list(TraceLint._fields)
