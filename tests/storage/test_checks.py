@@ -184,6 +184,13 @@ def test_a_check_finds_exactly_what_was_broken(study, name, change, expected):
     assert study.sql(CHECKS[name]).fetchall() == expected
 
 
+@pytest.mark.parametrize("name", sorted(CHECKS))
+def test_a_check_is_one_statement_below_a_comment_that_says_what_its_rows_are(name):
+    assert CHECKS[name].startswith("-- ")
+    assert ";" not in CHECKS[name]
+    assert "\nselect * from final\norder by " in CHECKS[name]
+
+
 def test_every_check_was_broken_once():
     assert {name for name, _, _ in BREAKS} == set(CHECKS)
 

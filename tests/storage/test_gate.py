@@ -70,3 +70,14 @@ def test_a_backend_that_counts_otherwise_than_the_sql_is_not_believed(make_row, 
     require_same_counts([suite], [make_row(CheckResultRow, **values)])
     with pytest.raises(CheckBackendError, match=r"broken of episodes: 1 offenders by SQL, .* by Great Expectations"):
         require_same_counts([suite], [make_row(CheckResultRow, **{**values, **claimed})])
+
+
+def test_a_plan_under_way_breaks_no_check_of_another_plan(path, tmp_path):
+    _change(path, "delete from episodes where episode_id = 'e-stateless'")
+    _change(
+        path,
+        "insert into episodes by name select * replace ('other' as plan_digest, 'e-other' as episode_id) from episodes",
+    )
+    named = {row.check_name: row for row in gate_warehouse(path, tmp_path / "docs", plan_digest="nothing of this plan")}
+    assert named["instance_in_every_condition"].is_passed
+    assert named["instance_in_both_arms"].is_passed
