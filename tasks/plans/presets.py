@@ -38,6 +38,7 @@ class Overrides(BaseModel):
     training_seeds: tuple[int, ...] | None = Field(default=None, description="One model per contract and seed.")
     tool_call_cap: int | None = Field(default=None, ge=1, description="Tool calls allowed per turn at evaluation.")
     backend: Literal["fork_tree", "jupyter"] | None = Field(default=None, description="Interpreter of the episodes.")
+    concurrency: int | None = Field(default=None, ge=1, description="Episodes at a time, of teacher and models alike.")
     teacher_url: str | None = Field(default=None, description="OpenAI-compatible endpoint of the teacher.")
     teacher_model: str | None = Field(default=None, description="Name under which that endpoint knows the teacher.")
     teacher_key_variable: str | None = Field(default=None, description="Environment variable with the teacher's key.")
@@ -63,6 +64,8 @@ def _apply(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
     serving = plan.serving
     if overrides.endpoint_url is not None:
         serving = ServingSpec(**{**serving.model_dump(), "engine": "external", "url": overrides.endpoint_url})
+    if overrides.concurrency is not None:
+        serving = serving.model_copy(update={"max_concurrent": overrides.concurrency})
     parts = tuple(_apply_to_part(part, overrides) for part in plan.parts)
     return plan.model_copy(update={"runtime": runtime, "serving": serving, "parts": parts})
 
@@ -72,6 +75,9 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
     if overrides.teacher_url is not None:
         endpoint = EndpointSpec(base_url=overrides.teacher_url, api_key_variable=overrides.teacher_key_variable)
         teacher = teacher.model_copy(update={"kind": "endpoint", "endpoint": endpoint})
+    if overrides.concurrency is not None and teacher.endpoint is not None:
+        endpoint = teacher.endpoint.model_copy(update={"concurrency": overrides.concurrency})
+        teacher = teacher.model_copy(update={"endpoint": endpoint})
     if overrides.teacher_model is not None:
         teacher = teacher.model_copy(update={"model_name": overrides.teacher_model})
     if overrides.base_model is not None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.plans.spec import StudyPlan
 from tasks.running.limits import Prices
@@ -14,12 +14,11 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_tokens_total: int | None = None
-    """Prompt and completion tokens of all of the plan's episodes; none for no limit."""
-    max_cost: float | None = None
-    """What they may cost at the given prices; none for no limit."""
-    prices: Prices = Prices()
-    """Prices per million tokens."""
+    max_tokens_total: int | None = Field(
+        default=None, ge=1, description="Prompt and completion tokens of all of the plan's episodes; stops beyond."
+    )
+    max_cost: float | None = Field(default=None, gt=0, description="What they may cost at the given prices.")
+    prices: Prices = Field(default=Prices(), description="Per million tokens: prompt, cached_prompt, completion.")
 
 
 class Run(BaseModel):
