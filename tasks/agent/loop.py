@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tasks.agent.condition import Condition
 from tasks.agent.declaration import declare_contract
+from tasks.agent.encodable import encodable
 from tasks.agent.episode_id import decoding_seed, episode_id
 from tasks.agent.protocol import Completion, CompletionRequest, ContextOverflowError, Message, ModelClient, ModelError
 from tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
@@ -188,6 +189,7 @@ class _Episode:
 
     async def _answer(self, turn: int, seed: int, completion: Completion, deadline: float) -> Ending | None:
         """Run the reply's block, record the turn, and go on with the observation unless the episode is over."""
+        completion = completion._replace(text=encodable(completion.text))
         reply = parse_reply(completion.text)
         feedback, ending, is_over = Feedback(is_success=False), None, True
         try:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tasks.agent.protocol import Completion
 from tasks.agent.reply import Reply
-from tasks.knapsack.environment import TOOL_NAMES
+from tasks.knapsack.environment import TOOL_NAMES, UNAVAILABLE
 from tasks.runtime.protocol import BlockError, BlockResult, ToolCall
 from tasks.traces.events import name_event_rows, parse_block
 from tasks.traces.rows import (
@@ -173,7 +173,7 @@ class EpisodeRecorder:
         if result.error is not None:
             self._record_block_error(turn, step, result.error, failing_tool)
         if result.state_event != "kept":
-            self.record_runtime_event(step, result.state_event, detail_json=None)
+            self.record_runtime_event(step, result.state_event)
 
     def record_runtime_event(
         self, step: int, kind: str, name: str | None = None, detail_json: str | None = None
@@ -235,19 +235,19 @@ class EpisodeRecorder:
         )
 
     def _record_call(self, turn: int, step: int, number: int, call: ToolCall, failing_tool: str | None) -> None:
-        is_injected = call.error_type is not None and call.tool == failing_tool
+        message = call.error_message or ""
+        is_injected = call.tool == failing_tool and message.endswith(UNAVAILABLE)
         self._tool_calls.append(
             ToolCallRow(**self._ids, step=step, call=number, is_injected=is_injected, **call._asdict())
         )
         if call.error_type is not None and call.is_caught:
             kind = ErrorKind.CAP if call.error_type == "ToolCallLimitError" else ErrorKind.TOOL
-            message = call.error_message or ""
             self._add_error(turn, step, kind, call.error_type, message, is_caught=True, is_injected=is_injected)
 
     def _record_block_error(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
         missing = _NAME_IN_MESSAGE.search(error.message)
         follows_drop = missing is not None and missing.group(1) in self._dropped_names
-        follows_failure = failing_tool is not None and error.kind == "tool"
+        follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message
         self._add_error(
             turn,
             step,

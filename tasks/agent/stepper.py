@@ -3,6 +3,7 @@
 from typing import Any
 
 from tasks.agent.condition import Condition
+from tasks.agent.encodable import encodable_result
 from tasks.agent.faults import FaultInjector, FaultSpec
 from tasks.agent.recorder import EpisodeRecorder, TurnNames
 from tasks.agent.variation import Variation
@@ -73,7 +74,7 @@ class Stepper:
         active_before = self.names.active_globals
         if self._injector is not None:
             self._injector.before_step(self._step, code, active_before, self, self._environment)
-        result = interpreter.run_block(code)
+        result = encodable_result(interpreter.run_block(code))
         fault = None if self._injector is None else self._injector.after_step(result, self._environment)
         self._recorder.record_step(turn, code, result, active_before, fault)
         self._known_names = active_before

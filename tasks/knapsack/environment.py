@@ -11,6 +11,10 @@ TOOL_NAMES: tuple[str, ...] = ("inspect", "take_item", "list_items", "finish")
 """In the order in which prompts document them (arXiv 2603.01209, appendix B)."""
 
 
+UNAVAILABLE = "is temporarily unavailable."
+"""End of the message of a failure that was injected."""
+
+
 class Outcome(NamedTuple):
     """What an episode achieved so far; items already taken count however it ended."""
 
@@ -126,7 +130,7 @@ class KnapsackEnvironment:
     def _fail_if_armed(self, tool: str) -> None:
         if self._failing_tool == tool:
             self._failing_tool = None
-            raise ToolRuntimeException(f"{tool} is temporarily unavailable.")
+            raise ToolRuntimeException(f"{tool} {UNAVAILABLE}")
 
     def _find(self, item_id: str) -> Item:
         if not isinstance(item_id, str):

@@ -249,6 +249,19 @@ def test_a_block_that_is_no_python_is_an_observation(runtime):
     assert not recorded.steps[0].is_parsed
 
 
+def test_text_that_no_file_can_hold_is_replaced(runtime):
+    codes = ("class Odd:\n    def __repr__(self): return '\\ud800'\nOdd()", "raise ValueError('\\ud800')", "finish()")
+    model = Model(*(f"I \ud800 act.\n```python\n{code}\n```" for code in codes))
+
+    recorded = play(runtime, model)
+
+    assert recorded.steps[0].result == "?"
+    assert (recorded.steps[1].error or "").endswith("ValueError: ?")
+    for rows in recorded.rows.values():
+        for row in rows:
+            row.model_dump_json().encode()
+
+
 def test_sums_of_the_episode_are_those_of_its_turns(runtime):
     recorded = play(runtime, Model(block("list_items()"), "no block", block("finish()")))
 
@@ -429,6 +442,18 @@ def test_a_tool_that_was_made_to_fail_is_recorded_as_injected(runtime):
     (error,) = recorded.errors
     assert error.is_injected
     assert not error.is_caught
+
+
+def test_a_genuine_error_beside_an_injected_one_is_not_injected(runtime):
+    code = "try:\n    list_items()\nexcept Exception:\n    pass\ninspect('nothing')"
+
+    recorded = play(runtime, Model(block(code), block("finish()")), "stateless", faults=ALWAYS)
+
+    assert [(call.tool, call.is_injected) for call in recorded.tool_calls[:2]] == [
+        ("list_items", True),
+        ("inspect", False),
+    ]
+    assert [(error.is_caught, error.is_injected) for error in recorded.errors] == [(True, True), (False, False)]
 
 
 def test_two_plays_are_equal_but_for_times_and_runs(runtime):
