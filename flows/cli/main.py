@@ -33,7 +33,7 @@ Format = Annotated[TableFormat, typer.Option("--format", help="How rows are prin
 def query(sql: str, home: Home = None, format: Format = "rich") -> None:
     """Run SQL against the warehouse and print the rows."""
     with open_warehouse(home) as warehouse:
-        typer.echo(render_table("query", warehouse.sql(sql).polars(), format), nl=False)
+        typer.echo(render_table("query", warehouse.sql(sql).polars(), format, layout="plain"), nl=False)
 
 
 @app.command()

@@ -1,10 +1,25 @@
 """How a column is headed and how its values are written."""
 
-import re
 from typing import Any
 
 MODELS = {"qwen3_8b_": "Qwen3-8B", "gemini_3_flash_": "Gemini 3 Flash"}
 """Prefixes of published columns, and the model that they were measured on."""
+
+WORD_COLUMNS = frozenset(
+    {
+        "analysis",
+        "category",
+        "comparison_group",
+        "finish_category",
+        "finish_reason",
+        "metric",
+        "published_category",
+        "reading",
+        "section",
+        "table_6_category",
+    }
+)
+"""Columns whose values are words of ours and not names of something: their underscores are spaces to a reader."""
 
 SPLITS = {"easy_": "Easy", "hard_": "Hard"}
 
@@ -35,7 +50,7 @@ def format_value(column: str, value: Any) -> str:
     if isinstance(value, float):
         return _format_float(column, value)
     text = str(value).replace("->", "→")
-    return text.replace("_", " ") if re.fullmatch(r"[a-z0-9_]+", text) else text
+    return text.replace("_", " ") if column in WORD_COLUMNS else text
 
 
 def _format_float(column: str, value: float) -> str:

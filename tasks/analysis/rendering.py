@@ -13,6 +13,9 @@ from tasks.analysis.formatting import format_value, heading
 
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 
+Layout = Literal["study", "plain"]
+"""How rows stand: laid out as a table of the study, or as they are."""
+
 SECTION_COLUMNS = (
     "variant",
     "base",
@@ -40,40 +43,42 @@ class Sheet(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
-def render_table(name: str, frame: pl.DataFrame, table_format: TableFormat, *, title: str = "") -> str:
+def render_table(
+    name: str, frame: pl.DataFrame, table_format: TableFormat, *, title: str = "", layout: Layout = "study"
+) -> str:
     """Return a table as text; CSV keeps every column and all digits, the others are laid out to be read.
 
-    Read: one sheet per group (variant, base, ..., bucket), columns without any value left out, published columns
-    headed with model and split, ours under the scale that they were measured at.
+    In the `study` layout there is one sheet per group (variant, base, ..., bucket), columns without any value are left
+    out, published columns are headed with model and split, ours stand under the scale that they were measured at. The
+    `plain` layout keeps rows and columns as they are.
     """
+    parts = sheets(frame) if layout == "study" else [plain_sheet(frame)]
     match table_format:
         case "csv":
             return frame.write_csv()
         case "markdown":
-            return "\n\n".join([f"### {title or name}", *map(_markdown, sheets(frame))]) + "\n"
+            return "\n\n".join([f"### {title or name}", *map(_markdown, parts)]) + "\n"
         case "latex":
-            return "\n\n".join(_latex(name, title or name, sheet) for sheet in sheets(frame)) + "\n"
+            return "\n\n".join(_latex(name, title or name, sheet) for sheet in parts) + "\n"
         case "rich":
             console = Console(file=StringIO(), width=TERMINAL_WIDTH)
             with console.capture() as capture:
-                console.print(rich_table(name, frame, title=title))
+                console.print(_rich_sheets(title or name, parts))
             return capture.get()
 
 
 def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> Group:
-    """Return a table for `rich.print`; an empty one says that it is empty."""
-    parts: list[Text | Table] = [Text(title or name, style="bold")]
-    for sheet in sheets(frame):
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for position, column in enumerate(sheet.header):
-            cells = [row[position] for row in sheet.rows]
-            table.add_column(Text(column), justify="right" if _are_mostly_numbers(cells) else "left", overflow="fold")
-        for row in sheet.rows:
-            table.add_row(*(Text(cell) for cell in row))
-        parts.extend([Text(sheet.caption, style="italic"), table])
-    if frame.is_empty():
-        parts.append(Text("no rows for this plan", style="italic"))
-    return Group(*parts)
+    """Return a table in the `study` layout for `rich.print`; an empty one says that it is empty."""
+    return _rich_sheets(title or name, sheets(frame))
+
+
+def plain_sheet(frame: pl.DataFrame) -> Sheet:
+    """Return any frame as one sheet, columns under their own names."""
+    rows = (
+        tuple(format_value(column, value) for column, value in zip(frame.columns, row, strict=True))
+        for row in frame.rows()
+    )
+    return Sheet("", tuple(frame.columns), tuple(rows))
 
 
 def sheets(frame: pl.DataFrame) -> list[Sheet]:
@@ -95,11 +100,7 @@ def _sheet(section: dict[str, object], frame: pl.DataFrame) -> Sheet:
         if all(column in frame.columns for column in label_columns):
             return _one_column_per_cell(caption, measured_on, label_columns, kept)
     header = tuple(heading(column) for column in kept.columns)
-    rows = tuple(
-        tuple(format_value(column, value) for column, value in zip(kept.columns, row, strict=True))
-        for row in kept.rows()
-    )
-    return Sheet(", ".join(part for part in (measured_on, caption) if part), header, rows)
+    return plain_sheet(kept)._replace(caption=", ".join(part for part in (measured_on, caption) if part), header=header)
 
 
 def _one_column_per_cell(caption: str, measured_on: str, label_columns: tuple[str, ...], frame: pl.DataFrame) -> Sheet:
@@ -118,6 +119,21 @@ def _label(names: tuple[str | None, ...]) -> str:
         return str(names[0]).replace("->", "→")
     short = [{"persistent": "P", "stateless": "S"}.get(name or "", name or "base") for name in names]
     return f"{short[0]}→{short[1]} : {short[2]}→{short[3]}"
+
+
+def _rich_sheets(title: str, parts: list[Sheet]) -> Group:
+    shown: list[Text | Table] = [Text(title, style="bold")]
+    for sheet in parts:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for position, column in enumerate(sheet.header):
+            cells = [row[position] for row in sheet.rows]
+            table.add_column(Text(column), justify="right" if _are_mostly_numbers(cells) else "left", overflow="fold")
+        for row in sheet.rows:
+            table.add_row(*(Text(cell) for cell in row))
+        shown.extend([Text(sheet.caption, style="italic"), table] if sheet.caption else [table])
+    if not parts:
+        shown.append(Text("no rows for this plan", style="italic"))
+    return Group(*shown)
 
 
 def _are_mostly_numbers(cells: list[str]) -> bool:

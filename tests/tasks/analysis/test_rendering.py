@@ -78,6 +78,16 @@ def test_rich_text_has_title_caption_and_cells():
     assert "Qwen3-8B Easy (published): score %" in text
 
 
+def test_the_plain_layout_keeps_rows_and_names():
+    frame = pl.DataFrame({"condition": ["P->P", None], "tool": ["take_item", "inspect"], "calls": [1434, 2934]})
+    assert render_table("query", frame, "markdown", layout="plain").splitlines()[2:] == [
+        "| condition | tool | calls |",
+        "| --- | ---: | ---: |",
+        "| P→P | take_item | 1,434 |",
+        "|  | inspect | 2,934 |",
+    ]
+
+
 @pytest.mark.parametrize("table_format", ["rich", "markdown", "latex", "csv"])
 def test_an_empty_table_renders(table_format):
     assert isinstance(render_table("table_02", CELLS.clear(), table_format), str)
