@@ -78,6 +78,7 @@ def test_hard_scores_are_those_of_greedy_packing(runtime, contract):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize(("bucket", "count"), [("easy", 1500), ("hard", 400)])
 def test_scores_are_those_of_greedy_packing_over_the_reference_instances(runtime, bucket, count, contract):
