@@ -214,10 +214,11 @@ class EpisodeInterpreter:
         output = self._state.shaped_output(self._step)
         recovered = self._state.roll_back()
         self._note("roll_back", detail={"event": recovered.event})
-        error_type = ended.type_name if isinstance(ended, BlockKilledError) else "InterpreterDied"
+        if isinstance(ended, StateLostError):
+            ended = BlockKilledError("InterpreterDied", "the interpreter's process ended between two steps")
         return self._result(
             started,
-            error=BlockError("interpreter", error_type, str(ended)),
+            error=BlockError("interpreter", ended.type_name, str(ended)),
             output=output,
             tool_calls=self._tools.finish_block(None),
             state_event=recovered.event,

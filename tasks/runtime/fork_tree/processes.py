@@ -165,7 +165,7 @@ class LiveProcesses:
         """Put another process in the place of the live one, and end all that the live one left."""
         self.close()
         end_strays(self._root)
-        self._root.send(("reap",))
         self._live = live
         self._standby = None
         self._ahead = Fork(live)
+        self.next()  # a process that was killed with the live one shows it here

@@ -4,7 +4,7 @@ import dataclasses
 import enum
 import os
 import typing
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import transfer
 from .values import decode
@@ -14,6 +14,8 @@ _DEFINING_NAMES = {
     "dataclass": dataclasses.dataclass,
     "dataclasses": dataclasses,
     "field": dataclasses.field,
+    "enum": enum,
+    "typing": typing,
     "Enum": enum.Enum,
     "StrEnum": enum.StrEnum,
     "IntEnum": enum.IntEnum,
@@ -34,17 +36,29 @@ def define(name: str, source: str, own: dict[str, Any]) -> Any:
     return scope[name]
 
 
-def receive_value(node: Any, sizes: list[int], descriptors: tuple[int, ...], types: dict[str, Any]) -> Any:
-    """Return the value that the host sent; its records become instances of the types injected before."""
-    buffers: list[bytes] = []
+class Sent(NamedTuple):
+    """A value as the host sent it: to be built where it is used, since libraries may start threads in building it."""
+
+    name: str
+    node: Any
+    buffers: tuple[bytes, ...]
+
+    def build(self, types: dict[str, Any]) -> Any:
+        """Return the value; its records become instances of the types injected before."""
+
+        def make_record(name: str, fields: dict[str, Any]) -> Any:
+            record = object.__new__(types[name])
+            for field, value in fields.items():
+                object.__setattr__(record, field, value)
+            return record
+
+        return decode(self.node, self.buffers, make_record)
+
+
+def receive(name: str, node: Any, sizes: list[int], descriptors: tuple[int, ...]) -> Sent:
+    """Return what the host sent, with its buffers taken out of shared memory."""
+    buffers: tuple[bytes, ...] = ()
     if descriptors:
-        buffers = transfer.read(descriptors[0], sizes)
+        buffers = tuple(transfer.read(descriptors[0], sizes))
         os.close(descriptors[0])
-
-    def make_record(name: str, fields: dict[str, Any]) -> Any:
-        record = object.__new__(types[name])
-        for field, value in fields.items():
-            object.__setattr__(record, field, value)
-        return record
-
-    return decode(node, buffers, make_record)
+    return Sent(name, node, buffers)

@@ -19,6 +19,7 @@ class KernelNode(Node):
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
+        self.is_root = False
         self._handlers |= {
             "introduce": self._introduce,
             "setup": self._set_up,

@@ -4,12 +4,15 @@ import _socket
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 from .capture import redirect_output
 from .step import CANARY_NAME, StepRunner
 from .wire import Channel
+
+_FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
 
 
 class Node:
@@ -23,10 +26,11 @@ class Node:
         self.is_root = True
         self.runner = StepRunner()
         self._children: list[int] = []
+        self._unclaimed: list[int] = []
         self._outgoing: list[Any] = []
+        self._unbuilt: list[Any] = []
         self._handlers: dict[str, Callable[..., None]] = {
             "run": self.run,
-            "reap": self._reap,
             "fork": self._fork,
             "drop": self._drop,
             "tool": self._add_tool,
@@ -47,7 +51,11 @@ class Node:
             message, descriptors = self.channel.receive_with_descriptors()
         except EOFError:
             os._exit(0)
-        self._handlers[message[0]](*message[1:], *descriptors)
+        self._unclaimed += descriptors
+        handler = self._handlers.get(message[0])
+        if handler is not None:  # else the reply to a call that nobody waits for any more
+            descriptors, self._unclaimed = tuple(self._unclaimed), []
+            handler(*message[1:], *descriptors)
 
     def run(self, step: int, seed: str, source: str) -> None:
         """Run a block and report."""
@@ -64,13 +72,14 @@ class Node:
         """
         self.runner.forget(dropped)
         has_strays = is_sweep and not self._sweep()
-        self._reap()
-        process = os.fork()
+        self._children = [process for process in self._children if self.is_root or not _has_ended(process)]
+        process = self._fork_process()
         if process == 0:
             self.channel.close()
             self.channel = Channel(_socket.socket(fileno=descriptor))
             self._children = []
-            self.is_root = False
+            if self.is_root:
+                self._leave_root()
             for output in outputs:
                 redirect_output(output)
             return
@@ -81,29 +90,40 @@ class Node:
         for used in (handle, descriptor, *outputs):
             os.close(used)
 
+    def _leave_root(self) -> None:
+        """Become a process that runs blocks: injected values are built now."""
+        self.is_root = False
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for sent in self._unbuilt:
+            self.runner.inject(sent.name, sent.build(self.runner.own), is_own=False)
+        self._unbuilt = []
+
     def _sweep(self) -> bool:
-        """End what is left of the last block; tell whether nothing remains."""
-        for process in self._children:
-            os.waitpid(process, 0)
-        self._children = []
-        while True:
-            try:
-                process, _ = os.waitpid(-1, os.WNOHANG)
-                if process:
-                    continue
+        """End what is left of the last block; tell whether nothing remains.
+
+        The root ignores the end of its children, so the kernel collects them and waiting ends with there being none.
+        """
+        try:
+            for process in self._children:
+                _wait(process)
+            self._children = []
+            while True:
+                os.waitpid(-1, os.WNOHANG)
                 if os.getpid() != 1:
                     return False
                 os.kill(-1, signal.SIGKILL)  # the first process of a namespace: all the others are this episode's
                 os.waitpid(-1, 0)
-            except ChildProcessError:
-                return True
+        except ChildProcessError:
+            return True
 
-    def _reap(self) -> None:
-        """Collect former copies that have ended; the root also collects whom it adopted."""
-        if self.is_root:
-            _collect_all()
-            return
-        self._children = [process for process in self._children if not _has_ended(process)]
+    def _fork_process(self) -> int:
+        """Fork, and wait for room when processes that were just killed still fill the episode's limit."""
+        for _ in range(_FORK_ATTEMPTS):
+            try:
+                return os.fork()
+            except BlockingIOError:
+                time.sleep(_FORK_PAUSE_SECONDS)
+        os._exit(0)
 
     def _drop(self, names: list[str]) -> None:
         dropped = [name for name in names if self.runner.namespace.pop(name, self) is not self]
@@ -126,11 +146,13 @@ class Node:
     def _bind(self, name: str, is_user: bool, value: Any, sizes: list[int], *descriptors: int) -> None:
         from . import injection
 
-        received = injection.receive_value(value, sizes, descriptors, self.runner.own)
+        sent = injection.receive(name, value, sizes, descriptors)
         if is_user:
-            self.runner.namespace[name] = received
+            self.runner.namespace[name] = sent.build(self.runner.own)
+        elif self.is_root:
+            self._unbuilt.append(sent)
         else:
-            self.runner.inject(name, received, is_own=False)
+            self.runner.inject(name, sent.build(self.runner.own), is_own=False)
         self.channel.send(("answer", None))
 
     def _fetch(self, name: str) -> None:
@@ -165,10 +187,9 @@ def _has_ended(process: int) -> bool:
         return True
 
 
-def _collect_all() -> None:
+def _wait(process: int) -> None:
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        os.waitpid(process, 0)
     except ChildProcessError:
         return
 
@@ -181,6 +202,7 @@ def _thread_count() -> int:
 
 def start(channel: Channel, setup: dict[str, Any]) -> None:
     """Set up an episode's root with its tools and serve; never returns."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     node = Node(channel)
     node.runner.add_tools(setup["tools"])
     node.serve()

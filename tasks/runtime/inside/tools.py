@@ -47,6 +47,7 @@ class ToolLine:
         self.is_interrupt_pending = False
         self._lock = _thread.allocate_lock()
         self._owner = 0
+        self._ticket = 0
 
     def open(self, channel: Channel) -> None:
         """Let calls through from now on."""
@@ -82,14 +83,17 @@ class ToolLine:
         return reply[1]
 
     def _exchange(self, channel: Channel, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        self._ticket += 1
         try:
-            channel.send(("call", tool, arguments, keywords))
+            channel.send(("call", self._ticket, tool, arguments, keywords))
         except (TypeError, ValueError, RecursionError, FrameTooLargeError) as error:
             raise ToolInvocationException(f"{tool}: arguments must be plain JSON values ({error})") from None
         try:
-            return channel.receive()
+            while (reply := channel.receive())[0] != self._ticket:
+                pass  # the reply to a call that was given up
         except EOFError:
             os._exit(0)
+        return reply[1]
 
 
 def make_stub(line: ToolLine, name: str, documentation: str | None) -> Any:

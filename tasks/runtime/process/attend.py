@@ -21,10 +21,10 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
         match node.receive():
             case ["done", int(done), report] if done == step:
                 return _explain_timeout(parse_report(report), spec)
-            case ["call", str(tool), list(arguments), dict(keywords)]:
+            case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
                 reply = answer(tool, arguments, keywords)
                 clock.check()
-                node.send(reply)
+                node.send((ticket, reply))
             case None:
                 clock.check()
                 _check_memory(root, spec.episode_memory_limit_bytes)

@@ -9,7 +9,6 @@ from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import CONTRACTS, Contract, Interpreter, Runtime
 from tasks.runtime.spec import RuntimeSpec
 
-SPEC = RuntimeSpec(block_timeout_seconds=1.5, interrupt_grace_seconds=0.3)
 
 Open = Callable[..., Interpreter]
 
@@ -21,24 +20,38 @@ def pytest_report_header() -> str:
     return f"sandbox: {reached.advice or reached.level}"
 
 
-@pytest.fixture(scope="session")
-def fork_tree() -> Iterator[Runtime]:
-    runtime = open_runtime(SPEC)
-    yield runtime
-    runtime.close()
+def session_runtime(**fields):
+    """Return a fixture that opens a runtime once and closes it when the session ends."""
+
+    @pytest.fixture(scope="session")
+    def opened() -> Iterator[Runtime]:
+        runtime = open_runtime(RuntimeSpec(**fields))
+        yield runtime
+        runtime.close()
+
+    return opened
 
 
-@pytest.fixture(scope="session")
-def jupyter() -> Iterator[Runtime]:
-    runtime = open_runtime(SPEC.model_copy(update={"backend": "jupyter"}))
-    yield runtime
-    runtime.close()
+IMPATIENT = {"block_timeout_seconds": 1.5, "interrupt_grace_seconds": 0.3}
+
+fork_tree = session_runtime()
+jupyter = session_runtime(backend="jupyter")
+impatient_fork_tree = session_runtime(**IMPATIENT)
+impatient_jupyter = session_runtime(backend="jupyter", **IMPATIENT)
+
+BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
 
 
-@pytest.fixture(params=["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)])
+@pytest.fixture(params=BACKENDS)
 def runtime(request: pytest.FixtureRequest) -> Runtime:
     """Either backend."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=BACKENDS)
+def impatient_runtime(request: pytest.FixtureRequest) -> Runtime:
+    """Either backend, with a time limit that tests can wait for."""
+    return request.getfixturevalue(f"impatient_{request.param}")
 
 
 @pytest.fixture(params=["persistent", "stateless"])
@@ -57,6 +70,12 @@ def open_one(runtime: Runtime) -> Iterator[Open]:
 def open_fork_tree(fork_tree: Runtime) -> Iterator[Open]:
     """Open interpreters on the fork tree."""
     yield from opener(fork_tree)
+
+
+@pytest.fixture
+def open_impatient(impatient_runtime: Runtime) -> Iterator[Open]:
+    """Open interpreters whose blocks have little time."""
+    yield from opener(impatient_runtime)
 
 
 def opener(runtime: Runtime) -> Iterator[Open]:

@@ -108,20 +108,20 @@ def test_contracts_tell_of_a_killed_step_in_the_same_words(open_fork_tree):
     assert results[0][:9] == results[1][:9]
 
 
-def test_block_past_its_limit_is_interrupted_and_its_bindings_stay(open_one, contract):
-    interpreter = open_one(contract)
+def test_block_past_its_limit_is_interrupted_and_its_bindings_stay(open_impatient, contract):
+    interpreter = open_impatient(contract)
     result = interpreter.run_block("x = 1\nprint('on')\nwhile True: pass")
     assert (result.error.type, result.output, result.state_event) == ("StepTimeout", "on\n", "kept")
     assert result.error.message.endswith("StepTimeout: the block ran longer than 1.5 s and was interrupted")
     assert result.last_step_globals == ("x",)
 
 
-def test_sleeping_block_is_interrupted(open_one, contract):
-    assert open_one(contract).run_block("import time; time.sleep(60)").error.type == "StepTimeout"
+def test_sleeping_block_is_interrupted(open_impatient, contract):
+    assert open_impatient(contract).run_block("import time; time.sleep(60)").error.type == "StepTimeout"
 
 
-def test_block_that_heeds_no_interrupt_is_killed(open_one, contract):
-    interpreter = open_one(contract)
+def test_block_that_heeds_no_interrupt_is_killed(open_impatient, contract):
+    interpreter = open_impatient(contract)
     code = "import time\nprint('on', end='')\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass"
     result = interpreter.run_block(code)
     assert (result.error.type, result.output) == ("StepTimeout", "on")

@@ -115,7 +115,8 @@ def test_without_a_cap_a_block_may_call_as_often_as_it_likes(open_one, contract)
     assert (result.result, len(result.tool_calls)) == ("5950", 100)
 
 
-def test_interrupt_in_a_call_waits_for_the_reply_and_later_calls_get_theirs(interpreter):
+def test_interrupt_in_a_call_waits_for_the_reply_and_later_calls_get_theirs(open_impatient, contract):
+    interpreter = open_impatient(contract, TOOLS)
     result = interpreter.run_block("try:\n    slow()\nexcept Exception:\n    print('never')")
     assert (result.error.type, result.output) == ("StepTimeout", "")
     assert interpreter.run_block("add(1), echo('own')").result == "(11, 'own')"

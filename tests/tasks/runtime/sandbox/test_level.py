@@ -1,0 +1,74 @@
+import pytest
+
+from tasks.runtime.open import open_runtime
+from tasks.runtime.protocol import CONTRACTS
+from tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
+from tasks.runtime.spec import RuntimeSpec
+
+
+def reachable() -> list[str]:
+    best = LEVELS.index(reach_level().level)
+    found = []
+    for level in LEVELS[best:]:
+        try:
+            found.append(reach_level(level).level)
+        except SandboxUnavailableError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_level_of_the_machine_runs_blocks_under_both_contracts(level):
+    if level not in reachable():
+        with pytest.raises(SandboxUnavailableError, match=f"sandbox level {level.replace('+', '.')} is not to be had"):
+            open_runtime(RuntimeSpec(sandbox=level))
+        return
+    runtime = open_runtime(RuntimeSpec(sandbox=level))
+    assert runtime.sandbox_level == level
+    for contract in CONTRACTS.values():
+        interpreter = runtime.open_interpreter(contract, {"look": lambda: "seen"}, instance_id="a")
+        assert interpreter.run_block("x = look()\nx").result == "'seen'"
+        assert interpreter.run_block("'x' in globals()").result == str(contract.name == "persistent")
+        assert interpreter.run_block("import os; os._exit(0)").state_event == "rolled_back"
+        assert interpreter.run_block("'alive'").result == "'alive'"
+        assert interpreter.verify_contract()
+        interpreter.close()
+    runtime.close()
+
+
+@pytest.mark.parametrize("level", ["landlock+seccomp", "bwrap+seccomp"])
+def test_levels_with_files_of_their_own_hide_the_hosts(level):
+    if level not in reachable():
+        return
+    runtime = open_runtime(RuntimeSpec(sandbox=level))
+    interpreter = runtime.open_interpreter(CONTRACTS["stateless"], {}, instance_id="a")
+    hidden = [
+        interpreter.run_block(code).error for code in (f"open({__file__!r})", "open('/etc/passwd')", "import tasks")
+    ]
+    found = interpreter.run_block("import numpy, polars; 'libraries'")
+    interpreter.close()
+    runtime.close()
+    assert all(error is not None for error in hidden)
+    assert found.result == "'libraries'"
+
+
+def test_stray_processes_are_ended_at_every_level():
+    for level in reachable():
+        runtime = open_runtime(RuntimeSpec(sandbox=level))
+        interpreter = runtime.open_interpreter(CONTRACTS["stateless"], {}, instance_id="a")
+        interpreter.run_block("import os, time\nif os.fork() == 0: os.nice(11); time.sleep(60)")
+        probe = "import os\nseen = []\nfor p in range(2, 40000):\n    try: seen.append(os.getpriority(0, p))\n    except OSError: pass\n11 in seen"
+        assert interpreter.run_block(probe).result == "False", level
+        interpreter.close()
+        runtime.close()
+
+
+def test_too_low_a_level_is_refused_in_one_line():
+    with pytest.raises(SandboxUnavailableError) as refusal:
+        reach_level("none", required="seccomp")
+    assert str(refusal.value).startswith("seccomp is required, but sandbox level none; for a better one: ")
+    assert "\n" not in str(refusal.value)
+
+
+def test_levels_stand_strongest_first():
+    assert LEVELS == ("bwrap+seccomp", "landlock+seccomp", "seccomp", "none")

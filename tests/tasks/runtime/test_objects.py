@@ -1,0 +1,204 @@
+"""Objects into and out of the sandbox: data only, described for prompts without their values."""
+
+import dataclasses
+import enum
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from tasks.runtime.objects import InjectionError, Record, RetrievalError
+
+
+@dataclasses.dataclass
+class Point:
+    """A place."""
+
+    x: int
+    y: float = 0.5
+
+    def moved(self, by: int) -> "Point":
+        """Return another place."""
+        return Point(self.x + by, self.y)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+def double(number: int) -> int:
+    """Return twice the number."""
+    return 2 * number
+
+
+@pytest.fixture
+def interpreter(open_one, contract):
+    return open_one(contract)
+
+
+VALUES = [
+    None,
+    3,
+    2.5,
+    "text \N{GRINNING FACE} é",
+    [1, [2, None], "x"],
+    (1, (2,)),
+    {1, 2},
+    {"a": [1], 2: (3,)},
+    b"bytes",
+    float("inf"),
+    10**40,
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_plain_values_come_back_equal_and_of_the_same_type(interpreter, value):
+    interpreter.inject("value", value)
+    back = interpreter.retrieve("value")
+    assert (back, type(back)) == (value, type(value))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "bool", "<U5", "datetime64[s]", "complex128"])
+def test_arrays_come_back_equal(interpreter, dtype):
+    array = np.arange(6).astype(dtype).reshape(2, 3)
+    interpreter.inject("array", array)
+    back = interpreter.retrieve("array")
+    np.testing.assert_array_equal(back, array)
+    assert back.dtype == array.dtype
+
+
+def test_large_array_travels_through_shared_memory(interpreter):
+    array = np.arange(3_000_000, dtype="float64")
+    interpreter.inject("array", array)
+    assert interpreter.run_block("float(array.sum()), array.nbytes").result == "(4499998500000.0, 24000000)"
+    assert interpreter.retrieve("array").sum() == array.sum()
+
+
+def test_polars_frame_travels_both_ways(interpreter):
+    frame = pl.DataFrame({"name": ["a", None], "value": [1.5, 2.0], "flag": [True, False], "list": [[1], [2, 3]]})
+    interpreter.inject("frame", frame)
+    assert interpreter.run_block("frame.filter(frame['flag'])['value'].sum()").result == "1.5"
+    assert interpreter.retrieve("frame").equals(frame)
+
+
+def test_pandas_frame_travels_both_ways_with_its_index(interpreter):
+    frame = pd.DataFrame({"value": [1.5, 2.0]}, index=pd.Index(["a", "b"], name="key"))
+    interpreter.inject("frame", frame)
+    assert interpreter.run_block("float(frame.loc['b', 'value'])").result == "2.0"
+    pd.testing.assert_frame_equal(interpreter.retrieve("frame"), frame)
+
+
+def test_series_travel_both_ways(interpreter):
+    interpreter.inject("series", pl.Series("numbers", [1, 2]))
+    assert interpreter.retrieve("series").equals(pl.Series("numbers", [1, 2]))
+
+
+def test_dataclass_comes_back_as_an_instance_of_the_injected_type(open_one):
+    interpreter = open_one("persistent")
+    interpreter.inject("Point", Point)
+    interpreter.run_block("place = Point(1).moved(2)")
+    assert interpreter.retrieve("place") == Point(3, 0.5)
+
+
+def test_dataclass_of_the_agents_own_comes_back_as_a_record(open_one):
+    interpreter = open_one("persistent")
+    code = "from dataclasses import dataclass\n@dataclass\nclass Own:\n    a: int\n    b: list\nown = [Own(1, [2])]"
+    interpreter.run_block(code)
+    assert interpreter.retrieve("own") == [Record("Own", {"a": 1, "b": [2]})]
+
+
+def test_injected_enumeration_is_there(interpreter):
+    interpreter.inject("Colour", Colour)
+    assert interpreter.run_block("Colour('red').name").result == "'RED'"
+
+
+def test_function_runs_on_the_host_or_in_the_sandbox(interpreter):
+    calls = []
+    interpreter.inject("note", lambda text: calls.append(text))
+    interpreter.inject("double", double, runs_in="sandbox")
+    result = interpreter.run_block("note('seen'); double(21)")
+    assert (calls, result.result, [call.tool for call in result.tool_calls]) == (["seen"], "42", ["note"])
+
+
+def test_injected_functions_are_put_back_and_listed_nowhere(interpreter):
+    interpreter.inject("double", double, runs_in="sandbox")
+    result = interpreter.run_block("double = None")
+    assert result.last_step_globals == ()
+    assert interpreter.run_block("double(2)").result == "4"
+
+
+def test_injected_variable_is_there_in_every_block_and_changes_as_the_contract_says(interpreter, contract):
+    interpreter.inject("basket", [1])
+    interpreter.run_block("basket.append(2)")
+    expected = "[1, 2]" if contract.name == "persistent" else "[1]"
+    assert interpreter.run_block("basket").result == expected
+    assert interpreter.verify_contract()
+
+
+def test_injection_survives_a_killed_step(open_fork_tree, contract):
+    interpreter = open_fork_tree(contract)
+    interpreter.inject("basket", [1])
+    interpreter.run_block("import os; os._exit(0)")
+    assert interpreter.run_block("basket").result == "[1]"
+
+
+def test_descriptions_hold_signatures_and_schemas_but_no_value(interpreter):
+    interpreter.inject("secret_number", 4711, description="Guess it.")
+    interpreter.inject("double", double, description="Useful.")
+    interpreter.inject("Point", Point)
+    texts = [injected.text for injected in interpreter.injected]
+    assert texts == [
+        "secret_number: int\n    Guess it.",
+        "def double(number: int) -> int\n    Useful.\n    Return twice the number.",
+        "class Point\n    A place.\n    x: int\n    y: float\n    def moved(self, by: int) -> 'Point'",
+    ]
+
+
+@pytest.mark.parametrize("value", [object(), lambda: 0, [object()], np.array([object()]), pickle])
+def test_what_does_not_travel_is_refused(interpreter, value):
+    if callable(value) and not isinstance(value, type):
+        with pytest.raises(InjectionError):
+            interpreter.inject("other_name", value, runs_in="sandbox")
+        return
+    with pytest.raises(InjectionError, match="does not travel"):
+        interpreter.inject("value", value)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("x = 1", "no variable 'y' is alive"),
+        ("y = (n for n in [])", "a value of type generator does not travel"),
+        ("y = []\ny.append(y)", "nested deeper"),
+        ("import numpy\ny = numpy.array([object()])", "dtype object"),
+    ],
+)
+def test_what_cannot_be_retrieved_is_told(open_one, code, message):
+    interpreter = open_one("persistent")
+    interpreter.run_block(code)
+    with pytest.raises(RetrievalError, match=message):
+        interpreter.retrieve("y")
+    assert interpreter.run_block("'alive'").result == "'alive'"
+
+
+def test_stateless_interpreter_has_no_variable_to_retrieve(open_one):
+    interpreter = open_one("stateless")
+    interpreter.run_block("x = 1")
+    with pytest.raises(RetrievalError, match="no variable 'x' is alive"):
+        interpreter.retrieve("x")
+
+
+def test_events_of_the_state_are_recorded(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.inject("x", 1)
+    interpreter.run_block("y = x")
+    interpreter.retrieve("y")
+    interpreter.drop_name("y")
+    assert [(event.step, event.kind, event.name) for event in interpreter.events] == [
+        (0, "inject", "x"),
+        (1, "retrieve", "y"),
+        (1, "drop", "y"),
+    ]

@@ -1,0 +1,181 @@
+"""Snapshots, branches, going back, and bringing a state about again."""
+
+import pytest
+
+from tasks.runtime.protocol import CONTRACTS, Contract
+
+POLARS = "import polars as pl\nframe = pl.DataFrame({'a': list(range(1000))})\nframe.filter(pl.col('a') > 5).height"
+DIE = "import os; os._exit(0)"
+
+
+def test_restored_state_is_the_one_of_the_snapshot(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("x = [1]")
+    snapshot = interpreter.snapshot()
+    interpreter.run_block("x.append(2)\ny = 3")
+    interpreter.restore(snapshot)
+    assert interpreter.verify_contract()
+    result = interpreter.run_block("x")
+    assert (result.result, result.active_globals) == ("[1]", ("x",))
+    snapshot.close()
+
+
+def test_snapshot_can_be_restored_more_than_once(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = [1]\nnumbers = iter(range(9))\nnext(numbers)")
+    snapshot = interpreter.snapshot()
+    for _ in range(3):
+        interpreter.restore(snapshot)
+        assert interpreter.run_block("x.append(2)\nx, next(numbers)").result == "([1, 2], 1)"
+    snapshot.close()
+
+
+def test_branches_change_by_themselves(open_one):
+    interpreter = open_one("persistent", {"look": lambda: "seen"})
+    interpreter.run_block("x = [1]")
+    other = interpreter.branch()
+    other.run_block("x.append(2)")
+    interpreter.run_block("x.append(3)")
+    assert other.run_block("x, look()").result == "([1, 2], 'seen')"
+    assert interpreter.run_block("x").result == "[1, 3]"
+    assert other.verify_contract()
+    other.close()
+    assert interpreter.run_block("x").result == "[1, 3]"
+
+
+def test_branch_outlives_what_it_grew_from(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = 1")
+    other = interpreter.branch()
+    interpreter.close()
+    assert other.run_block("print(x)").output == "1\n"
+    other.close()
+
+
+def test_stateless_interpreter_branches_and_restores_to_nothing(open_one):
+    interpreter = open_one("stateless")
+    interpreter.run_block("x = 1")
+    snapshot = interpreter.snapshot()
+    assert interpreter.restore(snapshot) == ()
+    other = interpreter.branch()
+    assert (other.run_block("'x' in globals()").result, interpreter.run_block("2").result) == ("False", "2")
+    other.close()
+
+
+def test_saved_episode_comes_back_by_replay(open_one, contract, tmp_path):
+    counter = []
+
+    def count() -> int:
+        counter.append(1)
+        return len(counter)
+
+    first = open_one(contract, {"count": count})
+    first.run_block("import random\nx = [random.random(), count()]")
+    first.run_block("1 / 0")
+    first.run_block("y = count()")
+    first.drop_name("y")
+    before = first.run_block("'x' in globals() and x").result
+    first.save(tmp_path / "episode.json")
+    second = open_one(contract, {"count": count}, instance_id="another")
+    assert second.reload(tmp_path / "episode.json") == ()
+    assert second.run_block("'x' in globals() and x").result == before
+    assert second.run_block("'y' in globals()").result == "False"
+    assert len(counter) == 2
+
+
+def test_reload_reports_what_came_out_otherwise(open_fork_tree, tmp_path):
+    first = open_fork_tree("persistent")
+    first.run_block("x = 1")
+    first.run_block("import time\nprint(time.monotonic_ns())")
+    first.save(tmp_path / "episode.json")
+    found = open_fork_tree("persistent").reload(tmp_path / "episode.json")
+    assert [(difference.step, difference.field) for difference in found] == [(2, "output")]
+
+
+def test_journal_of_another_contract_is_refused(open_fork_tree, tmp_path):
+    open_fork_tree("persistent").save(tmp_path / "episode.json")
+    with pytest.raises(ValueError, match="recorded under persistent, this is stateless"):
+        open_fork_tree("stateless").reload(tmp_path / "episode.json")
+
+
+def test_library_threads_work_over_many_persistent_steps(open_one):
+    interpreter = open_one("persistent")
+    assert interpreter.run_block(POLARS).result == "994"
+    for bound in range(5):
+        assert interpreter.run_block(f"frame.filter(pl.col('a') > {bound}).height").result == str(999 - bound)
+
+
+@pytest.mark.parametrize("way", ["rollback", "restore", "branch"])
+def test_frames_do_not_hang_after_going_back(open_fork_tree, way):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block(POLARS)
+    match way:
+        case "rollback":
+            notices = interpreter.run_block(DIE).notices
+        case "restore":
+            snapshot = interpreter.snapshot()
+            notices = interpreter.restore(snapshot)
+            snapshot.close()
+        case _:
+            interpreter = interpreter.branch()
+            notices = interpreter.events[-1].detail["notices"]
+    assert any("threads that they had started are gone" in notice for notice in notices)
+    assert interpreter.run_block("frame.group_by(pl.col('a') % 2).len()['len'].sum()").result == "1000"
+    assert interpreter.retrieve("frame").height == 1000
+    interpreter.close()
+
+
+@pytest.mark.parametrize("way", ["rollback", "restore", "branch"])
+def test_threads_of_python_are_gone_after_going_back_and_the_model_is_told(open_fork_tree, way):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()"
+    )
+    match way:
+        case "rollback":
+            notices = interpreter.run_block(DIE).notices
+        case "restore":
+            snapshot = interpreter.snapshot()
+            notices = interpreter.restore(snapshot)
+            snapshot.close()
+        case _:
+            interpreter = interpreter.branch()
+            notices = interpreter.events[-1].detail["notices"]
+    assert notices[-1] == "Threads that earlier steps started are gone."
+    assert interpreter.run_block("threading.active_count()").result == "1"
+    interpreter.close()
+
+
+def test_state_comes_back_by_replay_when_the_frozen_copy_was_killed(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = 1")
+    result = interpreter.run_block("import os, signal\nos.kill(-1, signal.SIGKILL)\nos._exit(0)")
+    assert result.state_event == "rolled_back"
+    assert interpreter.run_block("x").result == "1"
+
+
+def test_namespace_scope_removes_user_names_and_keeps_the_process(open_one):
+    contract = Contract(name="stateless", lifetime="block", scope="namespace")
+    interpreter = open_one(contract)
+    interpreter.run_block("import sys\nx = 1\nsys.kept = 1")
+    result = interpreter.run_block("'x' in globals(), 'sys' in globals(), hasattr(__import__('sys'), 'kept')")
+    assert (result.result, result.active_globals) == ("(False, False, True)", ())
+    assert interpreter.verify_contract()
+
+
+def test_recent_lifetime_forgets_what_was_not_bound_lately(open_one):
+    interpreter = open_one(Contract(name="recent", lifetime="recent:2"))
+    assert interpreter.run_block("x = 1\ny = 1").active_globals == ("x", "y")
+    assert interpreter.run_block("y = 2").active_globals == ("x", "y")
+    assert interpreter.run_block("pass").active_globals == ("y",)
+    assert interpreter.run_block("x").error.type == "NameError"
+    assert interpreter.verify_contract()
+
+
+def test_unknown_lifetime_is_refused(open_fork_tree):
+    with pytest.raises(ValueError, match="unknown lifetime 'forever'; choose from episode, block, recent:K"):
+        open_fork_tree(Contract(name="odd", lifetime="forever"))
+
+
+def test_contracts_of_the_study_are_two():
+    assert sorted(CONTRACTS) == ["persistent", "stateless"]
