@@ -27,7 +27,6 @@ def open_trainer(
     callback: "TrainerCallback",
 ) -> "SFTTrainer":
     """Return the trainer of a spec, ready to train from the start or from one of its checkpoints."""
-    import torch
     from torch.utils.data import DataLoader
     from transformers.trainer_callback import PrinterCallback, ProgressCallback
     from trl.trainer.sft_trainer import SFTTrainer
@@ -58,11 +57,10 @@ def open_trainer(
             batches = LengthBatches([len(ids) for ids in rows["input_ids"]], token_budget=spec.batch.tokens, seed=seed)
             return self.accelerator.prepare(DataLoader(rows, batch_sampler=batches, collate_fn=self.data_collator))
 
-    torch.backends.cuda.matmul.allow_tf32 = torch.cuda.is_available()
     trainer = Trainer(
         model=start,
         args=_arguments(spec, checkpoints, seed, is_validated=can_validate(spec, data)),
-        data_collator=None if spec.batch.packing else right_padded(tokenizer.get_vocab()[str(tokenizer.pad_token)]),
+        data_collator=None if spec.batch.packing else right_padded(_padding(tokenizer)),
         train_dataset=data.train,
         eval_dataset=data.validation,
         processing_class=tokenizer,
@@ -72,6 +70,10 @@ def open_trainer(
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     return trainer
+
+
+def _padding(tokenizer: "PreTrainedTokenizerBase") -> int:
+    return tokenizer.get_vocab()[str(tokenizer.pad_token or tokenizer.eos_token)]
 
 
 def can_validate(spec: TrainingSpec, data: PreparedData) -> bool:

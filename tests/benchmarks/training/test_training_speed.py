@@ -16,7 +16,7 @@ from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
 from tasks.sft.trainer import open_trainer
 from tasks.sft.training_log import log_callback
 
-STEPS = 15
+STEPS = 40
 ROUNDS = 3
 CODE = """```python
 import json

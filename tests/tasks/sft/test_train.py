@@ -8,7 +8,7 @@ import pytest
 from tasks.running.errors import UserError
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
 from tasks.sft.load import load_start
-from tasks.sft.spec import TRAINING, LoraSpec, TokenizerSpec, TrainingSpec
+from tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec, TrainingSpec
 from tasks.sft.tiny import save_untrained
 from tasks.sft.tokenizer import build_tokenizer, chat_template
 from tasks.sft.train import train
@@ -19,6 +19,7 @@ SMOKE = TRAINING["smoke"].model_copy(
 ADAPTER = TRAINING["smoke_common"].model_copy(
     update={"lora": LoraSpec(rank=4, alpha=8, dropout=0.1), "max_steps": 4, "logging_steps": 2, "save_steps": 2}
 )
+PACKED = ADAPTER.model_copy(update={"batch": BatchSpec(max_length=256, packing=True, accumulation=2)})
 
 
 def _conversation(number):
@@ -101,21 +102,24 @@ def test_the_seed_decides_the_weights_to_the_byte(trained, world, tmp_path):
     assert other.model_digest != trained.model_digest
 
 
-def test_a_training_that_broke_off_goes_on_to_the_same_weights(trained, world, tmp_path):
+@pytest.mark.parametrize("spec", [SMOKE, ADAPTER, PACKED], ids=["scratch", "adapter", "packed"])
+def test_a_training_that_broke_off_goes_on_to_the_same_weights(spec, world, base, tmp_path):
     def break_off(metric):
         if metric.optimizer_step == 4:
             raise KeyboardInterrupt
 
+    start = {"tokenizer": world / "tokenizer", "base_model": base}
+    unbroken = _train(spec, world, tmp_path / "unbroken", **start)
     with pytest.raises(KeyboardInterrupt):
-        _train(SMOKE, world, tmp_path / "broken", tokenizer=world / "tokenizer", on_log=break_off)
+        _train(spec, world, tmp_path / "broken", **start, on_log=break_off)
     assert not (tmp_path / "broken" / "carryover.json").exists()
     torn = tmp_path / "broken" / "checkpoints" / "checkpoint-4"
     torn.mkdir(exist_ok=True)
     (torn / "trainer_state.json").write_text('{"global_step": 4, ')  # killed in the middle of writing it
-    resumed = _train(SMOKE, world, tmp_path / "broken", tokenizer=world / "tokenizer", plan_digest="plan")
-    assert resumed.model_digest == trained.model_digest
-    assert [metric.loss for metric in resumed.metrics] == [metric.loss for metric in trained.metrics]
-    assert resumed.token_count == trained.token_count
+    resumed = _train(spec, world, tmp_path / "broken", **start)
+    assert resumed.model_digest == unbroken.model_digest
+    assert [metric.loss for metric in resumed.metrics] == [metric.loss for metric in unbroken.metrics]
+    assert resumed.token_count == unbroken.token_count
 
 
 def test_a_finished_training_is_returned_as_it_is(trained, world):

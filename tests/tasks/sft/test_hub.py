@@ -1,0 +1,46 @@
+"""What can go wrong with a folder or hub id, in one line each."""
+
+from typing import Any
+
+import httpx
+import pytest
+from huggingface_hub.errors import GatedRepoError
+
+from tasks.running.errors import UserError
+from tasks.sft.hub import explained, is_local
+
+
+def _gated():
+    """What the library raises for a gated model: an OSError whose cause names it."""
+    response: Any = httpx.Response(403, request=httpx.Request("GET", "https://hub.invalid"))
+    error = OSError("You are trying to access a gated repo.\nMake sure ...")
+    error.__cause__ = GatedRepoError("403", response=response)
+    return error
+
+
+def _explain(source, error):
+    with explained(source, "base model"):
+        raise error
+
+
+def test_a_folder_is_told_from_a_hub_id(tmp_path):
+    assert is_local(str(tmp_path))
+    assert is_local("./base")
+    assert not is_local("Qwen/Qwen3-8B")
+
+
+def test_a_gated_model_says_how_to_get_it():
+    with pytest.raises(UserError, match=r"base model meta/gated is gated .* accept its licence there and set HF_TOKEN"):
+        _explain("meta/gated", _gated())
+
+
+def test_a_model_that_the_hub_does_not_give_is_one_line():
+    error = OSError("not found.\nIf this is a private repository, ...")
+    with pytest.raises(UserError, match=r"no usable base model no/body on the hub, or .* \(not found\)") as caught:
+        _explain("no/body", error)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_about_the_source_is_raised_as_it_is():
+    with pytest.raises(KeyError):
+        _explain("no/body", KeyError("a bug"))
