@@ -34,19 +34,22 @@ def play(runtime, bucket, contract, instances, *, inspections_per_turn=None, **f
     teacher = open_teacher(bucket, contract, inspections_per_turn=inspections_per_turn)
 
     async def play_all():
-        return [
-            await run_episode(
-                instance,
-                condition,
-                teacher,
-                runtime,
-                EpisodeSpec(**fields),
-                run_id="run",
-                plan_digest="plan",
-                scale="smoke",
-            )
-            for instance in instances
-        ]
+        places = asyncio.Semaphore(4)
+
+        async def play_one(instance):
+            async with places:
+                return await run_episode(
+                    instance,
+                    condition,
+                    teacher,
+                    runtime,
+                    EpisodeSpec(**fields),
+                    run_id="run",
+                    plan_digest="plan",
+                    scale="smoke",
+                )
+
+        return await asyncio.gather(*(play_one(instance) for instance in instances))
 
     return asyncio.run(play_all())
 
