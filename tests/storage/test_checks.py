@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -187,7 +188,7 @@ def test_a_check_finds_exactly_what_was_broken(study, name, change, expected):
 @pytest.mark.parametrize("name", sorted(CHECKS))
 def test_a_check_is_one_statement_below_a_comment_that_says_what_its_rows_are(name):
     assert CHECKS[name].startswith("-- ")
-    assert ";" not in CHECKS[name]
+    assert ";" not in re.sub(r"--.*", "", CHECKS[name])
     assert "\nselect * from final\norder by " in CHECKS[name]
 
 
