@@ -21,12 +21,12 @@ class ResponseCache:
         self._folder = folder
 
     def find(self, request: dict[str, Any]) -> Completion | None:
-        """Return the response that was kept for an equal request."""
+        """Return the response that was kept for an equal request; none for a file that a crash left unreadable."""
         try:
-            content = self._file(request).read_text(encoding="utf-8")
-        except FileNotFoundError:
+            content = json.loads(self._file(request).read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
             return None
-        return Completion(**json.loads(content))
+        return Completion(**content)
 
     def keep(self, request: dict[str, Any], completion: Completion) -> None:
         """Keep a response."""
