@@ -15,10 +15,10 @@ TOOL = "python"
 
 
 def write_atif(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
-    """Write `CONDITION/NAME.atif.json` per episode and return the files."""
+    """Write `FOLDER/NAME.atif.json` per episode and return the files."""
     paths = []
     for trace in traces:
-        path = folder / trace.condition / f"{trace.name}.atif.json"
+        path = folder / trace.folder / f"{trace.name}.atif.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(atif_document(trace), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         paths.append(path)

@@ -22,10 +22,10 @@ class AuthorsDocuments(NamedTuple):
 
 
 def write_authors(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
-    """Write `CONDITION/NAME.trace.json` and `CONDITION/NAME.json` per episode and return the trace files."""
+    """Write `FOLDER/NAME.trace.json` and `FOLDER/NAME.json` per episode and return the trace files."""
     paths = []
     for trace in traces:
-        directory = folder / trace.condition
+        directory = folder / trace.folder
         directory.mkdir(parents=True, exist_ok=True)
         documents = authors_documents(trace)
         paths.append(directory / f"{trace.name}.trace.json")

@@ -1,5 +1,6 @@
 """Recorded episodes put together from the rows of their tables."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from tasks.sft.validation import Frame, lazy
 from tasks.traces.rows import EpisodeRow, InstanceRow, StepRow, TurnRow
 
 _MESSAGES = TypeAdapter(list[Message])
+_NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
 
 
 class RecordedTrace(NamedTuple):
@@ -37,10 +39,20 @@ class RecordedTrace(NamedTuple):
         return f"{task}{replicate}{attempt}"
 
     @property
-    def condition(self) -> str:
-        """Name of the condition for folders, e.g. `evaluation-persistent-stateless-easy`: train, then runtime."""
+    def folder(self) -> str:
+        """Folder of the episodes that differ in instance, replicate and attempt alone: `PLAN/MODEL/CONDITION`.
+
+        The condition is variant, purpose, base, train contract, runtime contract and bucket, e.g.
+        `main-evaluation-hub-persistent-stateless-easy`, and what departs from the study after these.
+        """
         episode = self.episode
-        return f"{episode.purpose}-{episode.train_contract or episode.base}-{episode.runtime_contract}-{episode.bucket}"
+        train = episode.train_contract or "untrained"
+        parts = [episode.variant, episode.purpose, episode.base, train, episode.runtime_contract, episode.bucket]
+        parts += [] if episode.training_seed is None else [f"seed{episode.training_seed}"]
+        parts += [] if episode.visibility == "declared" else [episode.visibility]
+        parts += [] if episode.header == "names" else ["headerless"]
+        words = (episode.plan_digest, episode.model_name, "-".join(parts))
+        return "/".join(_NOT_IN_NAMES.sub("_", word) for word in words)
 
 
 def recorded_traces(

@@ -31,7 +31,7 @@ QUERY = """
 def authors_numbers(folder):
     """Compute per contract what the repository's metric script does: textual call sites, and averages of the files."""
     numbers = {}
-    for directory in sorted(folder.iterdir()):
+    for directory in sorted({path.parent for path in folder.rglob("*.trace.json")}):
         pairs = [
             (json.loads(path.read_text()), json.loads(path.with_name(path.name.replace(".trace", "")).read_text()))
             for path in sorted(directory.glob("*.trace.json"))

@@ -13,5 +13,28 @@ def test_files_are_named_by_task_and_folders_by_condition(played):
     assert trace.name == trace.instance.task_id
     again = trace._replace(episode=trace.episode.model_copy(update={"replicate": 2, "attempt": 1}))
     assert again.name == f"{trace.instance.task_id}-r2-a1"
-    assert trace.condition == f"teacher-teacher-{trace.episode.runtime_contract}-easy"
     assert trace._replace(instance=None).name == trace.episode.instance_id
+    contract = trace.episode.runtime_contract
+    assert trace.folder == f"plan/scripted/main-teacher-teacher-untrained-{contract}-easy"
+
+
+def test_what_makes_an_episode_another_one_makes_its_file_another_one(played):
+    trace = played.traces()[0]
+    changes = {
+        "plan_digest": "other",
+        "variant": "cap_80",
+        "base": "both",
+        "model_name": "org/model",
+        "train_contract": "stateless",
+        "runtime_contract": "injected",
+        "bucket": "hard",
+        "training_seed": 1,
+        "visibility": "as_trained",
+        "header": "none",
+        "replicate": 1,
+        "attempt": 1,
+    }
+    changed = [trace._replace(episode=trace.episode.model_copy(update={key: value})) for key, value in changes.items()]
+    paths = {f"{each.folder}/{each.name}" for each in (trace, *changed)}
+    assert len(paths) == 1 + len(changes)
+    assert any("/org_model/" in path for path in paths)
