@@ -2,8 +2,12 @@
 
 import json
 import sys
+from pathlib import Path
 
 from tasks.serving.spec import ServedModels, ServingSpec
+
+TEMPLATE_NAME = "chat_template.jinja"
+"""File in which a saved tokenizer keeps its chat template."""
 
 
 def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
@@ -64,4 +68,15 @@ def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int)
     ]
     if models.adapters:
         flags += ["--lora-modules", *(f"{name}={path}" for name, path in models.adapters.items())]
+    if (template := _adapters_template(models)) is not None:
+        flags += ["--chat-template", str(template)]
     return flags
+
+
+def _adapters_template(models: ServedModels) -> Path | None:
+    """Return the chat template that the adapters were trained with: a served prompt must be a prefix of such a text."""
+    saved = [path / TEMPLATE_NAME for path in models.adapters.values() if (path / TEMPLATE_NAME).is_file()]
+    if len({path.read_text(encoding="utf-8") for path in saved}) > 1:
+        names = ", ".join(models.adapters)
+        raise ValueError(f"adapters {names} were trained with different chat templates; serve each by a server")
+    return saved[0] if saved else None

@@ -23,6 +23,7 @@ class ServerOptions(NamedTuple):
     max_running: int
     cache_bytes: int
     threads: int
+    template: Path | None
     template_kwargs: dict[str, object]
 
 
@@ -38,6 +39,7 @@ def parse_options(arguments: Sequence[str]) -> ServerOptions:
     parser.add_argument("--max-model-len", type=int, help="longest prompt and reply together, in tokens")
     parser.add_argument("--max-num-seqs", type=int, default=128, help="requests of a model decoded at the same time")
     parser.add_argument("--kv-cache-memory-bytes", type=int, default=2 * 1024**3, help="all conversations together")
+    parser.add_argument("--chat-template", type=Path, help="template file of base and adapters (default: the model's)")
     parser.add_argument("--default-chat-template-kwargs", type=json.loads, default={}, metavar="JSON")
     parser.add_argument("--threads", type=int, default=1, help="torch threads")
     read = parser.parse_args(arguments)
@@ -55,6 +57,7 @@ def parse_options(arguments: Sequence[str]) -> ServerOptions:
         max_running=read.max_num_seqs,
         cache_bytes=read.kv_cache_memory_bytes,
         threads=read.threads,
+        template=read.chat_template,
         template_kwargs=read.default_chat_template_kwargs,
     )
 
@@ -78,7 +81,7 @@ def serve(options: ServerOptions) -> None:
     from tasks.serving.cpu.scheduler import Scheduler
 
     torch.set_num_threads(options.threads)
-    models = load_models(options.models)
+    models = load_models(options.models, template_path=options.template)
     pool = CachePool(options.cache_bytes)
     engines = [ModelEngine(model, pool, max_running=options.max_running) for model in models]
     limit = min(model.max_positions for model in models)

@@ -34,18 +34,27 @@ class LoadedModel:
     """Positions that the model was made for."""
 
 
-def load_models(models: ServedModels) -> list[LoadedModel]:
-    """Load every model, an adapter as a merged copy of the base; raise `ModelLoadError` for what cannot be served."""
+def load_models(models: ServedModels, *, template_path: Path | None = None) -> list[LoadedModel]:
+    """Load every model, an adapter as a merged copy of the base.
+
+    Args:
+        models: Base, adapters and checkpoints.
+        template_path: Chat template of the base and its adapters, instead of the one that the base brings.
+
+    Raises:
+        ModelLoadError: A model or adapter cannot be served.
+    """
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    loaded = [_load(models.base_name, models.base)]
-    loaded += [_load(name, models.base, adapter=path) for name, path in models.adapters.items()]
+    template = None if template_path is None else template_path.read_text(encoding="utf-8")
+    loaded = [_load(models.base_name, models.base, template=template)]
+    loaded += [_load(name, models.base, adapter=path, template=template) for name, path in models.adapters.items()]
     loaded += [_load(name, str(path)) for name, path in models.checkpoints.items()]
     return loaded
 
 
-def _load(name: str, source: str, adapter: Path | None = None) -> LoadedModel:
+def _load(name: str, source: str, adapter: Path | None = None, template: str | None = None) -> LoadedModel:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -63,6 +72,7 @@ def _load(name: str, source: str, adapter: Path | None = None) -> LoadedModel:
     if adapter is not None:
         model = _merge_adapter(name, model, adapter)
     model.eval().requires_grad_(False)
+    tokenizer.chat_template = template or tokenizer.chat_template
     if tokenizer.chat_template is None:
         raise ModelLoadError(f"tokenizer of model {name!r} at {source} has no chat template")
     return LoadedModel(

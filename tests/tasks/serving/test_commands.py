@@ -34,6 +34,20 @@ def test_vllm_takes_no_checkpoints_and_no_path_that_its_flag_cannot_carry():
         vllm_command(spec, ServedModels(base="m", adapters={"a": Path("/run=1/a")}), host="h", port=1)
 
 
+def test_adapters_are_served_with_the_chat_template_that_they_were_trained_with(tmp_path):
+    adapters = {name: tmp_path / name for name in ADAPTERS}
+    for path in adapters.values():
+        path.mkdir()
+        (path / "chat_template.jinja").write_text("{{ messages }}")
+    models = ServedModels(base="m", adapters=adapters)
+    for build, spec in ((cpu_command, ServingSpec()), (vllm_command, ServingSpec(engine="vllm"))):
+        command = build(spec, models, host="127.0.0.1", port=1)
+        assert command[command.index("--chat-template") + 1] == str(tmp_path / "persistent" / "chat_template.jinja")
+    (tmp_path / "stateless" / "chat_template.jinja").write_text("another")
+    with pytest.raises(ValueError, match="adapters persistent, stateless were trained with different chat templates"):
+        cpu_command(ServingSpec(), models, host="127.0.0.1", port=1)
+
+
 def test_our_server_reads_what_we_write():
     models = PAPER.model_copy(update={"checkpoints": {"whole": Path("/models/run=1/whole")}})
     spec = ServingSpec(context_tokens=4096, max_concurrent=100, cpu_threads=2, cache_bytes=1000)
@@ -43,6 +57,7 @@ def test_our_server_reads_what_we_write():
     assert options.models == models
     assert (options.host, options.port) == ("127.0.0.1", 8000)
     assert (options.max_tokens, options.max_running, options.threads, options.cache_bytes) == (4096, 100, 2, 1000)
+    assert options.template is None
     assert options.template_kwargs == {"enable_thinking": False}
 
 

@@ -65,3 +65,16 @@ def test_a_tokenizer_without_chat_template_is_refused(tmp_path):
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelLoadError, match="no chat template"):
         load_models(ServedModels(base=str(tmp_path)))
+
+
+def test_a_given_template_replaces_the_one_of_base_and_adapters(tmp_path, base_path, adapter_path, other_path):
+    template = tmp_path / "template.jinja"
+    template.write_text("{{ messages[0]['content'] }}")
+    models = ServedModels(
+        base=str(base_path), adapters={"adapter": adapter_path}, checkpoints={"checkpoint": other_path}
+    )
+    loaded = load_models(models, template_path=template)
+    rendered = [
+        model.tokenizer.apply_chat_template([{"role": "user", "content": "x"}], tokenize=False) for model in loaded
+    ]
+    assert rendered == ["x", "x", "<|im_start|>user\nx<|im_end|>\n"]
