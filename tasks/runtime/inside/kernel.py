@@ -1,6 +1,5 @@
 """A Jupyter kernel whose cells our step runner runs, so that values and tracebacks are those of the fork tree."""
 
-import _socket
 import os
 from typing import Any
 

@@ -11,7 +11,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,9 +64,9 @@ def measure(name: str, workload: str, steps: int, pause: float, clock: Callable[
 
 
 @pytest.fixture(scope="module")
-def costs(processor_seconds: Callable[[], float]) -> Iterator[dict[tuple[str, str], Cost]]:
+def costs(processor_seconds: Callable[[], float]) -> dict[tuple[str, str], Cost]:
     present = [name for name in (*OURS, *OTHERS) if CAVE_PYTHON is not None or name not in NEEDS_CAVE]
-    yield {
+    return {
         (name, workload): measure(name, workload, STEP_COUNT, 0, processor_seconds)
         for workload in ("trivial", "six_calls")
         for name in present

@@ -9,7 +9,6 @@ from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import CONTRACTS, Contract, Interpreter, Runtime
 from tasks.runtime.spec import RuntimeSpec
 
-
 Open = Callable[..., Interpreter]
 
 

@@ -56,7 +56,7 @@ def walled(open_fork_tree, fork_tree):
         "open('/proc/self/mem', 'rb').read(100)",
         "import tasks.knapsack.sampling",
         "import importlib\nimportlib.import_module('tasks')",
-        "import builtins\nseen = []\nbuiltins.repr, kept = lambda o: seen.append(o), repr\nlook('a')\nbuiltins.repr = kept\nseen",
+        "import builtins\nseen, kept = [], repr\nbuiltins.repr = seen.append\nlook('a')\nbuiltins.repr = kept\nseen",
         "import os\n[os.read(fd, 1000) for fd in range(3, 64) if not os.set_blocking(fd, False)]",
     ],
 )
@@ -133,7 +133,7 @@ def test_process_is_nobody_special(walled):
 def test_signals_reach_no_process_of_the_host(walled):
     interpreter, level = walled
     if level <= LEVELS.index("seccomp"):
-        code = f"import os, signal\ntry:\n    os.kill({os.getpid()}, signal.SIGKILL)\nexcept OSError as error: print(error)"
+        code = f"import os\ntry:\n    os.kill({os.getpid()}, 9)\nexcept OSError as error: print(error)"
         assert interpreter.run_block(code).output
     assert interpreter.run_block("'alive'").result == "'alive'"
 
@@ -167,8 +167,9 @@ for fd in range(3, 64):
     except OSError: pass
 """
     interpreter.run_block(code)
-    for _ in range(3):
-        result = interpreter.run_block("look('a')")
+    interpreter.run_block("look('a')")
+    interpreter.run_block("look('a')")
+    result = interpreter.run_block("look('a')")
     assert result.result == "'a: 1'"
 
 
@@ -250,7 +251,10 @@ def test_flood_through_descriptors_is_bounded(interpreter):
 def test_frame_that_trickles_in_does_not_outlast_the_limit(open_impatient, contract):
     code = """
 import os, stat, struct, time
-fd = next(fd for fd in range(3, 64) if fd != 1 and not os.set_inheritable(fd, True) and stat.S_ISSOCK(os.fstat(fd).st_mode))
+def is_socket(fd):
+    try: return stat.S_ISSOCK(os.fstat(fd).st_mode)
+    except OSError: return False
+fd = next(fd for fd in range(3, 64) if is_socket(fd))
 os.write(fd, struct.pack('<I', 1 << 20))
 while True:
     try:
@@ -268,8 +272,8 @@ def test_sabotaged_runtime_ends_with_its_process(interpreter):
     interpreter.run_block(
         "import json, builtins, os\njson.dumps = None\nbuiltins.len = None\nbuiltins.sorted = None\nos.getpid = None"
     )
-    for _ in range(2):
-        result = interpreter.run_block("len('ab')")
+    interpreter.run_block("len('ab')")
+    result = interpreter.run_block("len('ab')")
     assert result.result == "2" or result.error is not None
 
 
@@ -302,7 +306,7 @@ def test_busy_episode_does_not_starve_another(open_impatient):
 
 
 def test_nothing_of_an_episode_is_left_when_it_is_closed(fork_tree):
-    before = set(os.listdir("/proc/self/fd"))
+    before = descriptors()
     interpreter = fork_tree.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
     result = interpreter.run_block("import os, time\nif os.fork() == 0:\n    os.nice(17); time.sleep(60)\n'parent'")
     assert result.result == "'parent'"
@@ -311,13 +315,18 @@ def test_nothing_of_an_episode_is_left_when_it_is_closed(fork_tree):
     while niced(17) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert niced(17) == []
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before
+
+
+def descriptors() -> set[str]:
+    """Return the open descriptors of this process, but for the one that lists them."""
+    return {entry.name for entry in os.scandir("/proc/self/fd")}
 
 
 def niced(priority: int) -> list[int]:
     """Return the processes of this machine that run at a priority."""
     found = []
-    for name in os.listdir("/proc"):
+    for name in (entry.name for entry in os.scandir("/proc")):
         try:
             if name.isdigit() and os.getpriority(os.PRIO_PROCESS, int(name)) == priority:
                 found.append(int(name))

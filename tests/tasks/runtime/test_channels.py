@@ -3,6 +3,7 @@
 Each channel is written by one block and probed by the next. The same pair under the persistent contract shows that
 the probe can see the state at all.
 """
+# ruff: noqa: E501 - one channel to a line
 
 from typing import NamedTuple
 

@@ -117,7 +117,7 @@ def test_injected_enumeration_is_there(interpreter):
 
 def test_function_runs_on_the_host_or_in_the_sandbox(interpreter):
     calls = []
-    interpreter.inject("note", lambda text: calls.append(text))
+    interpreter.inject("note", calls.append)
     interpreter.inject("double", double, runs_in="sandbox")
     result = interpreter.run_block("note('seen'); double(21)")
     assert (calls, result.result, [call.tool for call in result.tool_calls]) == (["seen"], "42", ["note"])

@@ -3,6 +3,7 @@
 import os
 import resource
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,12 @@ EPISODE_COUNT = 1000
 DESCRIPTORS_PER_EPISODE = 8
 
 
+def names(folder: str) -> set[str]:
+    return {entry.name for entry in os.scandir(folder)}
+
+
 def processes() -> set[int]:
-    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    return {int(name) for name in names("/proc") if name.isdigit()}
 
 
 @pytest.mark.slow
@@ -24,8 +29,8 @@ def test_a_thousand_live_episodes_leave_nothing_behind():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = EPISODE_COUNT * DESCRIPTORS_PER_EPISODE + 200
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, needed), hard), hard))
-    descriptors = set(os.listdir("/proc/self/fd"))
-    temporary = set(os.listdir("/tmp"))
+    descriptors = names("/proc/self/fd")
+    temporary = names("/tmp")
     runtime = open_runtime(RuntimeSpec())
     opened = []
     for number in range(EPISODE_COUNT):
@@ -44,17 +49,17 @@ def test_a_thousand_live_episodes_leave_nothing_behind():
         time.sleep(0.1)
     assert len(grown) > 2 * EPISODE_COUNT
     assert grown & processes() == set()
-    assert set(os.listdir("/proc/self/fd")) == descriptors
-    assert {name for name in os.listdir("/tmp") if name.startswith("kernel-")} <= temporary
+    assert (names("/proc/self/fd")) == descriptors
+    assert {name for name in names("/tmp") if name.startswith("kernel-")} <= temporary
 
 
 def descendants(process: int) -> set[int]:
     """Return the processes under one, by the parents that the kernel lists."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
+    for name in names("/proc"):
         if name.isdigit():
             try:
-                text = open(f"/proc/{name}/stat", encoding="utf-8").read()
+                text = Path(f"/proc/{name}/stat").read_text(encoding="utf-8")
             except OSError:
                 continue
             children.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(int(name))

@@ -1,12 +1,12 @@
 import pytest
 
 from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
+from tasks.runtime.protocol import CONTRACTS, SandboxLevel
 from tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
 from tasks.runtime.spec import RuntimeSpec
 
 
-def reachable() -> list[str]:
+def reachable() -> list[SandboxLevel]:
     best = LEVELS.index(reach_level().level)
     found = []
     for level in LEVELS[best:]:
@@ -57,7 +57,14 @@ def test_stray_processes_are_ended_at_every_level():
         runtime = open_runtime(RuntimeSpec(sandbox=level))
         interpreter = runtime.open_interpreter(CONTRACTS["stateless"], {}, instance_id="a")
         interpreter.run_block("import os, time\nif os.fork() == 0: os.nice(11); time.sleep(60)")
-        probe = "import os\nseen = []\nfor p in range(2, 40000):\n    try: seen.append(os.getpriority(0, p))\n    except OSError: pass\n11 in seen"
+        probe = """
+import os
+seen = []
+for process in range(2, 40000):
+    try: seen.append(os.getpriority(os.PRIO_PROCESS, process))
+    except OSError: pass
+11 in seen
+"""
         assert interpreter.run_block(probe).result == "False", level
         interpreter.close()
         runtime.close()

@@ -1,0 +1,83 @@
+"""A Jupyter kernel for people: any front end attaches to it, and its cells are steps of a fork-tree episode.
+
+`python -m tasks.runtime.jupyter.front_end -f CONNECTION_FILE` is what a kernel specification starts. The kernel itself
+is trusted; the cells run behind the runtime's walls.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.kernelbase import Kernel
+
+from tasks.runtime.open import open_runtime
+from tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
+from tasks.runtime.spec import RuntimeSpec
+
+
+class EpisodeKernel(Kernel):
+    """Shows an interpreter as a kernel; a person opens a persistent one unless `interpreter` is set beforehand."""
+
+    implementation = "carryover"
+    implementation_version = "1"
+    banner = "A sandboxed episode: every cell is a step."
+    language_info = {"name": "python", "mimetype": "text/x-python", "file_extension": ".py"}  # noqa: RUF012
+    interpreter: Interpreter | None = None
+    """Episode to attach to."""
+
+    async def do_execute(
+        self,
+        code: str,
+        silent: bool,
+        store_history: bool = True,
+        user_expressions: dict[str, Any] | None = None,
+        allow_stdin: bool = False,
+        *,
+        cell_meta: dict[str, Any] | None = None,
+        cell_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Run a cell as a step and publish what it showed."""
+        result = self._episode().run_block(code)
+        if not silent:
+            self._publish(result)
+        reply: dict[str, Any] = {"execution_count": self.execution_count, "status": "ok"}
+        if result.error is None:
+            return reply | {"payload": [], "user_expressions": {}}
+        return reply | {"status": "error"} | _error_content(result)
+
+    async def do_shutdown(self, restart: bool) -> dict[str, Any]:
+        """End the episode."""
+        if self.interpreter is not None:
+            self.interpreter.close()
+            self.interpreter = None
+        return {"status": "ok", "restart": restart}
+
+    def _episode(self) -> Interpreter:
+        if self.interpreter is None:
+            runtime = open_runtime(RuntimeSpec())
+            self.interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="notebook")
+        return self.interpreter
+
+    def _publish(self, result: BlockResult) -> None:
+        if result.output:
+            self._send("stream", {"name": "stdout", "text": result.output})
+        if result.result is not None:
+            content = {"data": {"text/plain": result.result}, "metadata": {}, "execution_count": self.execution_count}
+            self._send("execute_result", content)
+        if result.error is not None:
+            self._send("error", _error_content(result))
+        if result.notices:
+            self._send("stream", {"name": "stderr", "text": "\n".join(result.notices) + "\n"})
+
+    def _send(self, kind: str, content: Mapping[str, Any]) -> None:
+        self.send_response(self.iopub_socket, kind, dict(content))
+
+
+def _error_content(result: BlockResult) -> dict[str, Any]:
+    assert result.error is not None
+    lines = result.error.message.splitlines()
+    return {"ename": result.error.type, "evalue": lines[-1] if lines else "", "traceback": lines}
+
+
+if __name__ == "__main__":
+    IPKernelApp.launch_instance(kernel_class=EpisodeKernel)
