@@ -1,17 +1,15 @@
 """One fine-tuning, top to bottom: load, prepare, train, save (arXiv 2603.01209, appendix C.2)."""
 
-import hashlib
-import json
 import math
-import shutil
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from tasks.running.errors import UserError
 from tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
 from tasks.sft.conversations import digest_of_file, read_conversations
+from tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, last_checkpoint, start_digests
 from tasks.sft.load import load_start
 from tasks.sft.prepare import prepare_data
 from tasks.sft.quiet import quiet_libraries
@@ -23,11 +21,6 @@ from tasks.sft.training_log import LOG_NAME, OnLog, log_callback, read_log
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
-
-CHECKPOINTS = "checkpoints"
-IDENTITY = "training.json"
-LAST_FILE = "trainer_state.json"
-"""What the trainer writes last into a checkpoint."""
 
 
 class TrainedModel(ModelCard):
@@ -68,8 +61,8 @@ def train(
     source = _source(spec, base_model, tokenizer)
     conversations = read_conversations(dataset)
     dataset_digest = digest_of_file(dataset)
-    identity = {"contract": contract, "dataset": dataset_digest, "seed": seed, "start": _start_digests(source)}
-    _claim(output, {"spec": spec.model_dump(mode="json"), **identity})
+    identity = {"contract": contract, "dataset": dataset_digest, "seed": seed, "start": start_digests(source)}
+    claim(output, {"spec": spec.model_dump(mode="json"), **identity})
     if (output / CARD_NAME).exists():
         return read_trained(output)
 
@@ -99,7 +92,7 @@ def train(
         seed=seed,
         callback=log_callback(log_path, on_log),
     )
-    trainer.train(resume_from_checkpoint=_last_checkpoint(output / CHECKPOINTS))
+    trainer.train(resume_from_checkpoint=last_checkpoint(output / CHECKPOINTS))
     validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
     trained = cast("PreTrainedModel", trainer.model)
     trained.save_pretrained(output)
@@ -136,15 +129,6 @@ def read_trained(folder: Path) -> TrainedModel:
     return TrainedModel(path=folder, **dict(read_card(folder)))
 
 
-def digest_of_tensors(folder: Path) -> str:
-    """Return the SHA-256 over the tensor files of a model folder, by name."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")):
-        digest.update(path.name.encode())
-        digest.update(digest_of_file(path).encode())
-    return digest.hexdigest()
-
-
 def _source(spec: TrainingSpec, base_model: str | Path | None, tokenizer: Path | None) -> str:
     """What the training starts from, as one path or hub id."""
     if spec.base == "scratch":
@@ -155,44 +139,6 @@ def _source(spec: TrainingSpec, base_model: str | Path | None, tokenizer: Path |
     if source is None:
         raise UserError(f"training {spec.name} adapts a base of our own and needs base_model; train the base first")
     return str(source)
-
-
-def _start_digests(source: str) -> dict[str, str]:
-    """Tell what the training starts from by the files that say so; a hub id stands for itself."""
-    files = [Path(source) / name for name in ("tokenizer.json", CARD_NAME)]
-    return {path.name: digest_of_file(path) for path in files if path.exists()} or {"hub": source}
-
-
-def _claim(output: Path, identity: dict[str, Any]) -> None:
-    """Make the folder this training's own, so that no checkpoint of another one is taken up."""
-    text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
-    path = output / IDENTITY
-    output.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        temporary = output / f".{IDENTITY}.tmp"
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    elif path.read_text(encoding="utf-8") != text:
-        raise UserError(
-            f"{output} holds a training of another start, contract, data, seed or settings; "
-            "choose another folder or delete it"
-        )
-
-
-def _last_checkpoint(folder: Path) -> str | None:
-    """Return the newest checkpoint that was written to its end; a torn one is removed."""
-    checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
-    while checkpoints and not _is_whole(checkpoints[-1]):
-        shutil.rmtree(checkpoints.pop())
-    return str(checkpoints[-1]) if checkpoints else None
-
-
-def _is_whole(checkpoint: Path) -> bool:
-    try:
-        json.loads((checkpoint / LAST_FILE).read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
-        return False
-    return True
 
 
 def _count_parameters(parameters: "Iterable[torch.nn.Parameter]") -> int:

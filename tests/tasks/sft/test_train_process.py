@@ -10,9 +10,9 @@ import pytest
 
 from tasks.running.errors import UserError
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
+from tasks.sft.folder import CHECKPOINTS
 from tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
-from tasks.sft.train import CHECKPOINTS
 from tasks.sft.train_process import TrainingJob, train_in_process
 from tasks.sft.training_log import read_log
 
