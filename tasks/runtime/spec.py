@@ -42,5 +42,5 @@ class RuntimeSpec(BaseModel):
     """Static check of a block before it runs."""
     shaping: Shaping = WholeOutput()
     """What the model sees of a block's output."""
-    preload: tuple[str, ...] = ("collections", "functools", "itertools", "math", "re", "statistics")
+    preload: tuple[str, ...] = ("collections", "itertools", "math", "re")
     """Modules that are imported once per worker, so that a block's import costs nothing; no name is bound."""

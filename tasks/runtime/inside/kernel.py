@@ -1,6 +1,8 @@
 """A Jupyter kernel whose cells our step runner runs, so that values and tracebacks are those of the fork tree."""
 
 import os
+import select
+import threading
 from typing import Any
 
 from ipykernel.kernelapp import IPKernelApp
@@ -112,4 +114,13 @@ def start(channel: Channel, connection: dict[str, Any]) -> None:
     app.initialize([])
     channel.send(("ready", None))
     StepKernel.node.serve_one()
+    threading.Thread(target=_end_with_host, args=(channel.fileno(),), daemon=True).start()
     app.start()
+
+
+def _end_with_host(descriptor: int) -> None:
+    """End this process when the host has closed its end of the channel."""
+    poll = select.poll()
+    poll.register(descriptor, 0)  # nothing but the end of the connection
+    poll.poll()
+    os._exit(0)

@@ -13,7 +13,9 @@ from tasks.runtime.spec import RuntimeSpec
 
 _SANDBOX_USER = 60_000
 """The user that a sandbox started by root becomes; its own processes need no more rights than to read libraries."""
-_DESCRIPTOR_COUNT = 256
+_DESCRIPTOR_COUNT = 4096
+"""Bounds what one process opens, and also the descriptors that a worker's episodes have under way to the host: each
+live episode has one, the handle of the process that it forked ahead."""
 _START_SECONDS = 60.0
 
 _ENVIRONMENT = {
