@@ -78,11 +78,11 @@ def generate_one_by_one(model_path) -> Measured:
     return Measured("generate, one by one", EPISODES * TURNS * REPLY_TOKENS, time.perf_counter() - started)
 
 
-async def run_episode(client: openai.AsyncOpenAI, label: str, episode: int) -> int:
+async def run_episode(client: openai.AsyncOpenAI, model: str, label: str, episode: int) -> int:
     messages, written = opening(episode), 0
     for turn in range(TURNS):
         completion = await client.chat.completions.create(
-            model="base",
+            model=model,
             messages=messages,  # pyright: ignore[reportArgumentType]
             max_completion_tokens=REPLY_TOKENS,
             temperature=0.2,
@@ -97,19 +97,21 @@ async def run_episode(client: openai.AsyncOpenAI, label: str, episode: int) -> i
     return written
 
 
-async def serve_at_once(base_url: str, concurrency: int) -> Measured:
-    """All episodes over HTTP, `concurrency` of them at any time."""
+async def serve_at_once(
+    base_url: str, concurrency: int, *, models: tuple[str, ...] = ("base",), episodes: int = EPISODES
+) -> Measured:
+    """All episodes over HTTP, `concurrency` of them at any time, models in turn."""
     label = f"server, {concurrency} at once"
     places = asyncio.Semaphore(concurrency)
 
     async def run_in_turn(episode: int) -> int:
         async with places:
-            return await run_episode(client, label, episode)
+            return await run_episode(client, models[episode % len(models)], label, episode)
 
     async with openai.AsyncOpenAI(base_url=base_url, api_key="none", max_retries=0) as client:
-        await run_episode(client, "warm-up", 0)
+        await run_episode(client, models[0], "warm-up", 0)
         started = time.perf_counter()
-        written = sum(await asyncio.gather(*map(run_in_turn, range(EPISODES))))
+        written = sum(await asyncio.gather(*map(run_in_turn, range(episodes))))
         return Measured(label, written, time.perf_counter() - started)
 
 

@@ -1,4 +1,7 @@
+import json
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,36 @@ def test_the_paper_is_served_by_one_vllm_with_both_adapters():
         "--lora-modules persistent=/models/p stateless=/models/s --dtype bfloat16 --gpu-memory-utilization 0.95 "
         "--tensor-parallel-size 1 --enable-prompt-tokens-details --enable-lora --max-lora-rank 64 --max-loras 2"
     )
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(find_spec("vllm") is None, reason="needs the extra gpu")
+def test_vllm_reads_what_we_write(tmp_path):
+    adapters = {name: tmp_path / name for name in ADAPTERS}
+    for path in adapters.values():
+        path.mkdir()
+        (path / "chat_template.jinja").write_text("{{ messages }}")
+    models = ServedModels(base="Qwen/Qwen3-8B", adapters=adapters)
+    command = vllm_command(ServingSpec(engine="vllm"), models, host="127.0.0.1", port=8000)
+    read = subprocess.run(
+        [sys.executable, Path(__file__).with_name("vllm_parser.py"), *command[1:]],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(read.stdout.splitlines()[-1]) == {
+        "model": "Qwen/Qwen3-8B",
+        "served_model_name": ["base"],
+        "adapters": {name: str(path) for name, path in adapters.items()},
+        "max_lora_rank": 64,
+        "max_loras": 2,
+        "max_model_len": 40960,
+        "max_num_seqs": 4,
+        "gpu_memory_utilization": 0.95,
+        "chat_template": str(tmp_path / "persistent" / "chat_template.jinja"),
+        "default_chat_template_kwargs": {"enable_thinking": False},
+        "enable_prompt_tokens_details": True,
+    }
 
 
 def test_a_base_alone_needs_no_adapter_flags():
