@@ -20,6 +20,8 @@ from tasks.agent.variation import draw_variation
 from tasks.agent.wire import PLAIN, Feedback, open_wire
 from tasks.knapsack.environment import KnapsackEnvironment
 from tasks.knapsack.instance import Instance
+from tasks.runtime.engine import StateLostError
+from tasks.runtime.process.node import NodeGoneError
 from tasks.runtime.protocol import CONTRACTS, BlockResult, Runtime
 from tasks.traces.rows import ErrorKind, FinishReason
 
@@ -32,7 +34,7 @@ CUT_OFF = (
 )
 MORE_BLOCKS = "The message held {count} code blocks. Only the first was run; the others were dropped."
 
-RUNTIME_FAULTS = (OSError, EOFError)
+RUNTIME_FAULTS = (OSError, EOFError, NodeGoneError, StateLostError)
 """What a worker's runtime raises when its processes, files or memory are gone: the episode's end, not the worker's."""
 
 CountTokens = Callable[[Sequence[Message]], int]
