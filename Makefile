@@ -23,7 +23,7 @@ sandbox:  ## Install Debian's bubblewrap where that needs no sudo, or say how to
 	@sh deployments/install_bubblewrap.sh
 
 test: $(VENV)/.installed-dev sandbox  ## Install and run the unmarked tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-all: $(VENV)/.installed-dev sandbox  ## Run every test that the machine can run
 	@$(BIN)/python -m pytest -m "not benchmark"
