@@ -88,7 +88,11 @@ class EpisodeInterpreter:
         return was_there
 
     def verify_contract(self) -> bool:
-        """Tell whether the next block's namespace remembers what the lifetime policy says it should."""
+        """Tell whether the next block's namespace remembers what the lifetime policy says it should.
+
+        Raises:
+            StateLostError: The process that holds it has ended: a failure of the machine, not of the contract.
+        """
         return self._state.is_as_promised()
 
     def inject(

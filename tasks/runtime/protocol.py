@@ -119,7 +119,11 @@ class Interpreter(Protocol):
         ...
 
     def verify_contract(self) -> bool:
-        """Tell by a canary that no user name shows whether bindings live as the contract says."""
+        """Tell by a canary that no user name shows whether bindings live as the contract says.
+
+        Raises:
+            StateLostError: The process that holds them has ended, so neither is true.
+        """
         ...
 
     def inject(self, name: str, value: Any, *, description: str = "") -> None:

@@ -65,11 +65,12 @@ class EpisodeState:
         self._journal: list[Entry] = []
 
     def is_as_promised(self) -> bool:
-        """Tell whether the next block's namespace remembers what it should."""
-        try:
-            return self.engine.canary() == self._canary
-        except StateLostError:
-            return False
+        """Tell whether the next block's namespace remembers what it should.
+
+        Raises:
+            StateLostError: Its process has ended, so there is nothing that could keep or break a promise.
+        """
+        return self.engine.canary() == self._canary
 
     def run(self, block: Block, answer: Answer, replies: Callable[[], tuple[Reply, ...]]) -> Done:
         """Run a block and end its step: what outlives it stays, the rest is dropped.

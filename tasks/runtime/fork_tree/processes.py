@@ -107,13 +107,15 @@ class LiveProcesses:
         self._ahead: Fork | None = Fork(self._live)
 
     def next(self) -> Node:
-        """Return the live process, once its copy is made."""
+        """Return the live process, once its copy is made; without a copy of its present state it counts as gone."""
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
             former, self._standby = self._standby, self._take(ahead)
             self._is_standby_current = True
             if former is not None:
                 former.node.close()
+        if not self._is_standby_current:
+            raise NodeGoneError("the process ended between two steps")
         return self._live
 
     def holders(self) -> tuple[Node, ...]:
@@ -167,5 +169,6 @@ class LiveProcesses:
         end_strays(self._root)
         self._live = live
         self._standby = None
+        self._is_standby_current = False
         self._ahead = Fork(live)
         self.next()  # a process that was killed with the live one shows it here

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tasks.runtime.engine import StateLostError
 from tasks.runtime.protocol import CONTRACTS, Contract
 
 POLARS = "import polars as pl\nframe = pl.DataFrame({'a': list(range(1000))})\nframe.filter(pl.col('a') > 5).height"
@@ -152,6 +153,15 @@ def test_state_comes_back_by_replay_when_the_frozen_copy_was_killed(open_fork_tr
     result = interpreter.run_block("import os, signal\nos.kill(-1, signal.SIGKILL)\nos._exit(0)")
     assert result.state_event == "rolled_back"
     assert interpreter.run_block("x").result == "1"
+
+
+def test_process_that_ends_between_steps_is_lost_and_breaks_no_contract(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("import os\nos.fork = lambda: os._exit(0)")  # it ends when its copy is made, after the step
+    for _ in range(2):
+        with pytest.raises(StateLostError):
+            interpreter.verify_contract()
+    assert interpreter.run_block("1").error.type == "InterpreterDied"
 
 
 def test_namespace_scope_removes_user_names_and_keeps_the_process(open_one):
