@@ -5,6 +5,7 @@ from rich.table import Table
 
 from flows.cli.screen import screen
 from flows.cli.tables import STUDY_TABLES, print_pictures, print_tables
+from flows.cli.trainings import plan_trainings, print_trainings
 from storage.warehouse import Warehouse
 from tasks.plans.estimate import estimate_study
 from tasks.plans.run import Limits
@@ -32,7 +33,12 @@ QUERIES = (
 
 
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
-    """Print what every stage of a plan would take; nothing is run, and every figure is an estimate."""
+    """Print what every stage of a plan would take; nothing is run, and every figure is an estimate.
+
+    Raises:
+        UserError: A training's setting cannot work.
+    """
+    trainings = plan_trainings(plan)
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
     table = Table(
         "stage", "episodes", "prompt tokens", "completion tokens", "hours", "cost", "basis", title=_title(plan)
@@ -57,7 +63,9 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
         f"{sum(row.cost for row in rows):.2f}",
         "sum",
     )
-    screen().print(table)
+    console = screen()
+    console.print(table)
+    print_trainings(console, trainings)
 
 
 def _title(plan: StudyPlan) -> str:

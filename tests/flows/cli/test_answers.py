@@ -1,0 +1,73 @@
+import pytest
+
+from flows.cli.answers import print_estimate
+from tasks.plans.presets import Overrides, resolve_plan
+from tasks.plans.run import Limits
+from tasks.prepare import TrainingData
+from tasks.running.errors import UserError
+from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
+from tasks.sft.spec import TokenizerSpec
+from tasks.sft.tokenizer import build_tokenizer
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    return tmp_path
+
+
+def with_batch(plan, **changes):
+    (part,) = plan.parts
+    training = part.training.model_copy(update={"batch": part.training.batch.model_copy(update=changes)})
+    return plan.model_copy(update={"parts": (part.model_copy(update={"training": training}),)})
+
+
+def test_a_dry_run_plans_the_paper_s_training_of_both_contracts(capsys):
+    print_estimate(resolve_plan("paper"), Limits())
+    printed = capsys.readouterr().out
+    for line in (
+        "training paper, persistent: the paper's data",
+        "training paper, stateless: the paper's data",
+        "tokens per pass: 4,399,450 (estimated from Table 5)",
+        "effective batch: 1 sequence x 16 accumulated x 16,384 tokens = 262,144 tokens per step",
+        "memory (estimate):",
+        "hours on one H100 (estimate):",
+    ):
+        assert line in printed
+
+
+def test_a_dry_run_plans_small_models_with_the_lengths_of_an_earlier_run(capsys):
+    print_estimate(resolve_plan("smoke"), Limits())
+    printed = capsys.readouterr().out
+    assert "training smoke, stateless: examples as long as an earlier laptop run's" in printed
+    assert "tokens per pass: 88,000 (estimated from characters)" in printed  # 40 examples of 2,200
+
+
+def test_a_dry_run_counts_data_that_are_prepared_with_a_local_tokenizer(home, capsys):
+    tokenizer = build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), home / "base")
+    plan = resolve_plan("paper", Overrides(base_model=str(tokenizer)))
+    data = home / "data.jsonl"
+    messages = (TrainingMessage(role="user", content="ab"), TrainingMessage(role="assistant", content="xyz"))
+    write_conversations(data, [Conversation(messages=messages)] * 20)
+    prepared = TrainingData(dataset_id="one", paths=dict.fromkeys(("persistent", "stateless"), data), tokens={})
+    (home / "datasets").mkdir()
+    (home / "datasets" / f"{plan.digest}-main.json").write_text(prepared.model_dump_json())
+    print_estimate(plan, Limits())
+    printed = capsys.readouterr().out
+    assert "training paper, stateless: the plan's own data" in printed
+    # one of 20 is held out; 26 bytes and control tokens as in ChatML, and the empty think block of 19 bytes
+    assert "tokens per pass: 855 (counted)" in printed
+
+
+def test_trainings_that_parts_share_are_planned_once(capsys):
+    print_estimate(resolve_plan("laptop_full"), Limits())
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("training ")]
+    trainings = {part.training.model_dump_json() for part in resolve_plan("laptop_full").parts}
+    assert len(titles) == 2 * len(trainings)
+
+
+def test_a_setting_that_cannot_work_stops_a_dry_run_before_anything_is_printed(capsys):
+    plan = with_batch(resolve_plan("paper"), max_length=8192)
+    with pytest.raises(UserError, match=r"10,761 tokens, more than batch\.max_length 8,192"):
+        print_estimate(plan, Limits())
+    assert capsys.readouterr().out == ""
