@@ -42,7 +42,7 @@ def reproduce_study(
     """
     if is_answered(scale, overrides, limits, dry_run=dry_run):
         return
-    check_needs(resolve_plan(scale, overrides), has_gpu_worker)
+    check_needs(resolve_plan(scale, overrides), has_gpu_worker, trains_here=train_on == "here")
     with open_run("reproduce_study", scale, overrides, limits) as run:
         for stage in (generate_instances, collect_traces, prepare_training):
             stage(scale, overrides, limits, run.run_id)
@@ -73,7 +73,8 @@ def _answer(parameters: Mapping[str, Any]) -> bool:
     named = {name: parameters[name] for name in ("scale", "overrides", "limits", "dry_run")}
     if is_answered(**named):
         return True
-    check_needs(resolve_plan(parameters["scale"], parameters["overrides"]), has_gpu_worker)
+    plan = resolve_plan(parameters["scale"], parameters["overrides"])
+    check_needs(plan, has_gpu_worker, trains_here=parameters["train_on"] == "here")
     return False
 
 

@@ -16,4 +16,8 @@ def teacher_client(run: Run, part: StudyPart) -> ClientSpec:
 
 def evaluation_client(run: Run, base_url: str) -> ClientSpec:
     """Return the client of served models; their answers are never cached (arXiv 2603.01209, appendix E)."""
-    return EndpointClientSpec(endpoint=EndpointSpec(base_url=base_url, concurrency=run.plan.serving.max_concurrent))
+    serving = run.plan.serving
+    endpoint = EndpointSpec(
+        base_url=base_url, api_key_variable=serving.api_key_variable, concurrency=serving.max_concurrent
+    )
+    return EndpointClientSpec(endpoint=endpoint)

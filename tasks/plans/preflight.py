@@ -15,55 +15,83 @@ HUB_URL = "https://huggingface.co"
 PROBE_SECONDS = 5.0
 
 
-def check_needs(plan: StudyPlan, has_gpu_worker: Callable[[], bool]) -> None:
+def check_needs(
+    plan: StudyPlan,
+    has_gpu_worker: Callable[[], bool],
+    *,
+    trains_here: bool = False,
+    find_gpu: Callable[[], str | None] = gpu_name,
+    hub_url: str = HUB_URL,
+) -> None:
     """Return when the plan can run here.
 
     Args:
         plan: The resolved plan.
         has_gpu_worker: Tells whether a worker is online on the work pool `gpu`; asked only where no GPU is found.
+        trains_here: Whether the training stays in this process, so that a worker elsewhere is not enough.
+        find_gpu: Names this machine's GPU, if it has one.
+        hub_url: Where a model that is not here is looked for.
 
     Raises:
         UserError: Something is missing; one line names all of it.
     """
-    missing = list(dict.fromkeys(need for part in plan.parts for need in _missing(plan, part, has_gpu_worker)))
+    needs = [*_missing_gpu(plan, has_gpu_worker, find_gpu, trains_here=trains_here)]
+    needs += [need for part in plan.parts for need in _missing(plan, part, hub_url)]
+    missing = list(dict.fromkeys(needs))
     if missing:
         raise UserError(f"{plan.name} scale needs what is not here: {'; '.join(missing)}")
 
 
-def _missing(plan: StudyPlan, part: StudyPart, has_gpu_worker: Callable[[], bool]) -> Iterator[str]:
-    if part.training.method == "qlora" and gpu_name() is None and not has_gpu_worker():
+def _missing_gpu(
+    plan: StudyPlan, has_gpu_worker: Callable[[], bool], find_gpu: Callable[[], str | None], *, trains_here: bool
+) -> Iterator[str]:
+    if all(part.training.method != "qlora" for part in plan.parts) or find_gpu() is not None:
+        return
+    if not has_gpu_worker():
         yield "a GPU, or an online worker on the work pool 'gpu'"
+    elif trains_here:
+        yield "a GPU here, or --train-on gpu_pool, as a worker on the work pool 'gpu' is online"
+
+
+def _missing(plan: StudyPlan, part: StudyPart, hub_url: str) -> Iterator[str]:
     model = part.training.base_model
-    if model is not None and not _has_model(model):
+    if model is not None and not _has_model(model, hub_url):
         yield f"the model {model} (download it, or name its folder with --base-model)"
     if plan.serving.engine == "vllm" and shutil.which("vllm") is None:
         yield "vllm (pip install 'carryover[gpu]', or name a running server with --endpoint-url)"
-    if plan.serving.url is not None and not _answers(f"{plan.serving.url.rstrip('/')}/models"):
-        yield f"an answer from the endpoint {plan.serving.url}"
+    if plan.serving.url is not None:
+        if _lacks_key(plan.serving.api_key_variable):
+            yield f"the endpoint's key in the environment variable {plan.serving.api_key_variable}"
+        if not _answers(f"{plan.serving.url.rstrip('/')}/models"):
+            yield f"an answer from the endpoint {plan.serving.url}"
     endpoint = part.teacher.endpoint
     if endpoint is not None:
-        if endpoint.api_key_variable is not None and not os.environ.get(endpoint.api_key_variable):
+        if _lacks_key(endpoint.api_key_variable):
             yield f"the teacher's key in the environment variable {endpoint.api_key_variable}"
-        elif not _answers(endpoint.base_url):
+        if not _answers(endpoint.base_url):
             yield f"an answer from the teacher's endpoint {endpoint.base_url}"
 
 
-def _has_model(model: str) -> bool:
-    """Tell whether a model is a folder here, in the hub's local cache, or on a hub that answers."""
+def _lacks_key(variable: str | None) -> bool:
+    return variable is not None and not os.environ.get(variable, "").strip()
+
+
+def _has_model(model: str, hub_url: str) -> bool:
+    """Tell whether a model is a folder here, in the hub's local cache, or on a hub that has it."""
     if Path(model).is_dir():
         return True
     from huggingface_hub import try_to_load_from_cache
 
     is_cached = isinstance(try_to_load_from_cache(model, "config.json"), str)
-    return is_cached or _answers(f"{HUB_URL}/{model}/resolve/main/config.json")
+    return is_cached or _answers(f"{hub_url}/{model}/resolve/main/config.json", is_refusal_enough=False)
 
 
-def _answers(url: str) -> bool:
-    """Tell whether anything answers at an address, an error status included: it is there, and asks for a key."""
+def _answers(url: str, *, is_refusal_enough: bool = True) -> bool:
+    """Tell whether anything answers at an address; an error status will do where a key is still to be shown."""
     try:
         with urllib.request.urlopen(url, timeout=PROBE_SECONDS):
             return True
     except urllib.error.HTTPError:
-        return True
+        return is_refusal_enough
     except (urllib.error.URLError, OSError, ValueError):
         return False

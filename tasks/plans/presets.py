@@ -15,6 +15,7 @@ from tasks.plans.spec import (
     TeacherSpec,
     current_source,
 )
+from tasks.running.errors import UserError
 from tasks.runtime.spec import RuntimeSpec
 from tasks.serving.spec import ServingSpec
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
@@ -44,16 +45,17 @@ class Overrides(BaseModel):
     teacher_key_variable: str | None = Field(default=None, description="Environment variable with the teacher's key.")
     base_model: str | None = Field(default=None, description="Folder or hub id of the base model.")
     endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")
+    endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
 
 
 def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
     """Return the named plan with overrides applied and the source it is resolved with.
 
     Raises:
-        ValueError: No plan has that name.
+        UserError: No plan has that name, or an override has nothing in the plan that it could change.
     """
     if name not in PLANS:
-        raise ValueError(f"unknown scale {name!r}; choose from {', '.join(PLANS)}")
+        raise UserError(f"unknown scale {name!r}; choose from {', '.join(PLANS)}")
     return _apply(PLANS[name](), overrides or Overrides())
 
 
@@ -63,7 +65,14 @@ def _apply(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
         runtime = runtime.model_copy(update={"backend": overrides.backend})
     serving = plan.serving
     if overrides.endpoint_url is not None:
-        serving = ServingSpec(**{**serving.model_dump(), "engine": "external", "url": overrides.endpoint_url})
+        external = {
+            "engine": "external",
+            "url": overrides.endpoint_url,
+            "api_key_variable": overrides.endpoint_key_variable,
+        }
+        serving = ServingSpec(**{**serving.model_dump(), **external})
+    elif overrides.endpoint_key_variable is not None:
+        raise UserError("endpoint_key_variable names the key of no endpoint; give endpoint_url with it")
     if overrides.concurrency is not None:
         serving = serving.model_copy(update={"max_concurrent": overrides.concurrency})
     parts = tuple(_apply_to_part(part, overrides) for part in plan.parts)
@@ -73,14 +82,23 @@ def _apply(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
 def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
     teacher, training = part.teacher, part.training
     if overrides.teacher_url is not None:
-        endpoint = EndpointSpec(base_url=overrides.teacher_url, api_key_variable=overrides.teacher_key_variable)
+        endpoint = EndpointSpec(base_url=overrides.teacher_url)
         teacher = teacher.model_copy(update={"kind": "endpoint", "endpoint": endpoint})
+    if overrides.teacher_key_variable is not None:
+        if teacher.endpoint is None:
+            raise UserError("teacher_key_variable names the key of no endpoint; give teacher_url with it")
+        endpoint = teacher.endpoint.model_copy(update={"api_key_variable": overrides.teacher_key_variable})
+        teacher = teacher.model_copy(update={"endpoint": endpoint})
     if overrides.concurrency is not None and teacher.endpoint is not None:
         endpoint = teacher.endpoint.model_copy(update={"concurrency": overrides.concurrency})
         teacher = teacher.model_copy(update={"endpoint": endpoint})
     if overrides.teacher_model is not None:
         teacher = teacher.model_copy(update={"model_name": overrides.teacher_model})
     if overrides.base_model is not None:
+        if training.base != "hub":
+            raise UserError(
+                f"base_model {overrides.base_model!r} changes nothing here: the plan trains from base {training.base!r}"
+            )
         training = training.model_copy(update={"base_model": overrides.base_model})
     return part.model_copy(
         update={

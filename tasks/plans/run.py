@@ -1,8 +1,9 @@
 """A run: one execution of a flow, and what its tasks are handed."""
 
 from pathlib import Path
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.plans.spec import StudyPlan
 from tasks.running.limits import Prices
@@ -19,6 +20,12 @@ class Limits(BaseModel):
     )
     max_cost: float | None = Field(default=None, gt=0, description="What they may cost at the given prices.")
     prices: Prices = Field(default=Prices(), description="Per million tokens: prompt, cached_prompt, completion.")
+
+    @model_validator(mode="after")
+    def _cost_needs_prices(self) -> Self:
+        if self.max_cost is not None and self.prices == Prices():
+            raise ValueError(f"max_cost {self.max_cost} can never be reached without prices; give prices with it")
+        return self
 
 
 class Run(BaseModel):
