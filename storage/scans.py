@@ -1,9 +1,12 @@
-"""Lazy scans over landed Parquet: every row once, as the merger would take it, without a warehouse."""
+"""Lazy scans: over landed Parquet, every row once as the merger would take it, and over a warehouse's tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import polars as pl
 import pyarrow.dataset as ds
+from duckdb import DuckDBPyRelation
+from duckdb.polars_io import duckdb_source
 
 from storage.bundles import Manifest, Share, share_episodes
 from storage.files import FileStore
@@ -21,6 +24,25 @@ def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) ->
         return _scan_shares(store, table, share_episodes(manifests))
     kept = "last" if model.LATEST_WINS else "first"
     return _scan_files(store, table, bundles).unique(subset=list(model.KEY), keep=kept, maintain_order=True)
+
+
+def scan_relation(begin: Callable[[], DuckDBPyRelation]) -> pl.LazyFrame:
+    """Return a relation as a lazy frame that a query may read several times at once; `begin` makes it each time.
+
+    DuckDB pushes columns, filters and limits down, and holds no more than a batch of rows.
+    """
+    schema = begin().limit(0).pl().schema
+    return duckdb_source(cast(DuckDBPyRelation, _FreshRelation(begin)), schema)
+
+
+class _FreshRelation:
+    """A relation that begins anew whenever it is used: a connection of DuckDB bears one open result at a time."""
+
+    def __init__(self, begin: Callable[[], DuckDBPyRelation]) -> None:
+        self._begin = begin
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._begin(), name)
 
 
 def _scan_shares(store: FileStore, table: str, shares: Sequence[Share]) -> pl.LazyFrame:

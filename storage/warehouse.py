@@ -20,6 +20,7 @@ from storage.marts import refresh_marts
 from storage.migrations import check_version, migrate
 from storage.names import query_error
 from storage.published import publish, published_path, settle
+from storage.scans import scan_relation
 from storage.schemas import row_model
 from storage.sources import each_once, lost_episodes, table_source
 from tasks.traces.study_rows import TABLES
@@ -91,9 +92,7 @@ class Warehouse:
         row_model(table)
         if isinstance(self._source, LandingZone):
             return self._source.scan(table)
-        relation = self._cursor().sql(f"from main.{table}")
-        assert relation is not None
-        return relation.pl(lazy=True)
+        return scan_relation(lambda: self._cursor().table(f"main.{table}"))
 
     def publish(self) -> Path:
         """Publish the warehouse file as it is now, go on reading from the new copy, and return the copy's path.

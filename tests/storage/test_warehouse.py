@@ -166,6 +166,16 @@ def test_a_database_of_something_else_is_named(tmp_path):
         Warehouse.open(tmp_path / "mine.duckdb")
 
 
+def test_one_query_may_read_a_scan_several_times(merged):
+    with Warehouse.open(merged) as warehouse:
+        steps = warehouse.scan("steps")
+        later = steps.filter(pl.col("step") > 1).select("episode_id", later=pl.col("step"))
+        joined = steps.select("episode_id", "step").join(later, on="episode_id").sort("step")
+        assert joined.collect().rows() == [("e", 1, 2), ("e", 2, 2)]
+        assert pl.collect_all([steps.select(pl.len()), steps.head(1).select("step")])[0].item() == 2
+        assert steps.filter(pl.col("step") > 1).head(1).collect().height == 1
+
+
 def test_an_unknown_table_cannot_be_scanned(merged):
     with Warehouse.open(merged) as warehouse, pytest.raises(ValueError, match="unknown table 'stepz'"):
         warehouse.scan("stepz")
