@@ -10,7 +10,7 @@ from rich.console import Console
 
 from flows.cli.places import find_places, open_warehouse
 from flows.cli.replay import print_episode
-from flows.cli.tables import latest_plan, print_tables
+from flows.cli.tables import choose_plan, print_tables
 from storage.errors import QueryError, StorageError
 from storage.warehouse import Warehouse
 from tasks.analysis.rendering import TableFormat, render_table
@@ -91,7 +91,7 @@ def figures(
 
     target = folder or find_places(home).documents / "figures"
     with open_warehouse(home) as warehouse:
-        for path in write_figures(warehouse, plan or latest_plan(warehouse), target):
+        for path in write_figures(warehouse, choose_plan(warehouse, plan), target):
             typer.echo(path)
 
 
@@ -106,7 +106,7 @@ def report(
 
     target = path or find_places(home).documents / "report.html"
     with open_warehouse(home) as warehouse:
-        typer.echo(str(write_report(warehouse, plan or latest_plan(warehouse), target)))
+        typer.echo(str(write_report(warehouse, choose_plan(warehouse, plan), target)))
 
 
 @app.command()
@@ -186,7 +186,7 @@ def run() -> None:
         if error.near_names:
             typer.echo(f"near names: {', '.join(error.near_names)}", err=True)
         sys.exit(1)
-    except (UserError, StorageError) as error:
+    except (UserError, StorageError, OSError) as error:
         typer.echo(f"carryover: {error}", err=True)
         sys.exit(1)
 

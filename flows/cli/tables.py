@@ -22,6 +22,7 @@ where runs.flow = 'reproduce_study' and run_ends.status = 'finished'
 order by run_ends.finished_at desc
 limit 1
 """
+KNOWN_PLANS = "select plan_digest from runs group by plan_digest order by max(started_at) desc, plan_digest"
 STUDY_TABLES = (*(f"table_{number:02d}" for number in (1, 2, 3, 5, 6, 7, 8, 9, 10)), "failure_percentages")
 """The tables of arXiv 2603.01209 that a plan has rows for."""
 GROUPS = ("variant", "base", "visibility", "header", "bucket", "measured_on")
@@ -35,7 +36,7 @@ def print_tables(
     Raises:
         UserError: The table or the plan is not there.
     """
-    digest = plan_digest or latest_plan(warehouse)
+    digest = choose_plan(warehouse, plan_digest)
     console = screen()
     for query in map(_find_query, names or table_names()):
         frame = read_table(warehouse, query, digest)
@@ -71,12 +72,17 @@ def cell_groups(warehouse: Warehouse, plan_digest: str) -> list[tuple[tuple[str,
     return sorted(groups, key=lambda pair: pair[0])
 
 
-def latest_plan(warehouse: Warehouse) -> str:
-    """Return the digest of the plan whose study finished last.
+def choose_plan(warehouse: Warehouse, plan_digest: str | None) -> str:
+    """Return the plan that was named, or without a name the digest of the one whose study finished last.
 
     Raises:
-        UserError: None has finished.
+        UserError: The plan has no run here, or no study has finished.
     """
+    if plan_digest is not None:
+        known = [row[0] for row in warehouse.sql(KNOWN_PLANS).rows()]
+        if plan_digest not in known:
+            raise UserError(f"no run of plan {plan_digest!r}; the latest plans are {', '.join(known[:5])}")
+        return plan_digest
     rows = warehouse.sql(LATEST_PLAN).rows()
     if not rows:
         raise UserError("no study has finished yet; `make demo` runs one, --plan names one that is still going")

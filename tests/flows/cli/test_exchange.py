@@ -89,3 +89,31 @@ def test_export_takes_a_condition(home, tmp_path):
 def test_what_cannot_be_read_is_said(tmp_path):
     with pytest.raises(UserError, match=r"cannot lint .*notes.txt"):
         run("lint", tmp_path / "notes.txt")
+
+
+@pytest.mark.parametrize(
+    ("lines", "contract", "message"),
+    [
+        ([], "persistent", r"no trace in .*source.jsonl; nothing was imported"),
+        ([{"messages": CHAT}, {"prompt": "x"}], "persistent", r"record 2 of .*source.jsonl has no list `messages`"),
+        ([{"messages": CHAT}], "sideways", r"unknown contract 'sideways'; choose from persistent, stateless"),
+    ],
+)
+def test_a_source_that_cannot_be_imported_leaves_nothing(tmp_path, lines, contract, message):
+    source, home = tmp_path / "source.jsonl", tmp_path / "data"
+    source.write_text("\n".join(map(json.dumps, lines)))
+    home.mkdir()
+    with pytest.raises(UserError, match=message):
+        run("import", source, "--contract", contract, "--home", home)
+    assert list(home.iterdir()) == []
+
+
+def test_files_without_a_trace_have_nothing_to_lint(tmp_path):
+    with pytest.raises(UserError, match="no trace in these files"):
+        run("lint", tmp_path)
+
+
+@pytest.mark.parametrize("command", ["tables", "figures", "report"])
+def test_a_plan_without_a_run_is_named_beside_the_known_ones(home, command):
+    with pytest.raises(UserError, match="no run of plan 'nope'; the latest plans are import"):
+        run(command, "--plan", "nope", "--home", home)
