@@ -31,7 +31,8 @@ def test_the_answer_from_published_numbers_is_what_the_query_gives(warehouse, nu
 
 
 def test_every_table_of_the_rows_is_described():
-    assert [table for table in TABLES if f"`{table}`" not in README] == []
+    kept_by_the_merger = ("merged_bundles", "quarantine", "refreshed_marts")
+    assert [table for table in (*TABLES, *kept_by_the_merger) if f"`{table}`" not in README] == []
 
 
 def _cells(line: str) -> list[str]:
