@@ -1,6 +1,7 @@
 """Stage 2 as a flow: paired teacher traces under both contracts."""
 
 from prefect import flow
+from prefect.futures import wait
 
 from flows.cli.command import run_as_command
 from flows.cli.messages import say_errors
@@ -44,6 +45,7 @@ def collect_traces(
                 )
                 for condition in teacher_conditions(part)
             ]
+            wait(played)
             say_errors([future.result() for future in played])
 
 

@@ -1,6 +1,7 @@
 """Stage 4 as a flow: every model of a plan under both contracts, over HTTP."""
 
 from prefect import flow
+from prefect.futures import wait
 
 from flows.cli.command import run_as_command
 from flows.cli.messages import say_errors
@@ -61,6 +62,7 @@ def evaluate_part(run: Run, part: StudyPart, *, variant: str | None = None, repl
             for evaluation in part.evaluations
             for condition in evaluation_conditions(part, evaluation, models)
         ]
+        wait(played)
         say_errors([future.result() for future in played])
 
 

@@ -32,7 +32,11 @@ def is_finished(plan: StudyPlan) -> bool:
 
 
 def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
-    """Return the number of a plan's episodes all of whose attempts ended with `error`."""
-    episodes = zone.scan("episodes").filter(pl.col("plan_digest") == plan.digest)
+    """Return the number of a plan's episodes all of whose attempts ended with `error`.
+
+    Only episodes of its own parts count: a re-evaluation lands under a variant that the study does not play.
+    """
+    variants = [part.variant for part in plan.parts]
+    episodes = zone.scan("episodes").filter((pl.col("plan_digest") == plan.digest) & pl.col("variant").is_in(variants))
     has_failed = (pl.col("finish_reason") == FinishReason.ERROR.value).all()
     return episodes.group_by(EPISODE).agg(has_failed.alias("has_failed")).filter("has_failed").collect().height

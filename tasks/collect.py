@@ -1,6 +1,7 @@
 """Stages 2 and 4: the episodes of one condition, by a teacher or by a trained model."""
 
 import asyncio
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.agent.spec import EpisodeSpec
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import open_bucket
-from tasks.plans.run import Run
+from tasks.plans.run import Limits, Run
 from tasks.plans.spec import InstanceSetSpec
 from tasks.running.limits import Meter, Spent
 from tasks.running.progress import progress_bar
@@ -68,7 +69,7 @@ def collect_episodes(
     total = instances.count * replicates
     if not missing:
         return Collected(planned_count=total, played_count=0, error_count=0)
-    meter = _open_meter(run, zone)
+    meter = _share_meter(run, zone)
     errors: list[str] = []
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
     count_tokens = None if tokenizer is None else TokenCounter(load_tokenizer(tokenizer))
@@ -104,6 +105,9 @@ def collect_episodes(
                     count_tokens=count_tokens,
                 )
             )
+        except Exception as error:
+            meter.stop(error)
+            raise
         finally:
             runtime.close()
     return Collected(
@@ -148,8 +152,21 @@ def _sampled(instances: InstanceSetSpec, places: Iterable[_Place]) -> Iterator[P
         yield PlannedEpisode(sample_instance(spec, place.seed), place.replicate, place.attempt)
 
 
+_meters: dict[tuple[str, Limits], Meter] = {}
+"""The open meters: conditions that are played side by side spend from one limit."""
+_meters_lock = threading.Lock()
+
+
+def _share_meter(run: Run, zone: LandingZone) -> Meter:
+    """Return the run's meter, opened with what the plan has spent in earlier runs; read only where a limit is set."""
+    limits = run.limits
+    with _meters_lock:
+        if (run.run_id, limits) not in _meters:
+            _meters[run.run_id, limits] = _open_meter(run, zone)
+        return _meters[run.run_id, limits]
+
+
 def _open_meter(run: Run, zone: LandingZone) -> Meter:
-    """Open the meter with what the plan has spent in earlier runs; read only where a limit is set."""
     limits = run.limits
     spent = Spent()
     if limits.max_tokens_total is not None or limits.max_cost is not None:

@@ -29,6 +29,8 @@ PACKAGES = (
     "vllm",
 )
 """Packages whose versions can change a result."""
+DRIVER = Path("/proc/driver/nvidia/gpus")
+"""Where NVIDIA's driver tells of its GPUs."""
 
 
 def describe_environment() -> dict[str, Any]:
@@ -44,9 +46,9 @@ def describe_environment() -> dict[str, Any]:
     }
 
 
-def gpu_name() -> str | None:
+def gpu_name(driver: Path = DRIVER) -> str | None:
     """Return the name of the first NVIDIA GPU, without loading torch; none where the driver shows none."""
-    for information in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+    for information in sorted(driver.glob("*/information")):
         for line in information.read_text(encoding="utf-8").splitlines():
             if line.startswith("Model:"):
                 return line.removeprefix("Model:").strip()

@@ -57,19 +57,28 @@ class Meter:
         self._max_tokens_total = max_tokens_total
         self._max_cost = max_cost
         self._lock = threading.Lock()
+        self._failure: Exception | None = None
 
     def add(self, spent: Spent) -> None:
         """Count an episode's tokens."""
         with self._lock:
             self._spent = self._spent.plus(spent)
 
+    def stop(self, failure: Exception) -> None:
+        """Let no further episode start, here or beside: the study ends with this failure."""
+        with self._lock:
+            self._failure = self._failure or failure
+
     def check(self) -> None:
         """Let another episode start.
 
         Raises:
             LimitReachedError: A limit is spent.
+            Exception: The failure that the study ends with.
         """
         with self._lock:
+            if self._failure is not None:
+                raise self._failure
             spent, cost = self._spent, self._prices.cost(self._spent)
         if self._max_tokens_total is not None and spent.total >= self._max_tokens_total:
             raise LimitReachedError(

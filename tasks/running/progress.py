@@ -19,7 +19,7 @@ Advance = Callable[[int], None]
 
 
 class RateColumn(ProgressColumn):
-    """Units per second since the bar started."""
+    """Units per second over the last minute."""
 
     def render(self, task: Task) -> Text:
         """Show the rate, or a dash before there is one."""

@@ -27,3 +27,13 @@ def test_meter_stops_at_the_cost_limit():
 def test_no_limit_never_stops():
     meter = Meter(Spent(10**12, 0, 10**12), Prices(prompt=1.0), max_tokens_total=None, max_cost=None)
     meter.check()
+
+
+def test_a_meter_that_was_stopped_lets_nothing_start_and_says_why():
+    meter = Meter(Spent(), Prices(), max_tokens_total=None, max_cost=None)
+    first = RuntimeError("an interpreter broke its contract")
+    meter.stop(first)
+    meter.stop(RuntimeError("a later one"))
+    with pytest.raises(RuntimeError) as raised:
+        meter.check()
+    assert raised.value is first

@@ -1,0 +1,69 @@
+import pytest
+
+from storage.finished import count_failed_episodes, is_finished
+from storage.landing import LandingZone
+from storage.runs import start_run
+from tasks.plans.presets import Overrides, resolve_plan
+from tasks.plans.run import Limits
+from tasks.traces.rows import FinishReason
+
+PLAN = resolve_plan("smoke", Overrides(train_count=2))
+
+
+@pytest.fixture
+def zone(tmp_path, monkeypatch):
+    """The landing zone of an empty data folder."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    return LandingZone(tmp_path / "data" / "landing")
+
+
+@pytest.fixture
+def land(zone, make_episode):
+    def land_attempt(reason, attempt=0, instance_id="instance", plan=PLAN, variant="main"):
+        name = f"{instance_id}-{variant}-{plan.digest}-{attempt}"
+        (episode,) = make_episode(name, instance_id=instance_id)["episodes"]
+        values = {"finish_reason": reason, "attempt": attempt, "plan_digest": plan.digest, "variant": variant}
+        zone.write({"episodes": [episode.model_copy(update=values)]}, "run")
+
+    return land_attempt
+
+
+def finish(flow="reproduce_study", plan=PLAN):
+    with start_run(flow, plan, Limits()):
+        pass
+
+
+def test_a_plan_is_finished_once_a_run_of_the_whole_study_is(zone, land):
+    land(FinishReason.FINISH_TOOL)
+    assert not is_finished(PLAN)
+    finish("collect_traces")
+    assert not is_finished(PLAN)
+    finish()
+    assert is_finished(PLAN)
+    assert not is_finished(resolve_plan("smoke"))
+
+
+def test_an_episode_that_is_to_be_tried_again_leaves_the_plan_unfinished(zone, land):
+    finish()
+    land(FinishReason.ERROR)
+    land(FinishReason.FINISH_TOOL, instance_id="another")
+    assert count_failed_episodes(zone, PLAN) == 1
+    assert not is_finished(PLAN)
+
+
+def test_a_later_attempt_makes_up_for_an_error(zone, land):
+    finish()
+    land(FinishReason.ERROR)
+    land(FinishReason.ERROR, attempt=1)
+    assert count_failed_episodes(zone, PLAN) == 1
+    land(FinishReason.MAX_TURNS, attempt=2)
+    assert count_failed_episodes(zone, PLAN) == 0
+    assert is_finished(PLAN)
+
+
+def test_errors_of_other_plans_and_of_re_evaluations_do_not_count(zone, land):
+    finish()
+    land(FinishReason.ERROR, plan=resolve_plan("smoke"))
+    land(FinishReason.ERROR, variant="reevaluation")
+    assert is_finished(PLAN)

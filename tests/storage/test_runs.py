@@ -1,0 +1,91 @@
+import json
+
+import pytest
+
+from storage.landing import LandingZone
+from storage.runs import finished_runs, landed_plan, open_run, start_run
+from tasks.plans.presets import Overrides, resolve_plan
+from tasks.plans.run import Limits
+from tasks.running.errors import UserError
+from tasks.running.limits import LimitReachedError
+
+PLAN = resolve_plan("smoke", Overrides(train_count=2))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """An empty data folder."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    return tmp_path / "data"
+
+
+def rows(home, table):
+    return LandingZone(home / "landing").read(table).to_pylist()
+
+
+def end_with(error):
+    with pytest.raises(type(error)), start_run("toy", PLAN, Limits()):
+        raise error
+
+
+def test_a_run_lands_its_plan_and_environment_before_any_work(home):
+    with start_run("toy", PLAN, Limits()) as run:
+        (row,) = rows(home, "runs")
+        assert rows(home, "run_ends") == []
+    assert (row["run_id"], row["flow"], row["plan_name"], row["scale"]) == (run.run_id, "toy", "smoke", "smoke")
+    assert row["plan_digest"] == PLAN.digest
+    assert landed_plan(run.run_id) == PLAN
+    assert json.loads(row["environment_json"])["packages"]["duckdb"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (LimitReachedError("spent"), "stopped", "spent"),
+        (RuntimeError("broken"), "failed", "RuntimeError: broken"),
+        (KeyboardInterrupt(), "failed", "KeyboardInterrupt: "),
+    ],
+)
+def test_a_run_lands_how_it_ended(home, error, status, message):
+    end_with(error)
+    (end,) = rows(home, "run_ends")
+    assert (end["status"], end["message"]) == (status, message)
+
+
+def test_only_finished_runs_of_the_flow_and_plan_count_earliest_first():
+    end_with(RuntimeError("broken"))
+    finished = []
+    for flow, plan in (("toy", PLAN), ("other", PLAN), ("toy", resolve_plan("smoke")), ("toy", PLAN)):
+        with start_run(flow, plan, Limits()) as run:
+            finished.append(run.run_id)
+    assert finished_runs("toy") == [finished[0], finished[2], finished[3]]
+    assert finished_runs("toy", plan_digest=PLAN.digest) == [finished[0], finished[3]]
+    assert finished_runs("other", plan_name="smoke") == [finished[1]]
+    assert finished_runs("other", plan_name="laptop") == []
+
+
+def test_a_flow_may_join_a_run_and_gets_the_plan_that_was_resolved_then(home):
+    with start_run("toy", PLAN, Limits()) as run:
+        with open_run("stage", "laptop", Overrides(), Limits(max_tokens_total=5), run.run_id) as joined:
+            assert (joined.run_id, joined.plan, joined.limits.max_tokens_total) == (run.run_id, PLAN, 5)
+            assert joined.cache_identity == run.cache_identity
+        assert rows(home, "run_ends") == []
+    assert len(rows(home, "runs")) == 1
+
+
+def test_an_unknown_run_is_named_with_the_way_out():
+    with (
+        pytest.raises(UserError, match=r"no run 'nowhere' has landed in .*; leave run_id out to start one"),
+        open_run("stage", "smoke", Overrides(), Limits(), "nowhere"),
+    ):
+        pass
+
+
+def test_a_data_folder_has_an_identity_that_no_other_has(tmp_path, monkeypatch):
+    identities = []
+    for name in ("data", "data", "other"):
+        monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / name))
+        with start_run("toy", PLAN, Limits()) as run:
+            identities.append(run.generation)
+    assert identities[0] == identities[1] != identities[2]

@@ -1,0 +1,86 @@
+import functools
+
+import pytest
+
+from tasks.plans.estimate import cells, estimate_study
+from tasks.plans.presets import resolve_plan
+from tasks.running.limits import Prices
+
+resolve = functools.cache(resolve_plan)
+PRICES = Prices(prompt=2.0, completion=10.0)
+
+
+def estimate(name, concurrency=4):
+    return {row.stage: row for row in estimate_study(resolve(name), PRICES, concurrency)}
+
+
+def test_every_stage_and_cell_of_the_paper_has_a_row_in_order_of_execution():
+    stages = list(estimate("paper"))
+    assert stages[:4] == [
+        "main: teacher, persistent",
+        "main: teacher, stateless",
+        "main: training, persistent",
+        "main: training, stateless",
+    ]
+    assert stages[4:10] == [
+        "main: persistent -> persistent, easy",
+        "main: persistent -> stateless, easy",
+        "main: stateless -> persistent, easy",
+        "main: stateless -> stateless, easy",
+        "main: base -> persistent, easy",
+        "main: base -> stateless, easy",
+    ]
+    assert len(stages) == 4 + 2 * 6
+
+
+def test_the_paper_s_evaluation_is_1200_episodes():
+    rows = estimate("paper")
+    assert sum(row.episodes for stage, row in rows.items() if "->" in stage) == 1200
+
+
+def test_a_teacher_s_row_is_its_published_tokens_at_the_given_prices():
+    row = estimate("paper")["main: teacher, persistent"]
+    # Table 1: 18,337 tokens an episode; 1,900 episodes, 95 % of them prompt. Table 2: 24.8 s an episode.
+    assert row.episodes == 1900
+    assert row.prompt_tokens == 33_098_285
+    assert row.completion_tokens == 1_742_015
+    assert row.cost == pytest.approx(33.098285 * 2 + 1.742015 * 10)
+    assert row.hours == pytest.approx(1900 * 24.8 / 4 / 3600)
+    assert row.basis.startswith("estimate")
+
+
+def test_an_evaluation_s_row_is_its_published_tokens_and_time():
+    row = estimate("paper", concurrency=8)["main: stateless -> stateless, easy"]
+    # Table 2: 58,814 tokens and 145.5 s an episode, 100 episodes.
+    assert (row.prompt_tokens, row.completion_tokens) == (5_587_330, 294_070)
+    assert row.hours == pytest.approx(100 * 145.5 / 8 / 3600)
+    assert row.cost == pytest.approx(5.58733 * 2 + 0.29407 * 10)
+
+
+def test_training_is_counted_in_tokens_and_costs_no_endpoint():
+    row = estimate("paper")["main: training, persistent"]
+    # Table 5: 4,630.60 tokens an example, 1,000 examples kept, 3 passes; 8,200 tokens a second.
+    assert row.episodes == 1000
+    assert row.prompt_tokens == 13_891_800
+    assert row.hours == pytest.approx(13_891_800 / 8200 / 3600)
+    assert row.cost == 0
+
+
+def test_a_scripted_teacher_asks_nobody():
+    row = estimate("smoke")["main: teacher, stateless"]
+    assert (row.episodes, row.prompt_tokens, row.completion_tokens, row.cost) == (40, 0, 0, 0)
+    assert row.basis == "scripted: no endpoint is asked"
+
+
+def test_the_base_alone_has_two_cells():
+    trained, untrained = resolve("laptop").parts[0].evaluations
+    assert len(cells(trained)) == 4
+    assert cells(untrained) == [(None, "persistent"), (None, "stateless")]
+
+
+@pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full", "paper"])
+def test_every_figure_of_a_plan_says_where_it_comes_from(name):
+    rows = estimate_study(resolve(name), Prices(), 4)
+    assert rows
+    assert all(row.basis for row in rows)
+    assert sum(row.cost for row in rows) == 0

@@ -1,0 +1,99 @@
+import functools
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tasks.plans.preflight import check_needs
+from tasks.plans.presets import Overrides, resolve_plan
+from tasks.running.errors import UserError
+
+MODEL = "nobody/no-model"
+NOBODY = "http://127.0.0.1:9"
+"""An address at which nothing listens."""
+KEY = "CARRYOVER_TEST_TEACHER_KEY"
+resolve = functools.cache(resolve_plan)
+
+
+@pytest.fixture
+def endpoint():
+    """A server on loopback that refuses every request, as one without the right key does."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(401)
+
+        def log_message(self, format, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def make_plan(url=NOBODY, model=MODEL):
+    overrides = Overrides(
+        teacher_url=f"{url}/v1", teacher_key_variable=KEY, base_model=str(model), endpoint_url=f"{url}/v1"
+    )
+    return resolve("paper", overrides)
+
+
+def complaint(plan, *, gpu=None, worker=False, trains_here=False, hub_url=NOBODY):
+    with pytest.raises(UserError) as raised:
+        check_needs(plan, lambda: worker, trains_here=trains_here, find_gpu=lambda: gpu, hub_url=hub_url)
+    return str(raised.value)
+
+
+def test_one_line_names_gpu_model_endpoint_and_key(monkeypatch):
+    monkeypatch.delenv(KEY, raising=False)
+    assert complaint(make_plan()) == (
+        "paper scale needs what is not here: a GPU, or an online worker on the work pool 'gpu'; "
+        f"the model {MODEL} (download it, or name its folder with --base-model); "
+        f"an answer from the endpoint {NOBODY}/v1; "
+        f"the teacher's key in the environment variable {KEY}; "
+        f"an answer from the teacher's endpoint {NOBODY}/v1"
+    )
+
+
+def test_a_missing_server_program_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    overrides = Overrides(teacher_url=f"{NOBODY}/v1", base_model=MODEL)
+    assert "; vllm (pip install 'carryover[gpu]'" in complaint(resolve("paper", overrides))
+
+
+def test_nothing_is_missing_where_all_is_there(endpoint, monkeypatch, tmp_path):
+    monkeypatch.setenv(KEY, "secret")
+    check_needs(make_plan(endpoint, tmp_path), lambda: False, trains_here=True, find_gpu=lambda: "H100")
+
+
+def test_a_worker_on_the_gpu_pool_is_as_good_as_a_gpu_for_training_there(endpoint, monkeypatch, tmp_path):
+    monkeypatch.setenv(KEY, "secret")
+    plan = make_plan(endpoint, tmp_path)
+    check_needs(plan, lambda: True, trains_here=False, find_gpu=lambda: None)
+    assert complaint(plan, worker=True, trains_here=True).endswith(
+        ": a GPU here, or --train-on gpu_pool, as a worker on the work pool 'gpu' is online"
+    )
+
+
+def test_a_hub_that_refuses_a_model_does_not_have_it(endpoint, monkeypatch):
+    monkeypatch.setenv(KEY, "secret")
+    assert complaint(make_plan(endpoint), gpu="H100", hub_url=endpoint).endswith(
+        f": the model {MODEL} (download it, or name its folder with --base-model)"
+    )
+
+
+def test_an_empty_key_is_no_key(endpoint, monkeypatch, tmp_path):
+    monkeypatch.setenv(KEY, " ")
+    assert complaint(make_plan(endpoint, tmp_path), gpu="H100").endswith(
+        f": the teacher's key in the environment variable {KEY}"
+    )
+
+
+@pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full"])
+def test_the_plans_for_a_cpu_need_nothing(name):
+    def ask():
+        raise AssertionError("no worker is needed")
+
+    check_needs(resolve(name), ask, trains_here=True, find_gpu=lambda: None, hub_url=NOBODY)

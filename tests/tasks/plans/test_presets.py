@@ -1,0 +1,142 @@
+import functools
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import open_bucket
+from tasks.plans.presets import PLANS, Overrides, resolve_plan
+from tasks.plans.run import Limits
+from tasks.plans.spec import StudyPlan
+from tasks.running.errors import UserError
+from tasks.running.limits import Prices
+
+resolve = functools.cache(resolve_plan)
+SMOKE, PAPER = resolve("smoke"), resolve("paper")
+
+
+def test_the_paper_trains_on_1900_easy_and_evaluates_on_100_of_each_bucket():
+    counts = [(one.bucket, one.split, one.count) for one in PAPER.instance_sets()]
+    assert counts == [("easy", "train", 1900), ("easy", "evaluation", 100), ("hard", "evaluation", 100)]
+
+
+def test_the_paper_evaluates_its_base_beside_one_model_per_contract():
+    (part,) = PAPER.parts
+    assert part.teacher.contracts == ("persistent", "stateless")
+    assert part.training_seeds == (3407,)
+    assert [(one.has_base_rows, one.has_trained_rows, one.replicates) for one in part.evaluations] == [
+        (True, True, 1),
+        (True, True, 1),
+    ]
+
+
+def test_the_rules_of_an_episode_are_those_of_the_paper():
+    (part,) = PAPER.parts
+    for evaluation in part.evaluations:
+        assert (evaluation.episode.max_turns, evaluation.episode.tool_call_cap) == (40, 25)
+        assert (evaluation.episode.temperature, evaluation.episode.timeout_seconds) == (0.2, 900.0)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_no_seed_of_training_is_one_of_evaluation(name):
+    sets = resolve(name).instance_sets()
+    training = {seed for one in sets if one.split == "train" for seed in one.seeds}
+    evaluation = [one.seeds for one in sets if one.split == "evaluation"]
+    assert training
+    assert evaluation
+    assert not any(training.intersection(seeds) for seeds in evaluation)
+
+
+@pytest.mark.parametrize("name", ["smoke", "laptop"])
+def test_no_instance_of_training_is_one_of_evaluation(name):
+    ids = {"train": set(), "evaluation": set()}
+    for one in resolve(name).instance_sets():
+        ids[one.split] |= {sample_instance(open_bucket(one.bucket), seed).instance_id for seed in one.seeds}
+    assert not ids["train"] & ids["evaluation"]
+
+
+def test_the_laptop_study_has_one_seed_in_distribution_and_100_instances_per_cell():
+    (part,) = resolve("laptop").parts
+    assert len(part.training_seeds) == 1
+    assert {(one.instances.bucket, one.instances.count) for one in part.evaluations} == {("small", 100)}
+    assert part.train_instances.bucket == "small"
+
+
+def test_every_plan_knows_its_own_name_and_survives_json():
+    for name in PLANS:
+        plan = resolve(name)
+        assert plan.name == name
+        assert StudyPlan.model_validate_json(plan.model_dump_json()).digest == plan.digest
+
+
+def test_equal_plans_have_equal_digests_and_a_digest_is_short():
+    assert SMOKE.digest == resolve_plan("smoke", Overrides()).digest
+    assert len(SMOKE.digest) == 16
+
+
+def test_the_digest_follows_source_and_every_field():
+    digests = {
+        SMOKE.digest,
+        PAPER.digest,
+        SMOKE.model_copy(update={"source": "another"}).digest,
+        resolve_plan("smoke", Overrides(train_count=41)).digest,
+        resolve_plan("smoke", Overrides(backend="jupyter")).digest,
+        resolve_plan("smoke", Overrides(tool_call_cap=80)).digest,
+    }
+    assert len(digests) == 6
+
+
+def test_overrides_change_what_they_name_and_nothing_else():
+    plan = resolve_plan("smoke", Overrides(train_count=7, evaluation_count=3, training_seeds=(5, 6), tool_call_cap=80))
+    (part,), (own,) = plan.parts, SMOKE.parts
+    assert [(one.split, one.count) for one in plan.instance_sets()] == [("train", 7), ("evaluation", 3)]
+    assert part.training_seeds == (5, 6)
+    assert [one.episode.tool_call_cap for one in part.evaluations] == [80]
+    assert part.teacher == own.teacher
+    assert (plan.runtime, plan.serving) == (SMOKE.runtime, SMOKE.serving)
+
+
+def test_a_running_endpoint_takes_the_place_of_our_own_server():
+    overrides = Overrides(endpoint_url="http://gpu:8000/v1", endpoint_key_variable="MODEL_KEY", concurrency=32)
+    serving = resolve_plan("paper", overrides).serving
+    assert (serving.engine, serving.url, serving.api_key_variable) == ("external", "http://gpu:8000/v1", "MODEL_KEY")
+    assert serving.max_concurrent == 32
+
+
+def test_another_teacher_is_an_endpoint_with_its_own_key():
+    overrides = Overrides(
+        teacher_url="http://host/v1", teacher_model="sage", teacher_key_variable="SAGE", concurrency=9
+    )
+    (part,) = resolve_plan("smoke", overrides).parts
+    assert (part.teacher.kind, part.teacher.model_name) == ("endpoint", "sage")
+    assert part.teacher.endpoint is not None
+    assert (part.teacher.endpoint.api_key_variable, part.teacher.endpoint.concurrency) == ("SAGE", 9)
+
+
+def test_the_paper_s_own_teacher_may_have_its_key_elsewhere():
+    (part,), (own,) = resolve_plan("paper", Overrides(teacher_key_variable="OTHER")).parts, PAPER.parts
+    assert part.teacher.endpoint is not None
+    assert own.teacher.endpoint is not None
+    assert part.teacher.endpoint.api_key_variable == "OTHER"
+    assert part.teacher.endpoint.base_url == own.teacher.endpoint.base_url
+
+
+def test_an_override_that_would_change_nothing_is_refused_with_the_way_out():
+    for overrides, message in {
+        Overrides(teacher_key_variable="KEY"): "give teacher_url with it",
+        Overrides(endpoint_key_variable="KEY"): "give endpoint_url with it",
+        Overrides(base_model="Qwen/Qwen3-8B"): "trains from base 'scratch'",
+    }.items():
+        with pytest.raises(UserError, match=message):
+            resolve_plan("smoke", overrides)
+
+
+def test_an_unknown_plan_is_named_with_the_choices():
+    with pytest.raises(UserError, match="unknown scale 'huge'; choose from smoke, laptop, laptop_full, paper"):
+        resolve_plan("huge")
+
+
+def test_a_cost_that_no_price_can_reach_is_refused():
+    with pytest.raises(ValidationError, match="max_cost 5.0 can never be reached without prices"):
+        Limits(max_cost=5.0)
+    assert Limits(max_cost=5.0, prices=Prices(completion=1.0)).max_cost == 5.0

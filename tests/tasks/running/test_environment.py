@@ -1,0 +1,29 @@
+import json
+import platform
+from importlib import metadata
+
+from tasks.running.environment import describe_environment, gpu_name
+
+
+def test_the_environment_names_python_machine_and_the_versions_that_matter():
+    environment = describe_environment()
+    assert environment["python"] == platform.python_version()
+    assert environment["packages"]["duckdb"] == metadata.version("duckdb")
+    assert environment["processor_count"] >= 1
+    assert environment["memory_bytes"] > 0
+
+
+def test_the_environment_is_json():
+    environment = describe_environment()
+    assert json.loads(json.dumps(environment)) == environment
+
+
+def test_a_gpu_is_named_as_its_driver_names_it(tmp_path):
+    card = tmp_path / "0000:01:00.0"
+    card.mkdir()
+    (card / "information").write_text("Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 33\n")
+    assert gpu_name(tmp_path) == "NVIDIA H100 80GB HBM3"
+
+
+def test_without_a_driver_there_is_no_gpu(tmp_path):
+    assert gpu_name(tmp_path / "absent") is None

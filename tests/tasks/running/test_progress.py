@@ -1,0 +1,66 @@
+import re
+import sys
+
+import pytest
+from rich.progress import Progress
+
+from tasks.running import progress as module
+from tasks.running.progress import RateColumn, progress_bar, waiting_line
+
+
+def test_without_a_terminal_a_stage_is_one_line_at_its_end(capsys):
+    with progress_bar("teacher", 3, "episodes") as advance:
+        advance(1)
+        advance(2)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"teacher: 3/3 episodes in \d+\.\d s", line)
+
+
+def test_without_a_terminal_a_long_stage_tells_rate_and_remaining_time(capsys, monkeypatch):
+    monkeypatch.setattr(module, "PLAIN_INTERVAL_SECONDS", 0.0)
+    with progress_bar("teacher", 3, "episodes") as advance:
+        advance(1)
+        advance(1)
+        advance(1)
+    first, second, last = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"teacher: 1/3 episodes, [\d.]+/s, \d+ s to go", first)
+    assert second.startswith("teacher: 2/3 episodes, ")
+    assert last.startswith("teacher: 3/3 episodes in ")
+
+
+def test_lines_go_to_standard_error_alone(capsys):
+    with progress_bar("teacher", 1, "episodes") as advance:
+        advance(1)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_stage_that_fails_lets_its_error_through():
+    with pytest.raises(ValueError, match="broken"), progress_bar("teacher", 1, "episodes"):
+        raise ValueError("broken")
+
+
+def test_waiting_says_what_for_once(capsys):
+    with waiting_line("starting a server") as tell:
+        tell("1 s")
+        tell("2 s")
+    assert capsys.readouterr().err == "starting a server\n"
+
+
+def test_on_a_terminal_bars_share_one_display_that_ends_with_the_last(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with progress_bar("first", 2, "episodes") as advance:
+        with progress_bar("second", 1, "episodes") as other:
+            display = module._display.progress
+            assert display is not None
+            assert [task.description for task in display.tasks] == ["first (episodes)", "second (episodes)"]
+            advance(1)
+            other(1)
+        assert module._display.progress is display
+        assert [task.completed for task in display.tasks] == [1, 1]
+    assert module._display.progress is None
+
+
+def test_a_rate_is_a_dash_until_there_is_one():
+    progress = Progress()
+    task = progress.add_task("teacher", total=10)
+    assert RateColumn().render(progress.tasks[task]).plain == "-/s"
