@@ -7,6 +7,7 @@ from flows.runners import two_at_a_time
 from storage.runs import open_run
 from tasks.plans.presets import Overrides, PlanName
 from tasks.plans.run import Limits
+from tasks.prepare import read_training_data
 from tasks.provide_tokenizer import provide_tokenizer
 from tasks.train import train_base, train_model
 
@@ -27,6 +28,8 @@ def train_models(
         run_id: Run to join; a new one without it.
     """
     with open_run("train_models", scale, overrides, limits, run_id) as run:
+        for part in run.plan.parts:
+            read_training_data(run, part)  # said before a tokenizer or a base is trained for hours
         for part in run.plan.parts:
             tokenizer = provide_tokenizer(run, part)
             if part.own_base is not None:

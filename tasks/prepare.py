@@ -39,7 +39,8 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: st
     `traces` is their digest (`digest_traces`), so that traces played again are another input.
 
     Raises:
-        UserError: The suite of data checks fails; the message tells reasons and counts, and the traces stay.
+        UserError: No trace has landed, or the suite of data checks fails; the message tells reasons and counts, and the
+            traces stay.
     """
     zone = LandingZone(run.landing)
     rows = {table: _teacher_rows(zone, run, part, table) for table in ("episodes", "turns", "steps", "errors")}
@@ -54,6 +55,10 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: st
         contracts=part.teacher.contracts,
         validation=part.validation,
     )
+    if not prepared.rows:
+        raise UserError(
+            f"no teacher traces of plan {run.plan.name} in {run.landing}; run the flow collect_traces first"
+        )
     folder = run.places.datasets / prepared.dataset_id
     data = TrainingData(
         dataset_id=prepared.dataset_id,

@@ -1,0 +1,57 @@
+import pytest
+
+from storage.landing import LandingZone
+from storage.runs import open_run
+from tasks.collect import collect_episodes
+from tasks.plans.clients import teacher_client
+from tasks.plans.presets import Overrides
+from tasks.plans.run import Limits
+from tasks.plans.spec import teacher_conditions
+from tasks.prepare import digest_traces, prepare_training_data, read_training_data
+from tasks.running.errors import UserError
+from tasks.sft.data_spec import ValidationSpec
+from tasks.sft.spec import TokenizerSpec
+from tasks.sft.tokenizer import build_tokenizer
+
+TRAIN_COUNT = 2
+
+
+@pytest.fixture
+def tokenizer(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    return build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), tmp_path / "tokenizer")
+
+
+@pytest.fixture
+def run(tokenizer):
+    with open_run("prepare_training", "smoke", Overrides(train_count=TRAIN_COUNT), Limits()) as run:
+        yield run
+
+
+def test_without_traces_the_flow_that_makes_them_is_named(run, tokenizer):
+    (part,) = run.plan.parts
+    with pytest.raises(UserError, match=r"no teacher traces of plan smoke in .*; run the flow collect_traces first"):
+        prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+
+
+def test_a_gate_that_fails_stops_with_reasons_and_leaves_nothing_to_train_on(run, tokenizer):
+    (part,) = run.plan.parts
+    for condition in teacher_conditions(part):
+        collect_episodes.fn(
+            run, condition, instances=part.train_instances, episode=part.teacher.episode,
+            client=teacher_client(run, part), tokenizer=tokenizer,
+        )  # fmt: skip
+    zone = LandingZone(run.landing)
+    strict = part.model_copy(update={"validation": ValidationSpec(maximum_loop_similarity=0.0)})  # any likeness
+    reasons = (
+        rf"traces_stateless: .*yield broken by {TRAIN_COUNT}, 0 of {TRAIN_COUNT} valid \(zombie_loop {TRAIN_COUNT}\)"
+    )
+    with pytest.raises(UserError, match=reasons):
+        prepare_training_data.fn(run, strict, tokenizer, digest_traces(run, part))
+    with pytest.raises(UserError, match="run the flow prepare_training first"):
+        read_training_data(run, part)
+    verdicts = zone.read("trace_verdicts").to_pylist()
+    assert [row["reason"] for row in verdicts] == ["zombie_loop"] * 2 * TRAIN_COUNT
+    failed = {row["check_name"] for row in zone.read("check_results").to_pylist() if not row["is_passed"]}
+    assert failed == {"zombie_loop", "yield"}
+    assert zone.read("episodes").num_rows == 2 * TRAIN_COUNT
