@@ -67,12 +67,19 @@ class StepKernel(Kernel):
         cell_id: str | None = None,
     ) -> dict[str, Any]:
         """Run a cell that comes with a step and a seed; any other says that a message waits on the channel."""
-        match cell_meta:
+        try:
+            self._serve(code, cell_meta)
+        except Exception:  # noqa: BLE001 - a block broke the channel: the process ends, as one of the fork tree does
+            os._exit(1)
+        return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": {}}
+
+    def _serve(self, code: str, metadata: dict[str, Any] | None) -> None:
+        match metadata:
             case {"step": int(step), "seed": str(seed)}:
                 self.node.run(step, seed, code)
             case _:
-                self.node.serve_one()
-        return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": {}}
+                while not self.node.serve_one():
+                    pass
 
 
 class StepKernelApp(IPKernelApp):

@@ -1,6 +1,7 @@
 """The way into a kernel's process: the walls first, then Jupyter."""
 
 import _socket
+import os
 
 from . import confine
 from .wire import Channel
@@ -8,17 +9,32 @@ from .zygote import enter
 
 
 def main(descriptor: int) -> None:
-    """Confine the process as the host's first message says, and serve as a kernel until it is killed."""
+    """Confine a process as the host's first message says, and let it serve as a kernel until it is killed.
+
+    The kernel is the second process of a namespace of its own, so that whatever its blocks forked ends with it.
+    """
     channel = Channel(_socket.socket(fileno=descriptor))
     settings = channel.receive()
     enter(settings)
-    is_apart = settings["unshares"] and confine.unshare_user(processes=False)
+    is_apart = settings["unshares"] and confine.unshare_user(processes=True)
+    _stay_until_child_ends(channel)
     confine.drop_capabilities()
     confine.limit_resources(**settings["limits"], has_own_count=is_apart)
     confine.unbuffer_c_output()
     if settings["filters_calls"]:
-        denied = confine.denied_calls(has_own_process_namespace=settings["has_own_processes"], needs_sockets=True)
+        denied = confine.denied_calls(has_own_process_namespace=is_apart, needs_sockets=True)
         confine.filter_calls(denied)
+    _stay_until_child_ends(channel)
     from .kernel import start
 
     start(channel, settings["connection"])
+
+
+def _stay_until_child_ends(channel: Channel) -> None:
+    """Fork and go on in the child; the parent waits for it, collects orphans meanwhile, and ends."""
+    child = os.fork()
+    if child:
+        channel.close()
+        while os.waitpid(-1, 0)[0] != child:
+            pass
+        os._exit(0)

@@ -45,17 +45,19 @@ class Node:
         while True:
             self.serve_one()
 
-    def serve_one(self) -> None:
-        """Answer one message; end when the host has closed the connection."""
+    def serve_one(self) -> bool:
+        """Answer one message and tell whether anybody waited for it; end when the host has closed the connection."""
         try:
             message, descriptors = self.channel.receive_with_descriptors()
         except EOFError:
             os._exit(0)
         self._unclaimed += descriptors
         handler = self._handlers.get(message[0])
-        if handler is not None:  # else the reply to a call that nobody waits for any more
-            descriptors, self._unclaimed = tuple(self._unclaimed), []
-            handler(*message[1:], *descriptors)
+        if handler is None:  # the reply to a call that nobody waits for any more
+            return False
+        descriptors, self._unclaimed = tuple(self._unclaimed), []
+        handler(*message[1:], *descriptors)
+        return True
 
     def run(self, step: int, seed: str, source: str) -> None:
         """Run a block and report."""

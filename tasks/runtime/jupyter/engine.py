@@ -58,7 +58,10 @@ class JupyterEngine:
         if self._lifetime.runs_in == "fresh":
             self.restart()
         elif dropped is None or dropped:
-            self._kernel.ask(("forget", dropped))
+            try:
+                self._kernel.ask(("forget", dropped))
+            except NodeGoneError:
+                return  # whoever needs the kernel next finds out, and says so
 
     def roll_back(self) -> Recovery:
         """Begin with a new kernel: the state went with the old one."""

@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 
 from tasks.runtime.process.node import Node, NodeGoneError, receive_handle, set_timeouts
@@ -17,6 +18,8 @@ from tasks.runtime.spec import RuntimeSpec
 _INSIDE_DIRECTORY = "/run/kernel"
 _PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
 _REPLY_SECONDS = 30.0
+_SEND_MILLISECONDS = 10_000
+"""A kernel whose socket takes no request for this long counts as gone."""
 
 
 class Kernel:
@@ -44,9 +47,14 @@ class Kernel:
         self._client = BlockingKernelClient()
         self._client.load_connection_info({**connection, "ip": f"{sockets}/s"})  # type: ignore[arg-type]
         self._client.start_channels(shell=True, iopub=False, stdin=False, hb=False, control=False)
+        self._client.shell_channel.socket.setsockopt(zmq.SNDTIMEO, _SEND_MILLISECONDS)  # type: ignore[union-attr]
 
     def execute(self, step: int, seed: str, code: str) -> None:
-        """Ask for a step to be run; its report comes on the node's channel."""
+        """Ask for a step to be run; its report comes on the node's channel.
+
+        Raises:
+            NodeGoneError: Nobody takes the request.
+        """
         self._request = self._send(code, {"step": step, "seed": seed})
 
     def settle(self) -> None:
@@ -59,8 +67,7 @@ class Kernel:
         while time.monotonic() < deadline and self.node.is_alive():
             if not self._client.shell_channel.socket.poll(100):  # type: ignore[union-attr]
                 continue
-            message = self._client.get_shell_msg(timeout=1)
-            if message["parent_header"].get("msg_id") == self._request:
+            if self._receive_request() == self._request:
                 return
         raise NodeGoneError("the kernel does not answer")
 
@@ -81,5 +88,15 @@ class Kernel:
     def _send(self, code: str, metadata: dict[str, Any]) -> str:
         content = {"code": code, "silent": True, "store_history": False, "allow_stdin": False}
         message = self._client.session.msg("execute_request", content, metadata=metadata)
-        self._client.shell_channel.send(message)
+        try:
+            self._client.shell_channel.send(message)
+        except zmq.ZMQError as error:
+            raise NodeGoneError(str(error)) from error
         return message["header"]["msg_id"]
+
+    def _receive_request(self) -> str | None:
+        """Return which request the next message answers."""
+        try:
+            return self._client.get_shell_msg(timeout=1)["parent_header"].get("msg_id")
+        except Exception as error:  # a block can write to the kernel's sockets, and parsing then raises anything
+            raise NodeGoneError(f"what the kernel sends is no answer: {error}") from error

@@ -14,7 +14,7 @@ class KernelPool:
     def __init__(self, start: Callable[[], Kernel], size: int) -> None:
         self._start = start
         self._lock = threading.Lock()
-        self._starters = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kernel-pool")
+        self._starters = ThreadPoolExecutor(max_workers=size, thread_name_prefix="kernel-pool")
         self._warm: deque[Future[Kernel]] = deque(self._starters.submit(start) for _ in range(size))
 
     def take(self) -> Kernel:

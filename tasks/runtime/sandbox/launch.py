@@ -109,7 +109,6 @@ def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
         "user": _SANDBOX_USER if os.geteuid() == 0 and level == "bwrap+seccomp" else None,
         "path": packages,
         "preload": list(spec.preload),
-        "has_own_processes": level == "bwrap+seccomp",
         "unshares": level != "none",
         "filters_calls": level != "none",
         "landlock": _readable_paths() if level == "landlock+seccomp" else [],

@@ -63,8 +63,10 @@ CHANNELS = {
     "import hook": Channel("import sys; sys.meta_path.append('kept')", "'kept' in __import__('sys').meta_path"),
     # Beyond the 21.
     "forked process": Channel(
-        "import os, time\nif os.fork() == 0:\n    os.nice(13); time.sleep(60); os._exit(0)\ntime.sleep(0.2)",
-        "_is_there(13)",
+        "import os, resource, time\nready, mark = os.pipe()\nif os.fork() == 0:\n"
+        "    resource.setrlimit(resource.RLIMIT_CPU, (4711, 4711)); os.write(mark, b'x'); time.sleep(60); os._exit(0)\n"
+        "seen = os.read(ready, 1)",
+        "_is_there(4711)",
     ),
     "cached source": Channel("import linecache; linecache.cache['kept'] = (1, None, ['x'], 'kept')", "'kept' in __import__('linecache').cache"),
     "resource limit": Channel(
@@ -89,10 +91,11 @@ def _is_open(descriptor):
     except OSError: return False
     return True
 
-def _is_there(nice):
+def _is_there(seconds):
+    import resource
     for process in range(2, 1000):
         try:
-            if os.getpriority(os.PRIO_PROCESS, process) == nice: return True
+            if resource.prlimit(process, resource.RLIMIT_CPU)[0] == seconds: return True
         except OSError: pass
     return False
 """

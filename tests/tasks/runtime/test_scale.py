@@ -50,7 +50,7 @@ def test_a_thousand_live_episodes_leave_nothing_behind(monkeypatch, tmp_path):
         time.sleep(0.1)
     assert len(grown) > 2 * EPISODE_COUNT
     assert grown & processes() == set()
-    assert (names("/proc/self/fd")) == descriptors
+    assert names("/proc/self/fd") <= descriptors
     assert names(str(tmp_path)) == set()
 
 

@@ -140,11 +140,15 @@ all(got[n] == [n * 100 + k for k in range(5)] for n in range(4))
 def test_thread_that_outlives_its_block_cannot_call(open_one):
     interpreter = open_one("persistent", TOOLS)
     interpreter.run_block(
-        "import threading, time\ngot = []\ndef late():\n    time.sleep(0.3)\n    try: got.append(add(1))\n"
-        "    except Exception as error: got.append(str(error))\nthread = threading.Thread(target=late); thread.start()"
+        "import threading, time\ngot = []\ndef late():\n"
+        "    while '__canary__' not in globals(): time.sleep(0.01)\n"  # the runtime's mark that the block has ended
+        "    try: got.append(add(1))\n    except Exception as error: got.append(str(error))\n"
+        "thread = threading.Thread(target=late); thread.start()"
     )
-    time.sleep(0.6)
-    result = interpreter.run_block("thread.join(); got")
+    deadline = time.monotonic() + 60
+    while not interpreter.retrieve("got") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    result = interpreter.run_block("got")
     assert result.result == "['add can be called only by a running block, from its own process']"
     assert result.tool_calls == ()
 

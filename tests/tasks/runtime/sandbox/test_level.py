@@ -56,14 +56,18 @@ def test_stray_processes_are_ended_at_every_level():
     for level in reachable():
         runtime = open_runtime(RuntimeSpec(sandbox=level))
         interpreter = runtime.open_interpreter(CONTRACTS["stateless"], {}, instance_id="a")
-        interpreter.run_block("import os, time\nif os.fork() == 0: os.nice(11); time.sleep(60)")
+        interpreter.run_block(
+            "import os, resource, time\nready, mark = os.pipe()\nif os.fork() == 0:\n"
+            "    resource.setrlimit(resource.RLIMIT_CPU, (4712, 4712)); os.write(mark, b'x'); time.sleep(60)\n"
+            "os.read(ready, 1)"
+        )
         probe = """
-import os
+import resource
 seen = []
 for process in range(2, 40000):
-    try: seen.append(os.getpriority(os.PRIO_PROCESS, process))
+    try: seen.append(resource.prlimit(process, resource.RLIMIT_CPU)[0])
     except OSError: pass
-11 in seen
+4712 in seen
 """
         assert interpreter.run_block(probe).result == "False", level
         interpreter.close()
