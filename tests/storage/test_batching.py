@@ -38,9 +38,13 @@ def test_an_old_batch_lands_with_the_next_episode(landing, make_episode):
 
 
 def test_what_was_added_lands_also_when_the_work_fails(landing, make_episode):
-    with pytest.raises(RuntimeError), BatchedLanding(landing, "run", clock=Clock()) as batch:
-        batch.add(make_episode("a"))
-        raise RuntimeError("broken")
+    def fail():
+        with BatchedLanding(landing, "run", clock=Clock()) as batch:
+            batch.add(make_episode("a"))
+            raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        fail()
     assert landed_ids(landing) == ["a"]
 
 

@@ -1,0 +1,132 @@
+"""Episodes of one condition: what has landed is the truth, errors are attempts, and limits stop cleanly."""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from storage.landing import LandingZone
+from storage.runs import start_run
+from tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
+from tasks.agent.spec import EndpointSpec
+from tasks.collect import collect_episodes
+from tasks.plans.presets import Overrides, resolve_plan
+from tasks.plans.run import Limits
+from tasks.plans.spec import teacher_conditions
+from tasks.running.limits import LimitReachedError, Prices
+from tasks.traces.rows import FinishReason
+
+COUNT = 4
+PLAN = resolve_plan("smoke", Overrides(train_count=COUNT))
+(PART,) = PLAN.parts
+PERSISTENT, STATELESS = teacher_conditions(PART)
+SCRIPTED = ScriptedClientSpec(concurrency=1)
+NOBODY = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", max_retries=0))
+"""An endpoint that died: nothing listens there."""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """An empty data folder."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    return tmp_path / "data"
+
+
+class Finishing(BaseHTTPRequestHandler):
+    """A model that finishes at once, in 10 and 5 tokens."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        message = {"role": "assistant", "content": "I am done.\n```python\nfinish()\n```"}
+        answer = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "scripted",
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+        }
+        body = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format, *args):
+        pass
+
+
+@pytest.fixture
+def endpoint():
+    """A client of such a model on loopback, one episode at a time."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Finishing)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield EndpointClientSpec(endpoint=EndpointSpec(base_url=f"http://127.0.0.1:{server.server_port}/v1", concurrency=1))
+    server.shutdown()
+    server.server_close()
+
+
+def play(run, condition, client, **arguments):
+    return collect_episodes.fn(
+        run, condition, instances=PART.train_instances, episode=PART.teacher.episode, client=client, **arguments
+    )
+
+
+def collect(client=SCRIPTED, *, limits=Limits(), **arguments):  # noqa: B008 - frozen
+    """Play the persistent condition in a run of its own."""
+    with start_run("toy", PLAN, limits) as run:
+        return play(run, PERSISTENT, client, **arguments)
+
+
+def landed(home):
+    episodes = LandingZone(home / "landing").scan("episodes").collect().sort("attempt", "instance_id")
+    return list(zip(episodes["instance_id"], episodes["attempt"], episodes["finish_reason"], strict=True))
+
+
+def test_episodes_of_an_endpoint_that_died_stay_as_attempts_and_run_again(home):
+    first = collect(NOBODY)
+    assert (first.planned_count, first.played_count, first.error_count) == (COUNT, COUNT, COUNT)
+    assert first.first_error is not None
+    assert "http://127.0.0.1:9/v1" in first.first_error
+    second = collect()
+    assert (second.played_count, second.error_count, second.first_error) == (COUNT, 0, None)
+    attempts = landed(home)
+    assert [(attempt, reason) for _, attempt, reason in attempts] == (
+        [(0, FinishReason.ERROR)] * COUNT + [(1, FinishReason.FINISH_TOOL)] * COUNT
+    )
+    assert collect().played_count == 0
+
+
+def test_a_new_replicate_plays_only_what_is_new(home):
+    collect()
+    again = collect(replicates=2)
+    assert (again.planned_count, again.played_count) == (2 * COUNT, COUNT)
+    assert len(landed(home)) == 2 * COUNT
+
+
+def test_a_limit_stops_the_run_and_a_higher_one_goes_on(home, endpoint):
+    with pytest.raises(LimitReachedError, match="45 tokens are spent of max_tokens_total 40"):
+        collect(endpoint, limits=Limits(max_tokens_total=40))
+    assert len(landed(home)) == 3
+    with pytest.raises(LimitReachedError, match="45 tokens are spent of max_tokens_total 41"):
+        collect(endpoint, limits=Limits(max_tokens_total=41))
+    assert collect(endpoint, limits=Limits(max_tokens_total=46)).played_count == 1
+    assert len(landed(home)) == COUNT
+
+
+def test_a_cost_stops_the_run_at_the_given_prices(home, endpoint):
+    limits = Limits(max_cost=0.05, prices=Prices(prompt=1000.0, completion=4000.0))  # 10 x 0.001 + 5 x 0.004 = 0.03
+    with pytest.raises(LimitReachedError, match=r"0\.06 is spent of max_cost 0\.05"):
+        collect(endpoint, limits=limits)
+    assert len(landed(home)) == 2
+
+
+def test_conditions_that_are_played_side_by_side_spend_from_one_limit(home, endpoint):
+    with start_run("toy", PLAN, Limits(max_tokens_total=60)) as run, ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(play, run, condition, endpoint) for condition in (PERSISTENT, STATELESS)]
+    assert any(isinstance(future.exception(), LimitReachedError) for future in futures)
+    assert len(landed(home)) in (4, 5)  # one may be under way when the other spends the last token
