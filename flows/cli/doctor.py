@@ -4,17 +4,31 @@ from pathlib import Path
 
 from rich.table import Table
 
-from flows.cli.places import HOW_TO_FILL
+from flows.cli.places import HOW_TO_FILL, find_places
 from flows.cli.screen import screen
 from storage.errors import StorageError
 from storage.landing import LandingZone
+from storage.published import is_published
 from storage.warehouse import Warehouse
 from tasks.running.environment import describe_environment
-from tasks.running.places import Places, open_places
+from tasks.running.errors import UserError
 from tasks.runtime.open import open_runtime
 from tasks.runtime.spec import RuntimeSpec
 
 COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistics", "quarantine")
+BROKEN_CHECKS = """
+with latest_checks as (
+    select *
+    from check_results
+    where not starts_with(suite, 'training')
+    qualify row_number() over (partition by suite, check_name order by checked_at desc) = 1
+)
+
+select check_name
+from latest_checks
+where not is_passed
+order by check_name
+"""
 
 
 def print_health(home: Path | None) -> None:
@@ -30,7 +44,7 @@ def print_health(home: Path | None) -> None:
         versions.add_row(package, version)
     console.print(versions)
     console.print(_sandbox_line())
-    for line in _warehouse_lines(open_places(home)):
+    for line in _warehouse_lines(home):
         console.print(line)
 
 
@@ -42,14 +56,25 @@ def _sandbox_line() -> str:
         runtime.close()
 
 
-def _warehouse_lines(places: Places) -> list[str]:
-    waiting = len(LandingZone(places.landing).manifests().bundles)
-    lines = [f"landing zone {places.landing}: {waiting} bundles"]
+def _warehouse_lines(home: Path | None) -> list[str]:
+    try:
+        places = find_places(home)
+        landed = {manifest.bundle_id for manifest in LandingZone(places.landing).manifests().bundles}
+    except (UserError, StorageError) as error:
+        return [str(error)]
+    lines = [f"landing zone {places.landing}: {len(landed)} bundles"]
     if not places.warehouse.exists():
         return [*lines, f"no warehouse at {places.warehouse}; {HOW_TO_FILL}"]
     try:
         with Warehouse.open(places.warehouse) as warehouse:
             counts = [f"{table} {warehouse.sql(f'select count(*) from {table}').rows()[0][0]:,}" for table in COUNTED]
+            waiting = landed - {row[0] for row in warehouse.sql("select bundle_id from merged_bundles").rows()}
+            broken = [row[0] for row in warehouse.sql(BROKEN_CHECKS).rows()]
     except StorageError as error:
         return [*lines, f"warehouse {places.warehouse}: {error}"]
-    return [*lines, f"warehouse {places.warehouse}: {', '.join(counts)}"]
+    lines.append(f"warehouse {places.warehouse}: {', '.join(counts)}")
+    if waiting or not is_published(places.warehouse):
+        lines.append(f"readers do not see {len(waiting)} landed bundles yet; `carryover merge` takes them in")
+    if broken:
+        lines.append(f"the latest checks were broken: {', '.join(broken)}; see the table check_results")
+    return lines

@@ -1,0 +1,103 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from flows.cli.main import app
+from flows.cli.main import run as run_command
+from tasks.running.errors import UserError
+
+CHAT = [
+    {"role": "user", "content": "Count."},
+    {"role": "assistant", "content": "First I look.\n```python\nx = len(list_items())\n```"},
+    {"role": "user", "content": '{"output": "seven", "error": null}'},
+    {"role": "assistant", "content": "Done.\n```python\nfinish()\n```"},
+]
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A data folder with one imported episode."""
+    home = tmp_path_factory.mktemp("data")
+    source = home / "chat.jsonl"
+    source.write_text(json.dumps({"instance_id": "one", "messages": CHAT}))
+    run("import", source, "--contract", "persistent", "--home", home)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("table_format", "printed"),
+    [("csv", "1,one"), ("markdown", "| 1 | one |"), ("latex", "1 & one"), ("rich", "1 one")],
+)
+def test_a_query_prints_its_rows_in_every_format(home, table_format, printed):
+    sql = "select count(*) as episode_count, instance_id from episodes group by all"
+    output = run("query", sql, "--format", table_format, "--home", home)
+    assert printed in " ".join(output.split())
+
+
+def test_wrong_sql_gives_duckdb_s_message_and_the_near_names(home, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["carryover", "query", "select * from episods", "--home", str(home)])
+    with pytest.raises(SystemExit) as raised:
+        run_command()
+    said = capsys.readouterr().err
+    assert raised.value.code == 1
+    assert "Table with name episods does not exist" in said
+    assert "near names: episodes" in said
+
+
+def test_an_error_that_the_user_can_mend_is_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["carryover", "tables", "--home", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        run_command()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("carryover: no warehouse at")
+    assert "`make demo` fills it" in line
+
+
+def test_an_empty_warehouse_says_how_to_fill_it(tmp_path):
+    assert run("merge", "--home", tmp_path).startswith("0 bundles, 0 rows")
+    with pytest.raises(UserError, match=r"is empty; `make demo` fills it .*`carryover merge`"):
+        run("query", "select 1", "--home", tmp_path)
+
+
+def test_an_episode_is_replayed_from_the_first_digits_of_its_id(home):
+    header, episode_id = run("query", "select episode_id from episodes", "--format", "csv", "--home", home).split()
+    replay = run("episode", episode_id[:6], "--home", home)
+    assert header == "episode_id"
+    for part in ("First I look.", "x = len(list_items())", "seven", "finish_tool after 2 turns"):
+        assert part in replay
+    with pytest.raises(UserError, match="no episode starts with 'zzz'"):
+        run("episode", "zzz", "--home", home)
+
+
+def test_a_run_does_not_differ_from_itself(home):
+    _, run_id = run("query", "select run_id from runs", "--format", "csv", "--home", home).split()
+    assert "nothing differs" in run("diff", run_id, run_id, "--home", home)
+    with pytest.raises(UserError, match=f"no run 'other'; the latest are {run_id}"):
+        run("diff", run_id, "other", "--home", home)
+
+
+def test_tables_figures_and_report_of_a_plan_are_written(home):
+    assert "imported rows,1,1," in run("tables", "2", "--plan", "import", "--format", "csv", "--home", home)
+    drawn = run("figures", "--plan", "import", "--home", home).split()
+    assert [path for path in drawn if not path.endswith(".svg")] == []
+    page = Path(run("report", "--plan", "import", "--home", home).strip())
+    assert page == home / "documents" / "report.html"
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_doctor_says_what_is_installed_and_how_the_warehouse_is(home, tmp_path):
+    said = run("doctor", "--home", home)
+    for part in ("duckdb", "sandbox level", "episodes 1"):
+        assert part in said
+    assert "readers do not see" not in said
+    assert "no data folder" in run("doctor", "--home", tmp_path / "typo")
+    assert not (tmp_path / "typo").exists()
