@@ -29,8 +29,11 @@ def analyse_study(
     with open_run("analyse_study", scale, overrides, limits, run_id) as run:
         merge_landing(run)
         compute_study_statistics(run)
-        check_warehouse(run)
-        merge_landing(run)
+        merge_landing(run)  # the checks read the statistics as well
+        try:
+            check_warehouse(run)
+        finally:
+            merge_landing(run)  # what the checks found, above all where they failed
 
 
 if __name__ == "__main__":
