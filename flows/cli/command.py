@@ -18,6 +18,8 @@ from tasks.running.errors import UserError
 
 SHOWN_ERRORS = (UserError, StorageError, ValidationError, ParameterTypeError, OSError)
 """Errors whose text is meant for the user."""
+USAGE = 2
+"""Exit code of a command that was called in a way that it does not know."""
 INTERRUPTED = 130
 """Exit code of a run that was interrupted from the keyboard."""
 
@@ -31,8 +33,8 @@ def run_as_command(
 ) -> None:
     """Run a flow with parameters from the command line and exit.
 
-    A problem that the user can mend is one line on standard error and exit code 1. Where `answer` is enough, no Prefect
-    server is started.
+    A problem that the user can mend is one line on standard error and exit code 1, or 2 for a bad option. Where
+    `answer` is enough, no Prefect server is started.
     """
     schema = parameter_schema(flow.fn)
     options: list[click.Parameter] = []
@@ -53,9 +55,13 @@ def run_as_command(
 
     summary = (flow.description or "").split("\n\nArgs:")[0]
     command = click.Command(name=flow.name, callback=call, params=options, help=summary)
-    command.main(
-        args=list(arguments) if arguments is not None else None, prog_name=f"python -m flows.{flow.fn.__name__}"
-    )
+    name = f"python -m flows.{flow.fn.__name__}"
+    try:
+        command.main(args=list(arguments) if arguments is not None else None, prog_name=name, standalone_mode=False)
+    except click.UsageError as error:
+        click.echo(f"carryover: {one_line(error)} (see {name} --help)", err=True)
+        sys.exit(USAGE)
+    sys.exit(0)
 
 
 def _call_flow(flow: Flow[..., Any], parameters: dict[str, Any], answer: Answer) -> None:
@@ -132,6 +138,8 @@ def one_line(error: BaseException) -> str:
     """Return an error's text as one line; of bad values, the first with its place."""
     if isinstance(error, ParameterTypeError) and isinstance(error.__context__, ValidationError):
         return one_line(error.__context__)
+    if isinstance(error, click.UsageError):
+        return " ".join(error.format_message().split())
     if not isinstance(error, ValidationError):
         return " ".join(str(error).split())
     first = error.errors()[0]

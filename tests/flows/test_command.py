@@ -55,7 +55,16 @@ def test_help_shows_the_flow_s_own_descriptions(capsys):
 
 def test_an_unknown_scale_names_the_choices(capsys):
     assert run("--scale", "huge", answer=lambda _: True) == 2
-    assert "'huge' is not one of 'small', 'large'" in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("carryover: Invalid value for '--scale': 'huge' is not one of 'small', 'large'")
+    assert line.endswith("(see python -m flows.toy --help)")
+
+
+def test_an_unknown_option_is_one_line(capsys):
+    assert run("--sclae", "small", answer=lambda _: True) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("carryover: No such option")
+    assert "--sclae" in line
 
 
 def test_a_bad_override_is_one_line_with_its_place_and_value(capsys):

@@ -9,7 +9,7 @@ import pytest
 
 from storage.landing import LandingZone
 from storage.runs import start_run
-from tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
+from tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
 from tasks.agent.spec import EndpointSpec
 from tasks.collect import collect_episodes
 from tasks.plans.presets import Overrides, resolve_plan
@@ -76,7 +76,7 @@ def play(run, condition, client, **arguments):
     )
 
 
-def collect(client=SCRIPTED, *, limits=Limits(), **arguments):  # noqa: B008 - frozen
+def collect(client: ClientSpec = SCRIPTED, *, limits=Limits(), **arguments):  # noqa: B008 - frozen
     """Play the persistent condition in a run of its own."""
     with start_run("toy", PLAN, limits) as run:
         return play(run, PERSISTENT, client, **arguments)

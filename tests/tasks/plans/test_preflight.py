@@ -1,4 +1,3 @@
-import functools
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -12,7 +11,6 @@ MODEL = "nobody/no-model"
 NOBODY = "http://127.0.0.1:9"
 """An address at which nothing listens."""
 KEY = "CARRYOVER_TEST_TEACHER_KEY"
-resolve = functools.cache(resolve_plan)
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ def make_plan(url=NOBODY, model=MODEL):
     overrides = Overrides(
         teacher_url=f"{url}/v1", teacher_key_variable=KEY, base_model=str(model), endpoint_url=f"{url}/v1"
     )
-    return resolve("paper", overrides)
+    return resolve_plan("paper", overrides)
 
 
 def complaint(plan, *, gpu=None, worker=False, trains_here=False, hub_url=NOBODY):
@@ -60,7 +58,7 @@ def test_one_line_names_gpu_model_endpoint_and_key(monkeypatch):
 def test_a_missing_server_program_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     overrides = Overrides(teacher_url=f"{NOBODY}/v1", base_model=MODEL)
-    assert "; vllm (pip install 'carryover[gpu]'" in complaint(resolve("paper", overrides))
+    assert "; vllm (pip install 'carryover[gpu]'" in complaint(resolve_plan("paper", overrides))
 
 
 def test_nothing_is_missing_where_all_is_there(endpoint, monkeypatch, tmp_path):
@@ -96,4 +94,4 @@ def test_the_plans_for_a_cpu_need_nothing(name):
     def ask():
         raise AssertionError("no worker is needed")
 
-    check_needs(resolve(name), ask, trains_here=True, find_gpu=lambda: None, hub_url=NOBODY)
+    check_needs(resolve_plan(name), ask, trains_here=True, find_gpu=lambda: None, hub_url=NOBODY)
