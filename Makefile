@@ -22,11 +22,14 @@ install: $(VENV)/.installed  ## Create the virtual environment with exact versio
 sandbox:  ## Install Debian's bubblewrap where that needs no sudo, or say how to get it
 	@sh deployments/install_bubblewrap.sh
 
+# The runtime's tests flood processors and processes on purpose: nothing else runs beside them.
 test: $(VENV)/.installed-dev sandbox  ## Install and run the unmarked tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/tasks/runtime
+	@$(BIN)/python -m pytest tests/tasks/runtime
 
 test-all: $(VENV)/.installed-dev sandbox  ## Run every test that the machine can run
-	@$(BIN)/python -m pytest -m "not benchmark"
+	@$(BIN)/python -m pytest -m "not benchmark" --ignore tests/tasks/runtime
+	@$(BIN)/python -m pytest -m "not benchmark" tests/tasks/runtime
 	@$(BIN)/python -m pytest -m benchmark -s
 
 deploy: $(VENV)/.installed  ## Declare work pools and deployments on the Prefect server in use
