@@ -98,10 +98,15 @@ def _train_with_progress(job: TrainingJob, label: str) -> TrainedModel:
             nonlocal done
             if not bar:  # the number of steps is known with the first of them
                 bar.append(stack.enter_context(progress_bar(label, metric.total_steps, "steps")))
-            bar[0](metric.optimizer_step - done)
+            bar[0](metric.optimizer_step - done, _describe(metric))
             done = metric.optimizer_step
 
         return train_in_process(job, show)
+
+
+def _describe(metric: TrainingMetric) -> str:
+    gradient = "" if metric.gradient_norm is None else f", gradient {metric.gradient_norm:.2f}"
+    return f"loss {metric.loss:.3f}, rate {metric.learning_rate:.1e}{gradient}, {metric.token_count:,} tokens"
 
 
 def _rows(run: Run, part: StudyPart, dataset_id: str, trained: TrainedModel) -> dict[str, Sequence[Row]]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -14,8 +15,13 @@ from rich.text import Text
 PLAIN_INTERVAL_SECONDS = 30.0
 """Time between two lines where there is no terminal."""
 
-Advance = Callable[[int], None]
-"""Tells a bar how many more units are done."""
+
+class Advance(Protocol):
+    """Tells a bar how many more units are done."""
+
+    def __call__(self, count: int, detail: str = "") -> None:
+        """Advance by `count` units; `detail` stands behind the label until the next call."""
+        ...
 
 
 class RateColumn(ProgressColumn):
@@ -60,9 +66,14 @@ def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
             _display.progress.start()
         progress = _display.progress
         _display.bar_count += 1
-    bar = progress.add_task(f"{label} ({unit})", total=total)
+    name = f"{label} ({unit})"
+    bar = progress.add_task(name, total=total)
+
+    def advance(count: int, detail: str = "") -> None:
+        progress.update(bar, advance=count, description=f"{name} {detail}".rstrip())
+
     try:
-        yield lambda count: progress.advance(bar, count)
+        yield advance
     finally:
         with _display.lock:
             _display.bar_count -= 1
@@ -99,7 +110,7 @@ def _plain_lines(label: str, total: int, unit: str) -> Iterator[Advance]:
     done = 0
     lock = threading.Lock()
 
-    def advance(count: int) -> None:
+    def advance(count: int, detail: str = "") -> None:
         nonlocal done, last
         with lock:
             done += count
@@ -108,7 +119,8 @@ def _plain_lines(label: str, total: int, unit: str) -> Iterator[Advance]:
                 last = now
                 rate = done / (now - started)
                 remaining = (total - done) / rate if rate else float("inf")
-                _say(f"{label}: {done}/{total} {unit}, {rate:.1f}/s, {remaining:.0f} s to go")
+                told = f", {detail}" if detail else ""
+                _say(f"{label}: {done}/{total} {unit}, {rate:.1f}/s, {remaining:.0f} s to go{told}")
 
     yield advance
     seconds = time.monotonic() - started

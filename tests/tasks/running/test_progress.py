@@ -28,6 +28,13 @@ def test_without_a_terminal_a_long_stage_tells_rate_and_remaining_time(capsys, m
     assert last.startswith("teacher: 3/3 episodes in ")
 
 
+def test_a_detail_stands_at_the_end_of_a_line(capsys, monkeypatch):
+    monkeypatch.setattr(module, "PLAIN_INTERVAL_SECONDS", 0.0)
+    with progress_bar("training", 2, "steps") as advance:
+        advance(1, "loss 0.250")
+    assert capsys.readouterr().err.splitlines()[0].endswith(" s to go, loss 0.250")
+
+
 def test_lines_go_to_standard_error_alone(capsys):
     with progress_bar("teacher", 1, "episodes") as advance:
         advance(1)
