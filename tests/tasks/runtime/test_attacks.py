@@ -96,6 +96,7 @@ def test_environment_of_the_host_does_not_enter(monkeypatch):
     names = interpreter.run_block("import os; sorted(os.environ)").result
     interpreter.close()
     runtime.close()
+    assert names is not None
     assert "OPENAI" not in names
     assert SECRET not in names
 
@@ -233,6 +234,7 @@ def test_episode_that_holds_too_much_memory_is_ended():
     alive = interpreter.run_block("'alive'").result
     interpreter.close()
     runtime.close()
+    assert result.error is not None
     assert (result.error.type, alive) == ("MemoryLimitExceeded", "'alive'")
 
 
@@ -307,6 +309,23 @@ def test_busy_episode_does_not_starve_another(open_impatient):
     thread.join()
 
 
+def test_what_a_block_forked_ends_with_its_interpreter(runtime):
+    mark = 4713  # a limit that no other process of the machine has
+    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    interpreter.run_block(
+        "import os, resource\nready, mark = os.pipe()\nif os.fork() == 0:\n"
+        f"    resource.setrlimit(resource.RLIMIT_CPU, ({mark}, {mark})); os.write(mark, b'x')\n"
+        "    while True: pass\nseen = os.read(ready, 1)"
+    )
+    marked = [process for process in descendants(os.getpid()) if has_processor_limit(process, mark)]
+    interpreter.close()
+    assert len(marked) == 1
+    deadline = time.monotonic() + 60
+    while is_there(marked[0]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_there(marked[0])
+
+
 def test_nothing_of_an_episode_is_left_when_it_is_closed(fork_tree):
     descriptors_before, processes_before = descriptors(), set(descendants(os.getpid()))
     interpreter = fork_tree.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
@@ -325,6 +344,15 @@ def test_nothing_of_an_episode_is_left_when_it_is_closed(fork_tree):
 def descriptors() -> set[str]:
     """Return the open descriptors of this process, but for the one that lists them."""
     return {entry.name for entry in os.scandir("/proc/self/fd")}
+
+
+def has_processor_limit(process: int, seconds: int) -> bool:
+    """Tell whether a process may use so many seconds of processor time."""
+    try:
+        lines = Path(f"/proc/{process}/limits").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return False
+    return any(line.split()[:4] == ["Max", "cpu", "time", str(seconds)] for line in lines)
 
 
 def is_there(process: int) -> bool:

@@ -52,6 +52,7 @@ def test_violation_is_an_observation_and_nothing_runs(fork_tree):
     after = interpreter.run_block("x = 1")
     runtime.close()
     interpreter.close()
+    assert result.error is not None
     assert (result.output, result.error.type) == ("", "PolicyViolation")
     assert result.error.message == "PolicyViolation: the block was not run; rewrite it without\n  line 2: import of os"
     assert after.active_globals == ("x",)
