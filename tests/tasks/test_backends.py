@@ -1,0 +1,61 @@
+"""The backend behind the interpreter decides nothing that a table says."""
+
+import asyncio
+
+import pytest
+
+from tasks.agent.client import ScriptedClientSpec, open_client
+from tasks.agent.condition import Condition
+from tasks.agent.shard import PlannedEpisode, run_shard
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import KNAPSACK
+from tasks.plans.laptop_full import teacher_episode
+from tasks.runtime.open import open_runtime
+from tasks.runtime.spec import RuntimeSpec
+
+INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(3)]
+TIMES = {"model_seconds", "execution_seconds", "wall_seconds", "seconds", "started_at"}
+NAMED_BY_BACKEND = {"backend", "contract_json"}
+
+
+def play(backend, contract):
+    """Return every row of the teacher's episodes on a backend, without times and the backend's own name."""
+    condition = Condition(
+        purpose="teacher", model_name="scripted", runtime_contract=contract, bucket="small", split="train"
+    )
+    recorded = {}
+    runtime = open_runtime(RuntimeSpec(backend=backend))
+    try:
+        with open_client(ScriptedClientSpec(), condition) as client:
+            asyncio.run(
+                run_shard(
+                    [PlannedEpisode(instance, 0, 0) for instance in INSTANCES],
+                    condition,
+                    client,
+                    runtime,
+                    teacher_episode(),
+                    run_id="run",
+                    plan_digest="plan",
+                    scale="smoke",
+                    concurrency=1,
+                    check=lambda: None,
+                    on_recorded=lambda episode: recorded.setdefault(episode.episode.episode_id, episode),
+                )
+            )
+    finally:
+        runtime.close()
+    return {
+        name: [
+            row.model_dump(exclude=TIMES | NAMED_BY_BACKEND)
+            for table in sorted(episode.rows)
+            for row in episode.rows[table]
+        ]
+        for name, episode in recorded.items()
+    }
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+def test_both_backends_record_the_same_rows(contract):
+    assert play("jupyter", contract) == play("fork_tree", contract)
