@@ -77,6 +77,7 @@ class StepKernel(Kernel):
         match metadata:
             case {"step": int(step), "seed": str(seed)}:
                 self.node.run(step, seed, code)
+                self.node.runner.restore_streams()  # Jupyter flushes them before it answers
             case _:
                 while not self.node.serve_one():
                     pass

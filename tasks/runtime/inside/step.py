@@ -77,10 +77,14 @@ class StepRunner:
         self.namespace[CANARY_NAME] = step
         return report
 
-    def _prepare(self, channel: Channel, seed: str) -> None:
+    def restore_streams(self) -> None:
+        """Let `sys.stdout` and `sys.stderr` write again, whatever a block made of them."""
         if self._stream.closed:
             self._stream = open_stream()
         sys.stdout = sys.stderr = self._stream
+
+    def _prepare(self, channel: Channel, seed: str) -> None:
+        self.restore_streams()
         signal.signal(signal.SIGINT, self._on_interrupt)
         self._seeder.reseed(int(seed, 16))
         self.line.open(channel)

@@ -152,7 +152,7 @@ def test_output_of_c_code_survives_a_kill(open_one, contract):
 
 def test_closed_stdout_is_open_again_in_the_next_step(open_one):
     interpreter = open_one("persistent")
-    interpreter.run_block("import sys; sys.stdout.close()")
+    assert interpreter.run_block("import sys; sys.stdout.close()").state_event == "kept"
     assert interpreter.run_block("print('back')").output == "back\n"
 
 
