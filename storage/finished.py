@@ -5,7 +5,7 @@ import polars as pl
 from storage.landing import LandingZone
 from storage.runs import finished_runs
 from tasks.plans.spec import StudyPlan
-from tasks.running.places import open_places
+from tasks.running.places import name_places
 from tasks.traces.rows import FinishReason
 
 EPISODE = (
@@ -28,7 +28,7 @@ def is_finished(plan: StudyPlan) -> bool:
     """Tell whether a run of the whole study with this plan has finished and no episode is left to be tried again."""
     if not finished_runs("reproduce_study", plan_digest=plan.digest):
         return False
-    return count_failed_episodes(LandingZone(open_places().landing), plan) == 0
+    return count_failed_episodes(LandingZone(name_places().landing), plan) == 0
 
 
 def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:

@@ -15,7 +15,7 @@ from tasks.plans.spec import StudyPlan
 from tasks.running.environment import describe_environment
 from tasks.running.errors import UserError
 from tasks.running.limits import LimitReachedError
-from tasks.running.places import Places, open_places
+from tasks.running.places import Places, name_places, open_places
 from tasks.traces.study_rows import RunEndRow, RunRow
 
 GENERATION_FILE = ".generation"
@@ -57,7 +57,7 @@ def start_run(flow: str, plan: StudyPlan, limits: Limits) -> Iterator[Run]:
 
 def finished_runs(flow: str, plan_name: str | None = None, plan_digest: str | None = None) -> list[str]:
     """Return the ids of a flow's finished runs, earliest first, of one plan where that is asked for."""
-    zone = LandingZone(open_places().landing)
+    zone = LandingZone(name_places().landing)
     runs = zone.scan("runs").filter(pl.col("flow") == flow)
     if plan_name is not None:
         runs = runs.filter(pl.col("plan_name") == plan_name)
@@ -73,7 +73,7 @@ def landed_plan(run_id: str) -> StudyPlan:
     Raises:
         UserError: There is no run of that id.
     """
-    return _landed_plan(LandingZone(open_places().landing), run_id)
+    return _landed_plan(LandingZone(name_places().landing), run_id)
 
 
 def new_run_id() -> str:

@@ -10,7 +10,7 @@ from storage.warehouse import Warehouse
 from tasks.plans.estimate import estimate_study
 from tasks.plans.run import Limits
 from tasks.plans.spec import StudyPlan
-from tasks.running.places import open_places
+from tasks.running.places import name_places
 
 QUERIES = (
     (
@@ -76,7 +76,7 @@ def _title(plan: StudyPlan) -> str:
 def print_study(plan: StudyPlan) -> None:
     """Print a finished plan's tables, the picture of the 2x2, where the warehouse is, and queries to try."""
     console = screen()
-    places = open_places()
+    places = name_places()
     with Warehouse.open(places.warehouse) as warehouse:
         console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
         print_tables(warehouse, plan.digest, (*STUDY_TABLES, "interaction", "token_ratios"), "rich")

@@ -14,9 +14,10 @@ from pydantic import ValidationError
 
 from flows.cli.prefect_server import prefect_server
 from storage.errors import StorageError
+from tasks.agent.loop import ContractViolationError
 from tasks.running.errors import UserError
 
-SHOWN_ERRORS = (UserError, StorageError, ValidationError, ParameterTypeError, OSError)
+SHOWN_ERRORS = (UserError, StorageError, ValidationError, ParameterTypeError, ContractViolationError, OSError)
 """Errors whose text is meant for the user."""
 USAGE = 2
 """Exit code of a command that was called in a way that it does not know."""

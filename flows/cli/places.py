@@ -6,7 +6,7 @@ from pathlib import Path
 
 from storage.warehouse import Warehouse
 from tasks.running.errors import UserError
-from tasks.running.places import Places, open_places
+from tasks.running.places import Places, name_places
 
 HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in about a minute), `carryover merge` takes in what has landed"
 
@@ -17,9 +17,10 @@ def find_places(home: Path | None) -> Places:
     Raises:
         UserError: There is none.
     """
-    if home is not None and not home.is_dir():
-        raise UserError(f"no data folder {home}; {HOW_TO_FILL}")
-    return open_places(home)
+    places = name_places(home)
+    if not places.home.is_dir():
+        raise UserError(f"no data folder {places.home}; {HOW_TO_FILL}")
+    return places
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from tasks.plans.estimate import TRAINING_TOKENS_PER_EXAMPLE
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart, StudyPlan
 from tasks.prepare import data_file, read_training_data
-from tasks.running.places import open_places
+from tasks.running.places import name_places
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
 from tasks.sft.dry_run import CHARACTERS_PER_TOKEN, TEMPLATE_TOKENS, TrainingEstimate, plan_training
 
@@ -66,7 +66,7 @@ def _plan_part(plan: StudyPlan, part: StudyPart) -> Iterator[PlannedTraining]:
 
 def _prepared(plan: StudyPlan, part: StudyPart) -> dict[str, Path]:
     """Return a part's training data by contract; empty where none are prepared."""
-    places = open_places()
+    places = name_places()
     run = Run(run_id="dry-run", plan=plan, home=places.home, landing=places.landing, generation="")
     return read_training_data(run, part).paths if data_file(run, part).exists() else {}
 

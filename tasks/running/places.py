@@ -50,13 +50,20 @@ class Places:
         return self.home / "prefect"
 
 
+def name_places(home: Path | None = None) -> Places:
+    """Return the places of a data folder without touching the disk, for whoever only reads."""
+    folder = (home or Path(os.environ.get(HOME_VARIABLE, "data"))).absolute()
+    return Places(home=folder, landing=os.environ.get(LANDING_VARIABLE, str(folder / "landing")))
+
+
 def open_places(home: Path | None = None) -> Places:
     """Return the places of a data folder, which is made if need be.
 
     Raises:
         UserError: The folder cannot be written.
     """
-    folder = (home or Path(os.environ.get(HOME_VARIABLE, "data"))).absolute()
+    places = name_places(home)
+    folder = places.home
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".writable-{os.getpid()}"
@@ -66,4 +73,4 @@ def open_places(home: Path | None = None) -> Places:
         raise UserError(
             f"cannot write to the data folder {folder}: {error.strerror}; name another one with {HOME_VARIABLE}"
         ) from error
-    return Places(home=folder, landing=os.environ.get(LANDING_VARIABLE, str(folder / "landing")))
+    return places

@@ -1,7 +1,7 @@
 import pytest
 
 from tasks.running.errors import UserError
-from tasks.running.places import HOME_VARIABLE, LANDING_VARIABLE, open_places
+from tasks.running.places import HOME_VARIABLE, LANDING_VARIABLE, name_places, open_places
 
 
 def test_everything_lies_in_the_data_folder_that_the_environment_names(tmp_path, monkeypatch):
@@ -41,3 +41,9 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=f"cannot write to the data folder .*/file/home: .*{HOME_VARIABLE}"):
         open_places(tmp_path / "file" / "home")
+
+
+def test_naming_places_makes_nothing(tmp_path):
+    places = name_places(tmp_path / "data")
+    assert places.warehouse == tmp_path / "data" / "warehouse.duckdb"
+    assert not places.home.exists()
