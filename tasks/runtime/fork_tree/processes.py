@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from tasks.runtime.fork_tree.fork import Fork
-from tasks.runtime.fork_tree.strays import end_strays
 from tasks.runtime.process.node import Node, NodeGoneError
+from tasks.runtime.process.strays import end_strays
 
 
 class Frozen(NamedTuple):

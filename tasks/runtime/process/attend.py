@@ -5,11 +5,14 @@ import time
 from tasks.runtime.engine import Answer, BlockKilledError, ProtocolError, Report, parse_report
 from tasks.runtime.process.memory import resident_bytes
 from tasks.runtime.process.node import Node
+from tasks.runtime.process.strays import end_strays
 from tasks.runtime.spec import RuntimeSpec
 
 
 def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
     """Answer a block's tool calls until it reports; interrupt it at its time limit, then kill it.
+
+    What an interrupted block forked ends with it: a fork bomb would leave the episode no room for another process.
 
     Raises:
         BlockKilledError: It did not heed the interrupt, or its episode held too much memory.
@@ -20,7 +23,10 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
     while True:
         match node.receive():
             case ["done", int(done), report] if done == step:
-                return _explain_timeout(parse_report(report), spec)
+                parsed = parse_report(report)
+                if parsed.error_type == "StepTimeout":
+                    end_strays(root)
+                return _explain_timeout(parsed, spec)
             case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
                 reply = answer(tool, arguments, keywords)
                 clock.check()
