@@ -23,7 +23,7 @@ def start(home):
         cwd=ROOT,
         env=environment | {"CARRYOVER_HOME": str(home)},
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=(home.parent / "said.txt").open("a"),
         text=True,
     )
 
@@ -40,7 +40,7 @@ def kill_when(home, is_reached):
     process = start(home)
     while process.poll() is None and not is_reached(*landed_purposes(home)):
         time.sleep(0.05)
-    assert process.poll() is None, process.communicate()[0]
+    assert process.poll() is None, (home.parent / "said.txt").read_text()[-8000:]
     process.send_signal(signal.SIGKILL)
     process.wait()
 
@@ -55,7 +55,7 @@ def test_a_study_killed_in_every_stage_ends_with_every_row_once(tmp_path):
     kill_when(home, lambda teacher, trainings, evaluation: evaluation > 0)
     last = start(home)
     printed, _ = last.communicate()
-    assert last.returncode == 0, printed[-8000:]
+    assert last.returncode == 0, (home.parent / "said.txt").read_text()[-8000:]
 
     with Warehouse.open(home / "warehouse.duckdb") as warehouse:
         episodes = dict(warehouse.sql("select purpose, count(*) from episodes group by purpose").rows())
