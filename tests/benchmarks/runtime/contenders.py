@@ -88,7 +88,7 @@ def ipykernel(*, tools_on_host: bool) -> Iterator[Run]:
 @contextlib.contextmanager
 def smolagents() -> Iterator[Run]:
     """An AST interpreter in the harness's own process."""
-    from smolagents.local_python_executor import LocalPythonExecutor
+    from smolagents.local_python_executor import LocalPythonExecutor  # pyright: ignore[reportMissingImports]
 
     executor = LocalPythonExecutor(additional_authorized_imports=["json"])
     executor.send_tools(dict(workloads.TOOLS))
@@ -99,7 +99,7 @@ def smolagents() -> Iterator[Run]:
 @contextlib.contextmanager
 def cave_agent() -> Iterator[Run]:
     """CaveAgent's kernel runtime; its functions are shipped into the kernel."""
-    from cave_agent.runtime import Function, IPyKernelRuntime
+    from cave_agent.runtime import Function, IPyKernelRuntime  # pyright: ignore[reportMissingImports]
 
     loop = asyncio.new_event_loop()
     runtime = IPyKernelRuntime(functions=[Function(function) for function in workloads.TOOLS.values()])
