@@ -23,6 +23,7 @@ from tasks.knapsack.instance import Instance
 from tasks.runtime.engine import StateLostError
 from tasks.runtime.process.node import NodeGoneError
 from tasks.runtime.protocol import CONTRACTS, BlockResult, Runtime
+from tasks.runtime.sandbox.launch import SandboxStartError
 from tasks.traces.rows import ErrorKind, FinishReason
 
 __all__ = ["ContractViolationError", "RecordedEpisode", "run_episode"]
@@ -34,7 +35,7 @@ CUT_OFF = (
 )
 MORE_BLOCKS = "The message held {count} code blocks. Only the first was run; the others were dropped."
 
-RUNTIME_FAULTS = (OSError, EOFError, NodeGoneError, StateLostError)
+RUNTIME_FAULTS = (OSError, EOFError, NodeGoneError, SandboxStartError, StateLostError)
 """What a worker's runtime raises when its processes, files or memory are gone: the episode's end, not the worker's."""
 
 CountTokens = Callable[[Sequence[Message]], int]
