@@ -32,13 +32,14 @@ def test_a_thousand_live_episodes_leave_nothing_behind(monkeypatch, tmp_path):
     needed = EPISODE_COUNT * DESCRIPTORS_PER_EPISODE + 200
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, needed), hard), hard))
     descriptors = names("/proc/self/fd")
+    earlier = descendants(os.getpid())  # runtimes that other tests of the session keep
     runtime = open_runtime(RuntimeSpec())
     opened = []
     for number in range(EPISODE_COUNT):
         contract = CONTRACTS["persistent" if number % 2 else "stateless"]
         opened.append(runtime.open_interpreter(contract, {}, instance_id=str(number)))
         assert opened[-1].run_block(f"x = {number}").error is None
-    grown = descendants(os.getpid())
+    grown = descendants(os.getpid()) - earlier
     for number, interpreter in enumerate(opened):
         seen = interpreter.run_block("'x' in globals() and x").result
         assert seen == (str(number) if number % 2 else "False")
