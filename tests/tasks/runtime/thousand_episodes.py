@@ -1,0 +1,77 @@
+"""A thousand live episodes in a process of their own: every process and descriptor that is left is theirs."""
+
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tasks.runtime.open import open_runtime
+from tasks.runtime.protocol import CONTRACTS
+from tasks.runtime.spec import RuntimeSpec
+
+EPISODE_COUNT = 1000
+DESCRIPTORS_PER_EPISODE = 8
+
+
+def live(folder: str) -> None:
+    """Open every episode, use each twice, close all, and assert that nothing is left."""
+    tempfile.tempdir = folder
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = EPISODE_COUNT * DESCRIPTORS_PER_EPISODE + 200
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, needed), hard), hard))
+    descriptors = names("/proc/self/fd")
+    runtime = open_runtime(RuntimeSpec())
+    opened = []
+    for number in range(EPISODE_COUNT):
+        contract = CONTRACTS["persistent" if number % 2 else "stateless"]
+        opened.append(runtime.open_interpreter(contract, {}, instance_id=str(number)))
+        assert opened[-1].run_block(f"x = {number}").error is None
+    grown = descendants(os.getpid())
+    for number, interpreter in enumerate(opened):
+        seen = interpreter.run_block("'x' in globals() and x").result
+        assert seen == (str(number) if number % 2 else "False")
+    for interpreter in opened:
+        interpreter.close()
+    runtime.close()
+    deadline = time.monotonic() + 30
+    while grown & processes() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(grown) > 2 * EPISODE_COUNT
+    assert grown & processes() == set()
+    assert names("/proc/self/fd") <= descriptors
+    assert names(folder) == set()
+
+
+def names(folder: str) -> set[str]:
+    """Return the names in a folder."""
+    return {entry.name for entry in os.scandir(folder)}
+
+
+def processes() -> set[int]:
+    """Return the processes that the machine runs now."""
+    return {int(name) for name in names("/proc") if name.isdigit()}
+
+
+def descendants(process: int) -> set[int]:
+    """Return the processes under one, by the parents that the kernel lists."""
+    children: dict[int, list[int]] = {}
+    for name in names("/proc"):
+        if name.isdigit():
+            try:
+                text = Path(f"/proc/{name}/stat").read_text(encoding="utf-8")
+            except OSError:
+                continue
+            children.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(int(name))
+    found: set[int] = set()
+    waiting = [process]
+    while waiting:
+        for child in children.get(waiting.pop(), []):
+            found.add(child)
+            waiting.append(child)
+    return found
+
+
+if __name__ == "__main__":
+    live(sys.argv[1])
