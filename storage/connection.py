@@ -2,6 +2,8 @@
 
 import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,18 @@ def open_for_reading(path: Path) -> DuckDBPyConnection:
         connection.close()
         raise WarehouseError(f"cannot open {path} as a warehouse: {error}") from error
     return connection
+
+
+@contextmanager
+def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
+    """Commit what the block around it changes; where the block raises, for whatever reason, change nothing."""
+    connection.begin()
+    try:
+        yield
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
 
 
 def quoted(text: str) -> str:

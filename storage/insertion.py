@@ -12,6 +12,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from storage.bundles import Manifest, Share, share_episodes
+from storage.connection import transaction
 from storage.errors import StorageError, WarehouseError
 from storage.landing import LandingZone
 from storage.quarantine import Refusal, record_refusals
@@ -49,15 +50,10 @@ def insert_bundles(
     """
     shares = share_episodes(bundles, _present_episodes(connection, bundles))
     connection.register("lost_episodes", lost_episodes(shares))
-    connection.begin()
-    try:
+    with transaction(connection):
         counts = _insert_tables(connection, landing, shares)
         _remember(connection, landing, bundles)
         record_refusals(connection, landing.url, refusals)
-    except BaseException:
-        connection.rollback()
-        raise
-    connection.commit()
     connection.unregister("lost_episodes")
     repeated = sum(len(share.lost_episode_ids) for share in shares)
     return Inserted({table: count for table, count in counts.items() if count}, repeated)

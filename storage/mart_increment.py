@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from duckdb import DuckDBPyConnection
 
+from storage.connection import transaction
 from storage.mart_sources import MartSource
 from storage.schemas import EPISODE_CHILDREN
 from tasks.traces.rows import EpisodeRow
@@ -79,8 +80,7 @@ def _measure(connection: DuckDBPyConnection, live: str, sources: Sequence[MartSo
         if mart.name in with_episodes:
             connection.execute(f'create table marts."{mart.name}" as {mart.statement}')
     connection.execute(f"use {live}")
-    connection.begin()
-    try:
+    with transaction(connection):
         for mart in marts:
             if mart.name in with_episodes:
                 connection.execute(
@@ -89,10 +89,6 @@ def _measure(connection: DuckDBPyConnection, live: str, sources: Sequence[MartSo
                 connection.execute(f'insert into marts."{mart.name}" by name from increment.marts."{mart.name}"')
             else:
                 connection.execute(f'create or replace table marts."{mart.name}" as {mart.statement}')
-    except BaseException:
-        connection.rollback()
-        raise
-    connection.commit()
 
 
 def _show_stale_episodes(connection: DuckDBPyConnection, live: str, staging: Sequence[MartSource]) -> None:

@@ -8,6 +8,7 @@ from typing import Literal
 import duckdb
 from duckdb import DuckDBPyConnection
 
+from storage.connection import transaction
 from storage.errors import WarehouseError
 from storage.mart_increment import measure_new_episodes
 from storage.mart_sources import MartSource, read_mart_sources, sources_digest
@@ -58,8 +59,7 @@ def _rebuild(
     digest: str | None = None,
 ) -> None:
     kinds = {"published": "table", "staging": "view", "marts": mart_kind}
-    connection.begin()
-    try:
+    with transaction(connection):
         _drop_leftovers(connection)
         connection.execute("create schema if not exists published")
         for source in sources:
@@ -75,10 +75,6 @@ def _rebuild(
                 "insert into main.refreshed_marts values ($digest, $count, $now)",
                 {"digest": digest, "count": _bundle_count(connection), "now": datetime.now(UTC)},
             )
-    except BaseException:
-        connection.rollback()
-        raise
-    connection.commit()
 
 
 def _bundle_count(connection: DuckDBPyConnection) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import duckdb
 from duckdb import DuckDBPyConnection
 
+from storage.connection import transaction
 from storage.errors import WarehouseError
 
 _LEDGER = """
@@ -61,24 +62,13 @@ def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = 
     pending = migrations[len(applied) :]
     if not pending:
         return 0
-    connection.begin()
     try:
-        connection.execute(_LEDGER)
-        for migration in pending:
-            connection.execute(migration.statements)
-            connection.execute(
-                "insert into main.schema_migrations values ($version, $name, $digest, $applied_at)",
-                {
-                    "version": migration.version,
-                    "name": migration.name,
-                    "digest": migration.digest,
-                    "applied_at": datetime.now(UTC),
-                },
-            )
+        with transaction(connection):
+            connection.execute(_LEDGER)
+            for migration in pending:
+                _apply(connection, migration)
     except duckdb.Error as error:
-        connection.rollback()
         raise WarehouseError(f"cannot upgrade the warehouse, nothing was changed: {error}") from error
-    connection.commit()
     return len(pending)
 
 
@@ -99,6 +89,19 @@ def is_empty(connection: DuckDBPyConnection) -> bool:
     return not connection.sql(
         "select 1 from duckdb_tables() where database_name = current_database() limit 1"
     ).fetchall()
+
+
+def _apply(connection: DuckDBPyConnection, migration: Migration) -> None:
+    connection.execute(migration.statements)
+    connection.execute(
+        "insert into main.schema_migrations values ($version, $name, $digest, $applied_at)",
+        {
+            "version": migration.version,
+            "name": migration.name,
+            "digest": migration.digest,
+            "applied_at": datetime.now(UTC),
+        },
+    )
 
 
 def _applied(connection: DuckDBPyConnection) -> dict[int, str]:
