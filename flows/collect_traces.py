@@ -43,6 +43,7 @@ def collect_traces(
                     episode=part.teacher.episode,
                     client=client,
                     tokenizer=tokenizer,
+                    maximum_attempts=part.teacher.maximum_attempts,
                 )
                 for condition in teacher_conditions(part)
             ]

@@ -32,11 +32,24 @@ def is_finished(plan: StudyPlan) -> bool:
 
 
 def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
-    """Return the number of a plan's episodes all of whose attempts ended with `error`.
+    """Return the number of a plan's episodes all of whose attempts ended with `error` and that the next start plays.
 
-    Only episodes of its own parts count: a re-evaluation lands under a variant that the study does not play.
+    Only episodes of its own parts count: a re-evaluation lands under a variant that the study does not play. A
+    teacher's episode that has had all the attempts that the plan allows is given up.
     """
     variants = sorted({name for part in plan.parts for name in part.episode_variants()})
     episodes = zone.scan("episodes").filter((pl.col("plan_digest") == plan.digest) & pl.col("variant").is_in(variants))
-    has_failed = (pl.col("finish_reason") == FinishReason.ERROR.value).all()
-    return episodes.group_by(EPISODE).agg(has_failed.alias("has_failed")).filter("has_failed").collect().height
+    attempts = episodes.group_by(EPISODE).agg(
+        has_failed=(pl.col("finish_reason") == FinishReason.ERROR.value).all(), attempt_count=pl.len()
+    )
+    return attempts.filter(pl.col("has_failed") & ~_is_given_up(plan)).collect().height
+
+
+def _is_given_up(plan: StudyPlan) -> pl.Expr:
+    """Return the expression that is true for failed episodes of teachers that are to be left alone."""
+    given_up = pl.lit(value=False)
+    for part in plan.parts:
+        if (most := part.teacher.maximum_attempts) is not None:
+            is_own = (pl.col("purpose") == "teacher") & (pl.col("variant") == part.variant)
+            given_up = given_up | (is_own & (pl.col("attempt_count") >= most))
+    return given_up

@@ -40,6 +40,8 @@ class Collected(BaseModel):
     """Episodes played now; the others had landed before."""
     error_count: int
     """Of those played now, how many ended with `error`: they stay as attempts and run again on the next start."""
+    given_up_count: int = 0
+    """Of those that ended with `error`, how many had their last attempt and do not run again."""
     first_error: str | None = None
     """What the first of them says."""
 
@@ -54,23 +56,26 @@ def collect_episodes(
     client: ClientSpec,
     tokenizer: Path | None = None,
     replicates: int = 1,
+    maximum_attempts: int | None = None,
 ) -> Collected:
     """Play and land every episode of a condition that has not landed yet.
 
     What has landed is the truth, so a killed run goes on where it stopped, and a finished one plays nothing. With a
-    `tokenizer` the conversations are counted by it, too: the training tokens of a teacher's episode.
+    `tokenizer` the conversations are counted by it, too: the training tokens of a teacher's episode. With
+    `maximum_attempts` an episode that ended with `error` so many times is played no more.
 
     Raises:
         LimitReachedError: The plan's tokens or money are spent; what was played has landed.
         ContractViolationError: An interpreter broke its contract; the episode is left out and the study stops.
     """
     zone = LandingZone(run.landing)
-    missing = missing_episodes(run, zone, condition, instances, replicates)
+    missing = missing_episodes(run, zone, condition, instances, replicates, maximum_attempts=maximum_attempts)
     total = instances.count * replicates
     if not missing:
         return Collected(planned_count=total, played_count=0, error_count=0)
     meter = _share_meter(run, zone)
     errors: list[str] = []
+    given_up_count = 0
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
     count_tokens = None if tokenizer is None else TokenCounter(load_tokenizer(tokenizer))
     with (
@@ -81,11 +86,13 @@ def collect_episodes(
         runtime = open_runtime(run.plan.runtime)
 
         def keep(recorded: RecordedEpisode) -> None:
+            nonlocal given_up_count
             row = recorded.episode
             batch.add(recorded.rows)
             meter.add(_spent(recorded), is_billed=run.plan.is_billed(condition.purpose))
             if row.finish_reason is FinishReason.ERROR:
                 errors.append(row.error_message or "no message")
+                given_up_count += row.attempt + 1 == maximum_attempts
             advance(1)
 
         try:
@@ -114,6 +121,7 @@ def collect_episodes(
         planned_count=total,
         played_count=len(missing),
         error_count=len(errors),
+        given_up_count=given_up_count,
         first_error=errors[0] if errors else None,
     )
 
@@ -127,9 +135,15 @@ class EpisodePlace(NamedTuple):
 
 
 def missing_episodes(
-    run: Run, zone: LandingZone, condition: Condition, instances: InstanceSetSpec, replicates: int = 1
+    run: Run,
+    zone: LandingZone,
+    condition: Condition,
+    instances: InstanceSetSpec,
+    replicates: int = 1,
+    *,
+    maximum_attempts: int | None = None,
 ) -> list[EpisodePlace]:
-    """Return the episodes that have not landed, or whose last attempt ended with `error`."""
+    """Return the episodes that have not landed, or whose last attempt ended with `error` and may be followed."""
     landed = zone.landed_episodes(run.plan.digest)
     spec = open_bucket(instances.bucket)
     places = []
@@ -138,7 +152,7 @@ def missing_episodes(
         for replicate in range(replicates):
             attempt = 0
             while (name := episode_id(condition, instance_id, run.plan.digest, replicate, attempt)) in landed:
-                if landed[name] is not FinishReason.ERROR:
+                if landed[name] is not FinishReason.ERROR or attempt + 1 == maximum_attempts:
                     break
                 attempt += 1
             else:

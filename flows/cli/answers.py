@@ -6,6 +6,8 @@ from rich.table import Table
 from flows.cli.screen import screen
 from flows.cli.tables import STUDY_TABLES, print_pictures, print_tables
 from flows.cli.trainings import plan_trainings, print_trainings
+from storage.finished import count_failed_episodes
+from storage.landing import LandingZone
 from storage.warehouse import Warehouse
 from tasks.plans.estimate import StageEstimate, estimate_study
 from tasks.plans.run import Limits
@@ -99,11 +101,13 @@ def print_study(plan: StudyPlan) -> None:
 
 
 def _print_failed(console: Console, warehouse: Warehouse, plan: StudyPlan) -> None:
-    """Say how many episodes are left out of the tables because every attempt ended with `error`."""
+    """Say how many episodes are left out of the tables because every attempt ended with `error`, and what follows."""
     ((count,),) = warehouse.sql(
         "select count(*) from marts.episode_metrics "
         "where plan_digest = $plan_digest and is_last_attempt and finish_reason = 'error'",
         plan_digest=plan.digest,
     ).rows()
     if count:
-        console.print(f"{count} episodes ended with `error` and are left out; the next start plays them again.")
+        again = count_failed_episodes(LandingZone(name_places().landing), plan)
+        played = "them" if again == count else f"{again} of them"
+        console.print(f"{count} episodes ended with `error` and are left out; the next start plays {played} again.")

@@ -21,7 +21,11 @@ def say_errors(collected: Sequence[Collected]) -> None:
     count = sum(one.error_count for one in collected)
     if count:
         first = next(one.first_error for one in collected if one.first_error is not None)
+        given_up = sum(one.given_up_count for one in collected)
+        becomes = f"{count - given_up} run again on the next start"
+        if given_up:
+            becomes += f", {given_up} had their last attempt and are given up"
         say(
-            f"{count} episodes ended with an error ({first}); they are kept as attempts, left out of the tables, "
-            "and run again on the next start"
+            f"{count} episodes ended with an error ({first}); they are kept as attempts and left out of the tables; "
+            f"{becomes}"
         )

@@ -43,6 +43,12 @@ class Overrides(BaseModel):
     teacher_url: str | None = Field(default=None, description="OpenAI-compatible endpoint of the teacher.")
     teacher_model: str | None = Field(default=None, description="Name under which that endpoint knows the teacher.")
     teacher_key_variable: str | None = Field(default=None, description="Environment variable with the teacher's key.")
+    teacher_attempts: int | None = Field(
+        default=None,
+        ge=1,
+        description="Starts after which a teacher's episode that ended with an error every time is given up, so that "
+        "models are trained without it; without a number it is played again on every start.",
+    )
     base_model: str | None = Field(default=None, description="Folder or hub id of the base model.")
     endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")
     endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
@@ -103,6 +109,8 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
         teacher = teacher.model_copy(update={"endpoint": endpoint})
     if overrides.teacher_model is not None:
         teacher = teacher.model_copy(update={"model_name": overrides.teacher_model})
+    if overrides.teacher_attempts is not None:
+        teacher = teacher.model_copy(update={"maximum_attempts": overrides.teacher_attempts})
     if overrides.base_model is not None:
         if training.base != "hub":
             raise UserError(

@@ -62,6 +62,9 @@ class TeacherSpec(_Spec):
     contracts: tuple[ContractName, ...] = ("persistent", "stateless")
     prints_table: bool = True
     """Whether a scripted stateless teacher of the small buckets prints the table that it rebuilds."""
+    maximum_attempts: int | None = None
+    """Attempts after which an episode that ended with `error` every time is given up, so that models are trained
+    without it; none plays it again on every start, and nothing is trained until it ends otherwise."""
 
     @model_validator(mode="after")
     def _endpoint_belongs_to_its_kind(self) -> Self:

@@ -21,10 +21,16 @@ def zone(tmp_path, monkeypatch):
 
 @pytest.fixture
 def land(zone, make_episode):
-    def land_attempt(reason, attempt=0, instance_id="instance", plan=PLAN, variant="main"):
+    def land_attempt(reason, attempt=0, *, instance_id="instance", plan=PLAN, variant="main", purpose="evaluation"):
         name = f"{instance_id}-{variant}-{plan.digest}-{attempt}"
         (episode,) = make_episode(name, instance_id=instance_id)["episodes"]
-        values = {"finish_reason": reason, "attempt": attempt, "plan_digest": plan.digest, "variant": variant}
+        values = {
+            "finish_reason": reason,
+            "attempt": attempt,
+            "plan_digest": plan.digest,
+            "variant": variant,
+            "purpose": purpose,
+        }
         zone.write({"episodes": [episode.model_copy(update=values)]}, "run")
 
     return land_attempt
@@ -61,6 +67,18 @@ def test_a_later_attempt_makes_up_for_an_error(zone, land):
     land(FinishReason.MAX_TURNS, attempt=2)
     assert count_failed_episodes(zone, PLAN) == 0
     assert is_finished(PLAN)
+
+
+def test_a_teacher_s_episode_is_given_up_after_the_attempts_that_the_plan_allows(zone, land):
+    plan = resolve_plan("smoke", Overrides(train_count=2, teacher_attempts=2))
+    finish(plan=plan)
+    land(FinishReason.ERROR, plan=plan, purpose="teacher")
+    assert not is_finished(plan)
+    land(FinishReason.ERROR, plan=plan, purpose="teacher", attempt=1)
+    assert is_finished(plan)
+    for attempt in range(3):  # a model's episode never is
+        land(FinishReason.ERROR, plan=plan, attempt=attempt)
+    assert count_failed_episodes(zone, plan) == 1
 
 
 def test_errors_of_other_plans_and_of_re_evaluations_do_not_count(zone, land):

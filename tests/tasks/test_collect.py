@@ -103,6 +103,15 @@ def test_episodes_of_an_endpoint_that_died_stay_as_attempts_and_run_again(home):
     assert collect().played_count == 0
 
 
+def test_an_episode_is_given_up_after_as_many_attempts_as_are_allowed(home):
+    first, second, third = (collect(NOBODY, maximum_attempts=2) for _ in range(3))
+    assert (first.error_count, first.given_up_count) == (COUNT, 0)
+    assert (second.error_count, second.given_up_count) == (COUNT, COUNT)
+    assert third.played_count == 0
+    assert [attempt for _, attempt, _ in landed(home)] == [0] * COUNT + [1] * COUNT
+    assert collect(maximum_attempts=3).played_count == COUNT
+
+
 def test_a_new_replicate_plays_only_what_is_new(home):
     collect()
     again = collect(replicates=2)
