@@ -2,7 +2,7 @@ from textwrap import dedent
 
 import pytest
 
-from tasks.traces.events import NOT_PARSED, name_event_rows, parse_block
+from tasks.traces.events import KEPT_LENGTH, NOT_PARSED, name_event_rows, parse_block
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 
@@ -163,7 +163,18 @@ def test_sequence_numbers_the_events_that_are_kept():
     ]
 
 
-@pytest.mark.parametrize("code", ["x = = 1", "def f(a, a): pass", "x\0", "(" * 10_000])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = = 1",
+        "def f(a, a): pass",
+        "x\0",
+        "(" * 10_000,
+        "x = 1\nglobal x",
+        "nonlocal x",
+        "from __future__ import braces",
+    ],
+)
 def test_a_block_that_is_not_python_contributes_nothing(code: str):
     assert parse_block(code, TOOLS) == NOT_PARSED
 
@@ -174,6 +185,16 @@ def test_very_deep_code_is_handled_and_not_raised():
 
 def test_an_empty_block_is_python():
     assert parse_block("", TOOLS) == NOT_PARSED._replace(is_parsed=True)
+
+
+def test_a_block_that_comes_again_is_read_for_the_tools_at_hand():
+    kinds = [[event.kind for event in parse_block("inspect(i)", tools).events] for tools in (TOOLS, (), TOOLS)]
+    assert kinds == [["read", "call_site"], ["read", "read"], ["read", "call_site"]]
+
+
+def test_a_block_too_long_to_be_kept_is_read_all_the_same():
+    code = f"total = {' ' * KEPT_LENGTH}1"
+    assert names(code) == names(code) == ["bind total"]
 
 
 def test_rows_say_which_names_were_alive_before_the_step():
