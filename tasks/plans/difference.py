@@ -1,6 +1,5 @@
 """What differs between two runs, in words."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,41 +9,34 @@ ABSENT = "nothing"
 def describe_difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     """Return one sentence per field that differs between two JSON objects, in order of their dotted names.
 
-    Lists of the same length are compared place by place, so one changed seed is one sentence; of lists of different
-    lengths both are told whole.
+    Lists of the same length are compared place by place, so one changed seed is one sentence. Of lists of different
+    lengths both are told whole, or, where they hold objects, their lengths and what differs in the places that both
+    have.
     """
-    left, right = dict(_leaves(first)), dict(_leaves(second))
-    names = sorted(left.keys() | right.keys())
-    return [
-        f"{name}: {_tell(left.get(name, ABSENT))} in the first, {_tell(right.get(name, ABSENT))} in the second"
-        for name in _drop_nested(names, left, right)
-        if left.get(name, ABSENT) != right.get(name, ABSENT)
-    ]
+    return list(_differences("", first, second))
 
 
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list) and value:
-        yield f"number of {name}", len(value)
-        for place, inner in enumerate(value):
-            yield from _leaves(inner, f"{name}[{place}]")
-    elif name:
-        yield name, value
+def _differences(name: str, first: Any, second: Any) -> Iterator[str]:
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        for key in sorted(first.keys() | second.keys()):
+            inner = f"{name}.{key}" if name else str(key)
+            yield from _differences(inner, first.get(key, ABSENT), second.get(key, ABSENT))
+    elif isinstance(first, list) and isinstance(second, list) and _are_comparable(first, second):
+        if len(first) != len(second):
+            yield _sentence(f"number of {name}", len(first), len(second))
+        for place, (left, right) in enumerate(zip(first, second, strict=False)):
+            yield from _differences(f"{name}[{place}]", left, right)
+    elif first != second:
+        yield _sentence(name, first, second)
 
 
-def _drop_nested(names: list[str], left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
-    """Leave out the places of a list beyond the shorter one's end: its length says enough."""
-    for name in names:
-        places = ((name[: place.start()], int(place[1])) for place in re.finditer(r"\[(\d+)\]", name))
-        if all(index < _shorter_length(list_name, left, right) for list_name, index in places):
-            yield name
+def _are_comparable(first: list[Any], second: list[Any]) -> bool:
+    """Tell whether two lists are compared place by place."""
+    return len(first) == len(second) or any(isinstance(value, Mapping) for value in [*first, *second])
 
 
-def _shorter_length(list_name: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> int:
-    length = f"number of {list_name}"
-    return min(left.get(length, 0), right.get(length, 0))
+def _sentence(name: str, first: Any, second: Any) -> str:
+    return f"{name}: {_tell(first)} in the first, {_tell(second)} in the second"
 
 
 def _tell(value: Any) -> str:

@@ -21,7 +21,22 @@ def test_a_changed_place_of_a_list_is_told_alone():
     ]
 
 
-def test_a_longer_list_is_told_by_its_length():
+def test_a_longer_list_is_told_whole():
     assert describe_difference({"seeds": [1]}, {"seeds": [1, 2, 3]}) == [
-        "number of seeds: 1 in the first, 3 in the second"
+        "seeds: [1] in the first, [1, 2, 3] in the second"
+    ]
+
+
+def test_a_longer_list_of_objects_is_told_by_its_length_and_what_differs_before():
+    first = {"parts": [{"name": "main", "count": 3}]}
+    second = {"parts": [{"name": "main", "count": 4}, {"name": "other", "count": 5}]}
+    assert describe_difference(first, second) == [
+        "number of parts: 1 in the first, 2 in the second",
+        "parts[0].count: 3 in the first, 4 in the second",
+    ]
+
+
+def test_an_object_in_the_place_of_nothing_is_one_sentence():
+    assert describe_difference({"teacher": {"endpoint": None}}, {"teacher": {"endpoint": {"url": "x"}}}) == [
+        "teacher.endpoint: None in the first, {'url': 'x'} in the second"
     ]
