@@ -1,8 +1,10 @@
 """Rows of an episode, built as it goes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from tasks.agent.protocol import Completion
 from tasks.agent.reply import Reply
@@ -25,6 +27,7 @@ from tasks.traces.rows import (
 MISSING_NAME_TYPES = ("NameError", "UnboundLocalError")
 """With `is not defined` in the message, the signs of a missing name (arXiv 2603.01209, D.1)."""
 _NAME_IN_MESSAGE = re.compile(r"name '(\w+)' is not defined")
+_CALL_ROWS = TypeAdapter(list[ToolCallRow])
 
 
 class RecordedEpisode(NamedTuple):
@@ -157,8 +160,7 @@ class EpisodeRecorder:
         active_before = tuple(name for name in active_before if name not in self._dropped_names)
         self._blocks.append(_Block(step, turn, code, result, active_before, injected_fault))
         failing_tool = _failing_tool(injected_fault)
-        for number, call in enumerate(result.tool_calls, start=1):
-            self._record_call(turn, step, number, call, failing_tool)
+        self._record_calls(turn, step, result.tool_calls, failing_tool)
         self._dropped_names.difference_update(result.last_step_globals)  # what is bound again is no longer missing
         if result.error is not None:
             self._record_block_error(turn, step, result.error, failing_tool)
@@ -258,15 +260,20 @@ class EpisodeRecorder:
             )
         )
 
-    def _record_call(self, turn: int, step: int, number: int, call: ToolCall, failing_tool: str | None) -> None:
-        message = call.error_message or ""
-        is_injected = call.tool == failing_tool and message.endswith(UNAVAILABLE)
-        self._tool_calls.append(
-            ToolCallRow(**self._ids, step=step, call=number, is_injected=is_injected, **call._asdict())
+    def _record_calls(self, turn: int, step: int, calls: Iterable[ToolCall], failing_tool: str | None) -> None:
+        place = {**self._ids, "step": step}
+        rows = _CALL_ROWS.validate_python(
+            [
+                {**place, "call": number, "is_injected": _is_injected(call, failing_tool), **call._asdict()}
+                for number, call in enumerate(calls, start=1)
+            ]
         )
-        if call.error_type is not None and call.is_caught:
-            kind = ErrorKind.CAP if call.error_type == "ToolCallLimitError" else ErrorKind.TOOL
-            self._add_error(turn, step, kind, call.error_type, message, is_caught=True, is_injected=is_injected)
+        self._tool_calls.extend(rows)
+        for row in rows:
+            if row.error_type is not None and row.is_caught:
+                kind = ErrorKind.CAP if row.error_type == "ToolCallLimitError" else ErrorKind.TOOL
+                message = row.error_message or ""
+                self._add_error(turn, step, kind, row.error_type, message, is_caught=True, is_injected=row.is_injected)
 
     def _record_block_error(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
         missing = _NAME_IN_MESSAGE.search(error.message)
@@ -318,3 +325,7 @@ def _failing_tool(injected_fault: str | None) -> str | None:
     """Return the tool that a fault made fail, e.g. `inspect` for `fail:inspect`."""
     kind, _, target = (injected_fault or "").partition(":")
     return target if kind == "fail" else None
+
+
+def _is_injected(call: ToolCall, failing_tool: str | None) -> bool:
+    return call.tool == failing_tool and (call.error_message or "").endswith(UNAVAILABLE)

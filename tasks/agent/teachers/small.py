@@ -9,6 +9,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from tasks.agent.protocol import Message
@@ -62,17 +63,21 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
     for reply, answer in itertools.pairwise(messages):
         if reply.role != "assistant" or answer.role != "user":
             continue
-        block = _BLOCK.search(reply.content)
-        content = json.loads(answer.content)
-        observation = content.get("observation", content)
-        turns.append(
-            PlayedTurn(
-                code=block.group(1) if block else "",
-                output=observation.get("output") or "",
-                has_failed=bool(observation.get("error")),
-            )
-        )
+        turns.append(_read_turn(reply.content, answer.content))
     return turns
+
+
+@lru_cache(maxsize=256)
+def _read_turn(reply: str, answer: str) -> PlayedTurn:
+    """Return one turn; each is looked back at in every later one."""
+    block = _BLOCK.search(reply)
+    content = json.loads(answer)
+    observation = content.get("observation", content)
+    return PlayedTurn(
+        code=block.group(1) if block else "",
+        output=observation.get("output") or "",
+        has_failed=bool(observation.get("error")),
+    )
 
 
 def next_part(turns: Sequence[PlayedTurn]) -> int | None:
