@@ -1,7 +1,8 @@
 """Marts brought up to date with the episodes that came since, instead of computed again from every recorded event.
 
 A mart with an `episode_id` holds rows per episode, which depend on that episode's rows, on its instance and on the
-other episodes of a plan on that instance (which attempt is the last one). The other marts only summarise such marts.
+other episodes of a plan on that instance (which attempt is the last one). The other marts are small: they summarise
+such marts and set statistics beside them, and are made anew.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,8 +31,17 @@ def measure_new_episodes(connection: DuckDBPyConnection, sources: Sequence[MartS
         stale_count = _find_stale(connection, live)
         if stale_count > LARGEST_SHARE * _count(connection, f"{live}.main.episodes"):
             return False
-        if stale_count:
-            _measure(connection, live, sources)
+        with_episodes = _marts_with_episodes(connection, live)
+        marts = [source for source in sources if source.schema == "marts"]
+        measured = [mart for mart in marts if mart.name in with_episodes] if stale_count else []
+        if measured:
+            _measure(connection, live, sources, measured)
+        connection.execute(f"use {live}")
+        with transaction(connection):
+            _replace_stale(connection, measured)
+            for mart in marts:
+                if mart.name not in with_episodes:
+                    connection.execute(f'create or replace table marts."{mart.name}" as {mart.statement}')
     return True
 
 
@@ -71,35 +81,30 @@ def _find_stale(connection: DuckDBPyConnection, live: str) -> int:
     return _count(connection, "increment.main.stale_episodes")
 
 
-def _measure(connection: DuckDBPyConnection, live: str, sources: Sequence[MartSource]) -> None:
-    marts = [source for source in sources if source.schema == "marts"]
-    with_episodes = _marts_with_episodes(connection, live)
-    # The files name `main`, `staging` and `marts`: with `increment` as default database they see its few episodes only.
-    _show_stale_episodes(connection, live, [source for source in sources if source.schema == "staging"])
-    for mart in marts:
-        if mart.name in with_episodes:
-            connection.execute(f'create table marts."{mart.name}" as {mart.statement}')
-    connection.execute(f"use {live}")
-    with transaction(connection):
-        for mart in marts:
-            if mart.name in with_episodes:
-                connection.execute(
-                    f'delete from marts."{mart.name}" where episode_id in (from increment.main.stale_episodes)'
-                )
-                connection.execute(f'insert into marts."{mart.name}" by name from increment.marts."{mart.name}"')
-            else:
-                connection.execute(f'create or replace table marts."{mart.name}" as {mart.statement}')
-
-
-def _show_stale_episodes(connection: DuckDBPyConnection, live: str, staging: Sequence[MartSource]) -> None:
+def _measure(
+    connection: DuckDBPyConnection, live: str, sources: Sequence[MartSource], marts: Sequence[MartSource]
+) -> None:
+    """Compute the stale episodes' rows of some marts in `increment`, and leave that as the default database."""
     connection.execute("use increment")
     for table in TABLES:
         only_stale = "semi join increment.main.stale_episodes using (episode_id)" if table in _EPISODE_TABLES else ""
         connection.execute(f"create view increment.main.{table} as from {live}.main.{table} {only_stale}")
-    connection.execute("create schema increment.staging")
-    connection.execute("create schema increment.marts")
-    for source in staging:
-        connection.execute(f'create view increment.staging."{source.name}" as {source.statement}')
+    # The files name `main`, `published`, `staging` and `marts`: here they see the few episodes of `increment` only.
+    for schema in ("published", "staging", "marts"):
+        connection.execute(f"create schema increment.{schema}")
+    for source in sources:
+        if source.schema == "published":
+            connection.execute(f'create view published."{source.name}" as from {live}.published."{source.name}"')
+        if source.schema == "staging":
+            connection.execute(f'create view staging."{source.name}" as {source.statement}')
+    for mart in marts:
+        connection.execute(f'create table marts."{mart.name}" as {mart.statement}')
+
+
+def _replace_stale(connection: DuckDBPyConnection, marts: Sequence[MartSource]) -> None:
+    for mart in marts:
+        connection.execute(f'delete from marts."{mart.name}" where episode_id in (from increment.main.stale_episodes)')
+        connection.execute(f'insert into marts."{mart.name}" by name from increment.marts."{mart.name}"')
 
 
 def _marts_with_episodes(connection: DuckDBPyConnection, live: str) -> set[str]:

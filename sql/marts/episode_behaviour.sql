@@ -152,8 +152,12 @@ final as (
         coalesce(counted_steps.import_count, 0) as import_count,
         coalesce(counted_steps.state_footprint, 0) as state_footprint,
         coalesce(episode_lives.user_name_count, 0) as user_name_count,
-        episode_lives.mean_step_span + metric_parameters.plus_one as context_lifespan,
-        coalesce(episode_lives.interpreter_lifespan, 0) as interpreter_lifespan,
+        -- both lifespans are means over the same names, and their means over the same episodes
+        coalesce(
+            episode_lives.mean_step_span + metric_parameters.plus_one, if(metric_parameters.counts_nameless, 0, null)
+        ) as context_lifespan,
+        coalesce(episode_lives.interpreter_lifespan, if(metric_parameters.counts_nameless, 0, null))
+            as interpreter_lifespan,
         counted_steps.import_count / counted_steps.step_count as imports_per_step,
         coalesce(counted_uses.state_utilization, 0) as state_utilization,
         coalesce(

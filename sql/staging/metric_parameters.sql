@@ -4,13 +4,14 @@ with listed_readings as (
     from (
         values
             -- the paper's formulas are lost: gap 2 and + 1 are inferred from its Tables 9 and 10 (sql/README.md)
-            ('appendix_f', 2, 1, 'all', false, 'sites', true),
-            ('next_step_counts', 1, 1, 'all', false, 'sites', false),
-            ('lifespan_without_one', 2, 0, 'all', false, 'sites', false),
-            ('module_scope_only', 2, 1, 'module', false, 'sites', false),
-            ('live_names_only', 2, 1, 'all', true, 'sites', false),
-            ('distinct_redefinitions', 2, 1, 'all', false, 'names', false)
-    ) as listed (reading, gap, plus_one, scope, requires_live, redefinition_unit, is_default)
+            ('appendix_f', 2, 1, 'all', false, 'sites', true, true),
+            ('next_step_counts', 1, 1, 'all', false, 'sites', true, false),
+            ('lifespan_without_one', 2, 0, 'all', false, 'sites', true, false),
+            ('module_scope_only', 2, 1, 'module', false, 'sites', true, false),
+            ('live_names_only', 2, 1, 'all', true, 'sites', true, false),
+            ('distinct_redefinitions', 2, 1, 'all', false, 'names', true, false),
+            ('nameless_left_out', 2, 1, 'all', false, 'sites', false, false)
+    ) as listed (reading, gap, plus_one, scope, requires_live, redefinition_unit, counts_nameless, is_default)
 ),
 
 final as (
@@ -26,6 +27,8 @@ final as (
         listed_readings.requires_live,
         -- sites: every binding of a name already held; names: each such name once per step
         listed_readings.redefinition_unit,
+        -- whether an episode without user names has lifespans of 0, or none and no part in their means
+        listed_readings.counts_nameless,
         listed_readings.is_default
     from listed_readings
 )

@@ -7,11 +7,10 @@ with published_cells as (
         table2.score_pct / 100 as score,
         cast(table2.mean_total_tokens as double) as total_tokens,
         table3.unresolved_ref_per_episode as missing_name_count,
-        coalesce(table9.imports_per_step, table10.imports_per_step) as imports_per_step
+        published_behaviour.imports_per_step
     from published.table2
     left join published.table3 using (split, train_semantics, runtime_semantics)
-    left join published.table9 using (split, train_semantics, runtime_semantics)
-    left join published.table10 using (split, train_semantics, runtime_semantics)
+    left join staging.published_behaviour using (split, train_semantics, runtime_semantics)
     where table2.model = 'sft'
 ),
 
@@ -39,17 +38,6 @@ published_interactions as (
     select split, metric, 'interaction_ratio' as analysis, (pp / ps) / (sp / ss) as estimate from crossed_cells
 ),
 
-named_buckets as (
-    select distinct
-        episode_metrics.plan_digest,
-        episode_metrics.bucket,
-        episode_metrics.published_split,
-        episode_metrics.measured_on
-    from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-),
-
 final as (
     select
         statistics.variant,
@@ -57,7 +45,7 @@ final as (
         statistics.visibility,
         statistics.header,
         statistics.bucket,
-        named_buckets.measured_on,
+        evaluated_buckets.measured_on,
         statistics.analysis,
         statistics.metric,
         split_part(statistics.method, ',', 1) as method,
@@ -69,20 +57,21 @@ final as (
         statistics.p_value,
         statistics.effect_size,
         statistics.note,
-        named_buckets.published_split as qwen3_8b_split,
+        evaluated_buckets.published_split as qwen3_8b_split,
         published_interactions.estimate as qwen3_8b_estimate
     from main.statistics
-    inner join named_buckets
-        on statistics.plan_digest = named_buckets.plan_digest
-        and statistics.bucket = named_buckets.bucket
+    inner join marts.evaluated_buckets
+        on statistics.plan_digest = evaluated_buckets.plan_digest
+        and statistics.bucket = evaluated_buckets.bucket
     left join published_interactions
-        on named_buckets.published_split = published_interactions.split
+        on evaluated_buckets.published_split = published_interactions.split
         and statistics.analysis = published_interactions.analysis
         and statistics.metric = published_interactions.metric
         and statistics.variant = 'main'
         and statistics.visibility = 'declared'
         and statistics.header = 'names'
-    where statistics.comparison_group = 'train_x_runtime'
+    where statistics.plan_digest = $plan_digest
+        and statistics.comparison_group = 'train_x_runtime'
 )
 
 select * from final

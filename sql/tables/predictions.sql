@@ -52,12 +52,6 @@ published_cells as (
     group by table2.split
 ),
 
-published_use as (
-    select * from published.table9
-    union all by name
-    select * from published.table10
-),
-
 published_values as (
     select
         1 as prediction,
@@ -79,52 +73,34 @@ published_values as (
     union all by name
     select
         3 as prediction,
-        published_use.split,
-        max(published_use.state_utilization) filter (published_use.train_semantics = 'stateless') as trained_stateless,
-        max(published_use.state_utilization) filter (published_use.train_semantics = 'persistent')
-            as trained_persistent
-    from published_use
-    where published_use.runtime_semantics = 'persistent'
-    group by published_use.split
-),
-
-measured_cells as (
-    select
-        episode_metrics.plan_digest,
-        episode_metrics.measured_on,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
-        episode_metrics.condition,
-        avg(episode_metrics.total_tokens) as tokens,
-        100 * avg(cast(episode_metrics.has_missing_name as integer)) as missing_name_pct,
-        avg(episode_metrics.state_utilization) as state_utilization
-    from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.model = 'sft'
-        and episode_metrics.is_counted
-    group by all
+        published_behaviour.split,
+        max(state_utilization) filter (train_semantics = 'stateless') as trained_stateless,
+        max(state_utilization) filter (train_semantics = 'persistent') as trained_persistent
+    from staging.published_behaviour
+    where published_behaviour.runtime_semantics = 'persistent'
+    group by published_behaviour.split
 ),
 
 measured_groups as (
     select
-        measured_cells.plan_digest,
-        measured_cells.measured_on,
-        measured_cells.variant,
-        measured_cells.base,
-        measured_cells.visibility,
-        measured_cells.header,
-        measured_cells.bucket,
-        max(tokens) filter (condition = 'S->S') - max(tokens) filter (condition = 'S->P') as saving_stateless,
-        max(tokens) filter (condition = 'P->S') - max(tokens) filter (condition = 'P->P') as saving_persistent,
-        max(missing_name_pct) filter (condition = 'S->S') as missing_stateless,
-        max(missing_name_pct) filter (condition = 'P->S') as missing_persistent,
+        evaluated_cells.plan_digest,
+        evaluated_cells.measured_on,
+        evaluated_cells.variant,
+        evaluated_cells.base,
+        evaluated_cells.visibility,
+        evaluated_cells.header,
+        evaluated_cells.bucket,
+        max(mean_total_tokens) filter (condition = 'S->S')
+        - max(mean_total_tokens) filter (condition = 'S->P') as saving_stateless,
+        max(mean_total_tokens) filter (condition = 'P->S')
+        - max(mean_total_tokens) filter (condition = 'P->P') as saving_persistent,
+        max(missing_name_episode_pct) filter (condition = 'S->S') as missing_stateless,
+        max(missing_name_episode_pct) filter (condition = 'P->S') as missing_persistent,
         max(state_utilization) filter (condition = 'S->P') as use_stateless,
         max(state_utilization) filter (condition = 'P->P') as use_persistent
-    from measured_cells
+    from marts.evaluated_cells
+    where evaluated_cells.plan_digest = $plan_digest
+        and evaluated_cells.model = 'sft'
     group by all
 ),
 

@@ -1,67 +1,27 @@
 -- Table 2: quality and cost per cell; ours beside Qwen3-8B
-with measured_cells as (
+with final as (
     select
-        episode_metrics.plan_digest,
-        episode_metrics.scale,
-        episode_metrics.measured_on,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
-        episode_metrics.published_split,
-        episode_metrics.model,
-        episode_metrics.train_contract,
-        episode_metrics.runtime_contract,
-        episode_metrics.condition,
-        count(*) as episode_count,
-        count(distinct episode_metrics.instance_id) as instance_count,
-        100 * avg(episode_metrics.score) as score_pct,
-        count(*) filter (episode_metrics.is_solved) as solved_count,
-        avg(episode_metrics.step_count) as mean_steps,
-        avg(episode_metrics.total_tokens) as mean_total_tokens,
-        avg(episode_metrics.prompt_tokens) as mean_prompt_tokens,
-        avg(episode_metrics.cached_prompt_tokens) as mean_cached_prompt_tokens,
-        avg(episode_metrics.completion_tokens) as mean_completion_tokens,
-        avg(episode_metrics.wall_seconds) as mean_seconds
-    from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.is_counted
-    group by all
-),
-
-score_intervals as (
-    select statistics.*
-    from main.statistics
-    where statistics.analysis = 'mean'
-        and statistics.metric = 'score'
-        and statistics.method like 'bootstrap percentile%'
-),
-
-final as (
-    select
-        measured_cells.variant,
-        measured_cells.base,
-        measured_cells.visibility,
-        measured_cells.header,
-        measured_cells.bucket,
-        measured_cells.model,
-        measured_cells.condition,
-        measured_cells.measured_on,
-        measured_cells.episode_count,
-        measured_cells.instance_count,
-        measured_cells.score_pct,
-        100 * (score_intervals.high - score_intervals.low) / 2 as score_ci_half_width_pct,
-        measured_cells.solved_count,
-        measured_cells.mean_steps,
-        measured_cells.mean_total_tokens,
-        measured_cells.mean_prompt_tokens,
-        measured_cells.mean_cached_prompt_tokens,
-        measured_cells.mean_completion_tokens,
-        measured_cells.mean_seconds,
-        measured_cells.score_pct / nullif(measured_cells.mean_total_tokens / 1000, 0) as score_per_1k_total_tokens,
-        measured_cells.score_pct / nullif(measured_cells.mean_completion_tokens / 1000, 0)
+        evaluated_cells.variant,
+        evaluated_cells.base,
+        evaluated_cells.visibility,
+        evaluated_cells.header,
+        evaluated_cells.bucket,
+        evaluated_cells.model,
+        evaluated_cells.condition,
+        evaluated_cells.measured_on,
+        evaluated_cells.episode_count,
+        evaluated_cells.instance_count,
+        evaluated_cells.score_pct,
+        (evaluated_cells.score_pct_high - evaluated_cells.score_pct_low) / 2 as score_ci_half_width_pct,
+        evaluated_cells.solved_count,
+        evaluated_cells.mean_steps,
+        evaluated_cells.mean_total_tokens,
+        evaluated_cells.mean_prompt_tokens,
+        evaluated_cells.mean_cached_prompt_tokens,
+        evaluated_cells.mean_completion_tokens,
+        evaluated_cells.mean_seconds,
+        evaluated_cells.score_pct / nullif(evaluated_cells.mean_total_tokens / 1000, 0) as score_per_1k_total_tokens,
+        evaluated_cells.score_pct / nullif(evaluated_cells.mean_completion_tokens / 1000, 0)
             as score_per_1k_completion_tokens,
         table2.split as qwen3_8b_split,
         table2.score_pct as qwen3_8b_score_pct,
@@ -71,28 +31,18 @@ final as (
         table2.mean_total_tokens as qwen3_8b_mean_total_tokens,
         table2.mean_time_s as qwen3_8b_mean_seconds,
         table2.score_per_1k_tokens as qwen3_8b_score_per_1k_total_tokens,
-        case when measured_cells.scale = 'paper' then measured_cells.score_pct - table2.score_pct end
+        case when evaluated_cells.scale = 'paper' then evaluated_cells.score_pct - table2.score_pct end
             as score_pct_difference,
-        case when measured_cells.scale = 'paper' then measured_cells.mean_total_tokens - table2.mean_total_tokens end
+        case when evaluated_cells.scale = 'paper' then evaluated_cells.mean_total_tokens - table2.mean_total_tokens end
             as mean_total_tokens_difference
-    from measured_cells
-    left join score_intervals
-        on measured_cells.plan_digest = score_intervals.plan_digest
-        and measured_cells.variant = score_intervals.variant
-        and measured_cells.base = score_intervals.base
-        and measured_cells.visibility = score_intervals.visibility
-        and measured_cells.header = score_intervals.header
-        and measured_cells.bucket = score_intervals.bucket
-        and measured_cells.runtime_contract = score_intervals.runtime_a
-        and measured_cells.train_contract is not distinct from score_intervals.train_a
+    from marts.evaluated_cells
     left join published.table2
-        on measured_cells.published_split = table2.split
-        and measured_cells.runtime_contract = table2.runtime_semantics
-        and measured_cells.train_contract is not distinct from table2.train_semantics
-        and measured_cells.model <> 'teacher'
-        and measured_cells.variant = 'main'
-        and measured_cells.visibility = 'declared'
-        and measured_cells.header = 'names'
+        on evaluated_cells.published_split = table2.split
+        and evaluated_cells.runtime_contract = table2.runtime_semantics
+        and evaluated_cells.train_contract is not distinct from table2.train_semantics
+        and evaluated_cells.model <> 'teacher'
+        and evaluated_cells.is_as_published
+    where evaluated_cells.plan_digest = $plan_digest
 )
 
 select * from final

@@ -1,4 +1,4 @@
--- Table 6: how episodes ended per cell, beside the paper's category of each signal
+-- Table 6: how episodes ended per cell, signals that never occurred as zeros, beside the paper's category of each signal
 with counted_signals as (
     select
         episode_metrics.measured_on,
@@ -21,33 +21,58 @@ with counted_signals as (
     group by all
 ),
 
-final as (
+signals as (
     select
-        counted_signals.variant,
-        counted_signals.base,
-        counted_signals.visibility,
-        counted_signals.header,
-        counted_signals.bucket,
-        counted_signals.model,
-        counted_signals.condition,
-        counted_signals.measured_on,
+        finish_signals.finish_reason,
+        finish_signals.category as finish_category,
+        finish_signals.table_6_category
+    from staging.finish_signals
+    union
+    -- a signal that nobody listed is of the category `other`
+    select
         counted_signals.finish_reason,
         counted_signals.finish_category,
-        counted_signals.table_6_category,
-        counted_signals.episode_count,
-        counted_signals.unsolved_count,
-        counted_signals.episode_count / sum(counted_signals.episode_count) over (
-            partition by
-                counted_signals.variant,
-                counted_signals.base,
-                counted_signals.visibility,
-                counted_signals.header,
-                counted_signals.bucket,
-                counted_signals.condition
-        ) as episode_share,
-        table6.category as published_category
+        counted_signals.table_6_category
     from counted_signals
-    left join published.table6 on counted_signals.finish_reason = table6.finish_signal
+),
+
+crossed_signals as (
+    select
+        counted_signals.* exclude (finish_reason, finish_category, table_6_category, episode_count, unsolved_count),
+        signals.finish_reason,
+        signals.finish_category,
+        signals.table_6_category,
+        cast(sum(counted_signals.episode_count) as bigint) as cell_count,
+        coalesce(
+            max(counted_signals.episode_count) filter (counted_signals.finish_reason = signals.finish_reason), 0
+        ) as episode_count,
+        coalesce(
+            max(counted_signals.unsolved_count) filter (counted_signals.finish_reason = signals.finish_reason), 0
+        ) as unsolved_count
+    from counted_signals
+    cross join signals
+    group by all
+),
+
+final as (
+    select
+        crossed_signals.variant,
+        crossed_signals.base,
+        crossed_signals.visibility,
+        crossed_signals.header,
+        crossed_signals.bucket,
+        crossed_signals.model,
+        crossed_signals.condition,
+        crossed_signals.measured_on,
+        crossed_signals.finish_reason,
+        crossed_signals.finish_category,
+        crossed_signals.table_6_category,
+        crossed_signals.episode_count,
+        crossed_signals.unsolved_count,
+        crossed_signals.episode_count / crossed_signals.cell_count as episode_share,
+        table6.category as published_category
+    from crossed_signals
+    left join published.table6 on crossed_signals.finish_reason = table6.finish_signal
 )
 
 select * from final

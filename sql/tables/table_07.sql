@@ -1,70 +1,9 @@
 -- Table 7: paired comparisons of scores on the bucket that stands for Easy; ours beside Qwen3-8B
-with named_buckets as (
-    select distinct
-        episode_metrics.plan_digest,
-        episode_metrics.bucket,
-        episode_metrics.scale,
-        episode_metrics.measured_on
-    from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.published_split = 'easy'
-),
-
-final as (
-    select
-        paired_comparisons.variant,
-        paired_comparisons.base,
-        paired_comparisons.visibility,
-        paired_comparisons.header,
-        paired_comparisons.bucket,
-        paired_comparisons.comparison_group,
-        paired_comparisons.train_a,
-        paired_comparisons.runtime_a,
-        coalesce(paired_comparisons.train_b, 'base') as train_b,
-        paired_comparisons.runtime_b,
-        named_buckets.measured_on,
-        paired_comparisons.pair_count,
-        paired_comparisons.nonzero_count,
-        100 * paired_comparisons.mean_a as mean_a_pct,
-        100 * paired_comparisons.mean_b as mean_b_pct,
-        100 * paired_comparisons.difference as difference_points,
-        100 * paired_comparisons.difference_low as difference_low_points,
-        100 * paired_comparisons.difference_high as difference_high_points,
-        paired_comparisons.p_value,
-        paired_comparisons.p_holm,
-        paired_comparisons.significance,
-        paired_comparisons.effect_size,
-        paired_comparisons.effect_size_authors,
-        paired_comparisons.equivalence_p_value,
-        paired_comparisons.equivalence_verdict,
-        100 * paired_comparisons.smallest_detectable as smallest_detectable_points,
-        paired_comparisons.solved_p_value,
-        paired_comparisons.missing_name_p_value,
-        paired_comparisons.token_ratio,
-        paired_comparisons.token_ratio_low,
-        paired_comparisons.token_ratio_high,
-        paired_comparisons.note,
-        table7.mean_a as qwen3_8b_easy_mean_a_pct,
-        table7.mean_b as qwen3_8b_easy_mean_b_pct,
-        coalesce(table7.delta_published, table7.delta_recomputed) as qwen3_8b_easy_difference_points,
-        table7.significance as qwen3_8b_easy_significance,
-        case when named_buckets.scale = 'paper' then
-            100 * paired_comparisons.difference - coalesce(table7.delta_published, table7.delta_recomputed)
-        end as difference_points_difference
-    from staging.paired_comparisons
-    inner join named_buckets
-        on paired_comparisons.plan_digest = named_buckets.plan_digest
-        and paired_comparisons.bucket = named_buckets.bucket
-    left join published.table7
-        on paired_comparisons.comparison_group = table7.comparison_group
-        and paired_comparisons.train_a = table7.train_a
-        and paired_comparisons.runtime_a = table7.runtime_a
-        and coalesce(paired_comparisons.train_b, 'base') = table7.train_b
-        and paired_comparisons.runtime_b = table7.runtime_b
-        and paired_comparisons.variant = 'main'
-        and paired_comparisons.visibility = 'declared'
-        and paired_comparisons.header = 'names'
+with final as (
+    select score_comparisons.* exclude (plan_digest, published_split)
+    from marts.score_comparisons
+    where score_comparisons.plan_digest = $plan_digest
+        and score_comparisons.published_split = 'easy'
 )
 
 select * from final

@@ -1,71 +1,9 @@
 -- Table 9: behaviour per cell on the bucket that stands for Easy; ours beside Qwen3-8B
-with measured_cells as (
-    select
-        episode_metrics.scale,
-        episode_metrics.measured_on,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
-        episode_metrics.model,
-        episode_metrics.train_contract,
-        episode_metrics.runtime_contract,
-        episode_metrics.condition,
-        count(*) as episode_count,
-        cast(sum(episode_metrics.step_count) as bigint) as total_turns,
-        avg(episode_metrics.context_lifespan) as context_lifespan,
-        avg(episode_metrics.interpreter_lifespan) as interpreter_lifespan,
-        avg(episode_metrics.imports_per_step) as imports_per_step,
-        avg(episode_metrics.state_utilization) as state_utilization,
-        avg(episode_metrics.redefinitions_per_step) as redefinitions_per_step,
-        avg(episode_metrics.state_footprint) as state_footprint,
-        cast(sum(episode_metrics.unparsed_step_count) as bigint) as unparsed_step_count
-    from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.published_split = 'easy'
-        and episode_metrics.is_counted
-    group by all
-),
-
-final as (
-    select
-        measured_cells.variant,
-        measured_cells.base,
-        measured_cells.visibility,
-        measured_cells.header,
-        measured_cells.bucket,
-        measured_cells.model,
-        measured_cells.condition,
-        measured_cells.measured_on,
-        measured_cells.episode_count,
-        measured_cells.total_turns,
-        measured_cells.context_lifespan,
-        measured_cells.interpreter_lifespan,
-        measured_cells.imports_per_step,
-        measured_cells.state_utilization,
-        measured_cells.redefinitions_per_step,
-        measured_cells.state_footprint,
-        measured_cells.unparsed_step_count,
-        table9.total_turns as qwen3_8b_easy_total_turns,
-        table9.context_lifespan as qwen3_8b_easy_context_lifespan,
-        table9.interpreter_lifespan as qwen3_8b_easy_interpreter_lifespan,
-        table9.imports_per_step as qwen3_8b_easy_imports_per_step,
-        table9.state_utilization as qwen3_8b_easy_state_utilization,
-        table9.redefinitions_per_step as qwen3_8b_easy_redefinitions_per_step,
-        case when measured_cells.scale = 'paper' then measured_cells.imports_per_step - table9.imports_per_step end
-            as imports_per_step_difference,
-        case when measured_cells.scale = 'paper' then
-            measured_cells.state_utilization - table9.state_utilization
-        end as state_utilization_difference
-    from measured_cells
-    left join published.table9
-        on measured_cells.train_contract = table9.train_semantics
-        and measured_cells.runtime_contract = table9.runtime_semantics
-        and measured_cells.variant = 'main'
-        and measured_cells.visibility = 'declared'
-        and measured_cells.header = 'names'
+with final as (
+    select measured_behaviour.* exclude (plan_digest, published_split)
+    from marts.measured_behaviour
+    where measured_behaviour.plan_digest = $plan_digest
+        and measured_behaviour.published_split = 'easy'
 )
 
 select * from final

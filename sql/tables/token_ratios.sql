@@ -13,17 +13,6 @@ with published_ratios as (
     where others.model = 'sft'
 ),
 
-named_buckets as (
-    select distinct
-        episode_metrics.plan_digest,
-        episode_metrics.bucket,
-        episode_metrics.published_split,
-        episode_metrics.measured_on
-    from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-),
-
 final as (
     select
         statistics.variant,
@@ -31,7 +20,7 @@ final as (
         statistics.visibility,
         statistics.header,
         statistics.bucket,
-        named_buckets.measured_on,
+        evaluated_buckets.measured_on,
         statistics.train_a,
         statistics.runtime_a,
         statistics.metric,
@@ -42,20 +31,21 @@ final as (
         statistics.low as ratio_low,
         statistics.high as ratio_high,
         statistics.note,
-        named_buckets.published_split as qwen3_8b_split,
+        evaluated_buckets.published_split as qwen3_8b_split,
         case when statistics.metric = 'total_tokens' then published_ratios.token_ratio end as qwen3_8b_ratio
     from main.statistics
-    inner join named_buckets
-        on statistics.plan_digest = named_buckets.plan_digest
-        and statistics.bucket = named_buckets.bucket
+    inner join marts.evaluated_buckets
+        on statistics.plan_digest = evaluated_buckets.plan_digest
+        and statistics.bucket = evaluated_buckets.bucket
     left join published_ratios
-        on named_buckets.published_split = published_ratios.split
+        on evaluated_buckets.published_split = published_ratios.split
         and statistics.train_a = published_ratios.train_semantics
         and statistics.runtime_a = published_ratios.runtime_semantics
         and statistics.variant = 'main'
         and statistics.visibility = 'declared'
         and statistics.header = 'names'
-    where statistics.analysis = 'ratio'
+    where statistics.plan_digest = $plan_digest
+        and statistics.analysis = 'ratio'
         and statistics.comparison_group = 'against_aligned'
         and statistics.method like 'bootstrap percentile%'
 )

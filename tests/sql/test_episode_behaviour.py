@@ -116,7 +116,7 @@ def test_redefinitions_are_sites_by_default_and_names_in_the_other_reading(wareh
 def test_names_that_the_episode_never_binds_are_no_user_names(warehouse):
     warehouse.steps(warehouse.episode("P->P"), [("import numpy as np", []), ("np.mean(unknown)", [])])
     assert behaviour(warehouse)[0] | {"imports_per_step": None} == {
-        "context_lifespan": None,
+        "context_lifespan": 0.0,
         "interpreter_lifespan": 0.0,
         "imports_per_step": None,
         "state_utilization": 0,
@@ -125,6 +125,16 @@ def test_names_that_the_episode_never_binds_are_no_user_names(warehouse):
         "state_footprint": 0,
         "unparsed_step_count": 0,
     }
+
+
+def test_both_lifespans_count_an_episode_without_user_names_or_both_leave_it_out(warehouse):
+    warehouse.steps(warehouse.episode("P->P"), [("import numpy as np", [])])
+    warehouse.steps(warehouse.episode("P->P"), [("x = 1", ["x"])])
+    lifespans = {
+        reading: [(row["context_lifespan"], row["interpreter_lifespan"]) for row in behaviour(warehouse, reading)]
+        for reading in ("appendix_f", "nameless_left_out")
+    }
+    assert lifespans == {"appendix_f": [(0.0, 0.0), (1.0, 1.0)], "nameless_left_out": [(None, None), (1.0, 1.0)]}
 
 
 def test_a_block_that_does_not_parse_contributes_nothing_and_is_counted(warehouse):
@@ -136,7 +146,7 @@ def test_a_block_that_does_not_parse_contributes_nothing_and_is_counted(warehous
 def test_an_episode_without_steps_has_a_row(warehouse):
     warehouse.episode("P->P", step_count=0)
     row = behaviour(warehouse)[0]
-    assert (row["context_lifespan"], row["imports_per_step"], row["state_utilization"]) == (None, None, 0)
+    assert (row["context_lifespan"], row["imports_per_step"], row["state_utilization"]) == (0.0, None, 0)
 
 
 def test_exactly_one_reading_is_the_default(warehouse):

@@ -123,7 +123,7 @@ def test_an_episode_that_failed_for_good_is_left_out_and_shown_by_table_6_alone(
     warehouse.episode("P->P", "i2", score=0.0, finish_reason="error")
     assert cells(warehouse.table("table_02"), "episode_count", "score_pct") == {"P->P": (1, 80.0)}
     counts = {row["finish_reason"]: row["episode_count"] for row in warehouse.table("table_06")}
-    assert counts == {"finish_tool": 1, "error": 1}
+    assert {reason: count for reason, count in counts.items() if count} == {"finish_tool": 1, "error": 1}
 
 
 def test_an_imported_error_is_an_ending_like_any_other(warehouse):

@@ -90,22 +90,49 @@ def test_table_5_stands_beside_the_paper_for_the_study_on_easy_alone(warehouse, 
 
 def test_table_6_counts_endings_with_their_category(study):
     rows = study.table("table_06")
-    assert rows[2] == GROUP | OURS | {
-        "model": "sft",
-        "condition": "P->S",
-        "finish_reason": "max_turns",
-        "finish_category": "budget_exhaustion",
-        "table_6_category": "budget_exhaustion",
-        "episode_count": 1,
-        "unsolved_count": 1,
-        "episode_share": 0.5,
-        "published_category": "budget_exhaustion",
+    assert [row for row in rows if row["condition"] == "P->S" and row["finish_reason"] == "max_turns"] == [
+        GROUP
+        | OURS
+        | {
+            "model": "sft",
+            "condition": "P->S",
+            "finish_reason": "max_turns",
+            "finish_category": "budget_exhaustion",
+            "table_6_category": "budget_exhaustion",
+            "episode_count": 1,
+            "unsolved_count": 1,
+            "episode_share": 0.5,
+            "published_category": "budget_exhaustion",
+        }
+    ]
+
+
+def test_table_6_has_every_signal_of_the_paper_in_every_cell_and_zeros_for_those_that_never_occurred(study):
+    rows = study.table("table_06")
+    published = {row["finish_signal"] for row in study.sql("from published.table6 where finish_signal is not null")}
+    assert {row["condition"] for row in rows} == {"P->P", "P->S", "common->P"}
+    for condition in ("P->P", "P->S", "common->P"):
+        own = [row for row in rows if row["condition"] == condition]
+        assert {row["finish_reason"] for row in own} == published | {"timeout"}
+        assert sum(row["episode_share"] for row in own) == 1
+    (never,) = [row for row in rows if row["condition"] == "P->P" and row["finish_reason"] == "tool_error"]
+    assert (never["episode_count"], never["unsolved_count"], never["episode_share"]) == (0, 0, 0.0)
+    assert (never["finish_category"], never["published_category"]) == ("abnormal", "abnormal")
+
+
+def test_a_signal_that_nobody_listed_is_another_one_and_stands_in_table_6(warehouse):
+    warehouse.episode(finish_reason="error")
+    warehouse.connection.execute("update main.episodes set finish_reason = 'gave_up'")
+    counts = {
+        row["finish_reason"]: (row["episode_count"], row["finish_category"]) for row in warehouse.table("table_06")
     }
+    assert counts["gave_up"] == (1, "other")
+    assert counts["error"] == (0, "abnormal")
 
 
 def test_a_timeout_is_a_category_of_its_own_and_a_budget_in_table_6(warehouse):
     warehouse.episode(finish_reason="timeout")
-    row = warehouse.table("table_06")[0]
+    (row,) = [row for row in warehouse.table("table_06") if row["episode_count"]]
     assert (row["finish_category"], row["table_6_category"], row["published_category"]) == (
         "timeout",
         "budget_exhaustion",

@@ -15,7 +15,14 @@ from tasks.traces.rows import ErrorRow, FinishReason, InstanceRow, NameEventRow
 from tasks.traces.study_rows import StatisticRow
 
 PER_EPISODE = ("episode_behaviour", "episode_failures", "episode_metrics")
-SUMMARIES = ("failure_counts", "reading_means")
+SUMMARIES = (
+    "evaluated_buckets",
+    "evaluated_cells",
+    "failure_counts",
+    "measured_behaviour",
+    "reading_means",
+    "score_comparisons",
+)
 
 
 @pytest.fixture
@@ -66,12 +73,17 @@ def base(make_row, make_rows):
 
 @pytest.fixture
 def bundles(make_row, make_rows):
+    def statistic(analysis, **values):
+        group = {"plan_digest": "plan", "visibility": "declared", "header": "names", "runtime_a": "persistent"}
+        named = {"analysis": analysis, "metric": "score", "method": "bootstrap percentile"}
+        return make_row(StatisticRow, statistic_id=analysis, **group, **named, **values)
+
     return [
         [make_row(InstanceRow, instance_id="late", capacity=8, inspection_budget=4)],
         make_rows("first", finish_reason=FinishReason.ERROR),
         make_rows("retried", contract="stateless", attempt=1),
         [*make_rows("of-another-plan", plan_digest="other"), *make_rows("new-one", instance_id="i2")],
-        [make_row(StatisticRow, statistic_id="s")],
+        [statistic("mean", low=0.1, high=0.9), statistic("wilcoxon", train_a="persistent", p_value=0.5)],
     ]
 
 
@@ -110,6 +122,15 @@ def test_an_earlier_attempt_and_an_episode_without_instance_are_measured_again(b
     assert state() == [("early", True, 0.5), ("failed", False, 0.4)]
 
 
+def test_statistics_that_come_without_an_episode_reach_the_marts(base, bundles, merge_rows):
+    connection = _open(base, merge_rows)
+    assert merge_rows(connection, bundles[4]) == Refresh.INCREMENT
+    assert connection.sql("select p_value from marts.score_comparisons").fetchall() == [(0.5,)]
+    assert connection.sql(
+        "select score_pct_low, score_pct_high from marts.evaluated_cells where runtime_contract = 'persistent'"
+    ).fetchall() == [(10.0, 90.0)]
+
+
 def test_a_warehouse_whose_episodes_are_mostly_new_is_computed_again(base, make_rows, merge_rows):
     connection = _open(make_rows("one"), merge_rows)
     assert merge_rows(connection, base) == Refresh.REBUILD
@@ -142,15 +163,18 @@ def test_nothing_of_the_increment_stays(base, bundles, merge_rows):
 
 
 def test_marts_read_what_an_increment_can_follow():
-    """A mart with rows per episode reads an episode's own tables, instances and such marts; the others, marts only."""
+    """A mart with rows per episode reads an episode's own tables, instances and such marts; others are made anew."""
     sources = {source.name: source.statement for source in read_mart_sources() if source.schema == "marts"}
     assert set(sources) == {*PER_EPISODE, *SUMMARIES}
-    read = {name: set(re.findall(r"\b(?:from|join) (\w+)\.(\w+)", statement)) for name, statement in sources.items()}
+    read = {
+        name: set(re.findall(r"(?<!distinct )\b(?:from|join) (\w+)\.(\w+)", statement))
+        for name, statement in sources.items()
+    }
     for name in PER_EPISODE:
         tables = {table for schema, table in read[name] if schema == "main"}
         assert tables <= {"episodes", "instances", *EPISODE_CHILDREN}
         assert {table for schema, table in read[name] if schema == "marts"} <= set(PER_EPISODE)
     for name in SUMMARIES:
-        assert {schema for schema, _ in read[name]} == {"marts"}
+        assert {schema for schema, _ in read[name]} <= {"marts", "staging"}
     for source in ("metric_parameters", "failure_parameters", "finish_signals"):
         assert "main." not in (files("sql") / "staging" / f"{source}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,79 @@
+-- one row per evaluated cell with its counts, means and intervals; the tables on cells read this
+with counted_cells as (
+    select
+        episode_metrics.plan_digest,
+        episode_metrics.scale,
+        episode_metrics.measured_on,
+        episode_metrics.variant,
+        episode_metrics.base,
+        episode_metrics.visibility,
+        episode_metrics.header,
+        episode_metrics.bucket,
+        episode_metrics.published_split,
+        episode_metrics.model,
+        episode_metrics.train_contract,
+        episode_metrics.runtime_contract,
+        episode_metrics.condition,
+        count(*) as episode_count,
+        count(distinct episode_metrics.instance_id) as instance_count,
+        100 * avg(episode_metrics.score) as score_pct,
+        count(*) filter (episode_metrics.is_solved) as solved_count,
+        avg(episode_metrics.step_count) as mean_steps,
+        cast(sum(episode_metrics.step_count) as bigint) as total_turns,
+        avg(episode_metrics.total_tokens) as mean_total_tokens,
+        avg(episode_metrics.prompt_tokens) as mean_prompt_tokens,
+        avg(episode_metrics.cached_prompt_tokens) as mean_cached_prompt_tokens,
+        avg(episode_metrics.completion_tokens) as mean_completion_tokens,
+        avg(episode_metrics.wall_seconds) as mean_seconds,
+        100 * avg(cast(episode_metrics.has_missing_name as integer)) as missing_name_episode_pct,
+        cast(sum(episode_metrics.missing_name_count) as bigint) as missing_name_total,
+        avg(episode_metrics.missing_name_count) as missing_names_per_episode,
+        avg(episode_metrics.missing_name_count) filter (episode_metrics.has_missing_name)
+            as missing_names_per_affected_episode,
+        count(*) filter (episode_metrics.failure_class = 'optimal') as optimal_count,
+        count(*) filter (episode_metrics.failure_class <> 'optimal') as normally_ended_not_optimal_count,
+        count(*) filter (episode_metrics.failure_class = 'capacity_violation') as capacity_violation_count,
+        count(*) filter (episode_metrics.failure_class = 'class_violation') as class_violation_count,
+        count(*) filter (episode_metrics.failure_class = 'protocol_violation') as protocol_violation_count,
+        count(*) filter (episode_metrics.failure_class like '%violation') as violation_count,
+        count(*) filter (episode_metrics.failure_class = 'execution_instability') as instability_count,
+        count(*) filter (episode_metrics.failure_class = 'silent_suboptimality') as silent_suboptimality_count,
+        count(*) filter (episode_metrics.failure_class is null) as not_normally_ended_count,
+        avg(episode_metrics.context_lifespan) as context_lifespan,
+        avg(episode_metrics.interpreter_lifespan) as interpreter_lifespan,
+        avg(episode_metrics.imports_per_step) as imports_per_step,
+        avg(episode_metrics.state_utilization) as state_utilization,
+        avg(episode_metrics.redefinitions_per_step) as redefinitions_per_step,
+        avg(episode_metrics.state_footprint) as state_footprint,
+        cast(sum(episode_metrics.unparsed_step_count) as bigint) as unparsed_step_count
+    from marts.episode_metrics
+    where episode_metrics.purpose = 'evaluation'
+        and episode_metrics.is_counted
+    group by all
+),
+
+final as (
+    select
+        counted_cells.*,
+        -- whether the cell was played as the paper's were, so that its published value may stand beside it
+        counted_cells.variant = 'main'
+        and counted_cells.visibility = 'declared'
+        and counted_cells.header = 'names' as is_as_published,
+        100 * mean_intervals.score_low as score_pct_low,
+        100 * mean_intervals.score_high as score_pct_high,
+        mean_intervals.total_tokens_low as mean_total_tokens_low,
+        mean_intervals.total_tokens_high as mean_total_tokens_high
+    from counted_cells
+    left join staging.mean_intervals
+        on counted_cells.plan_digest = mean_intervals.plan_digest
+        and counted_cells.variant = mean_intervals.variant
+        and counted_cells.base = mean_intervals.base
+        and counted_cells.visibility = mean_intervals.visibility
+        and counted_cells.header = mean_intervals.header
+        and counted_cells.bucket = mean_intervals.bucket
+        and counted_cells.runtime_contract = mean_intervals.runtime_contract
+        and counted_cells.train_contract is not distinct from mean_intervals.train_contract
+)
+
+select * from final
+order by plan_digest, variant, base, visibility, header, bucket, condition

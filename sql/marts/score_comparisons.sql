@@ -1,0 +1,63 @@
+-- one row per comparison of two cells: every paired statistic on scores, ours beside Qwen3-8B; Tables 7 and 8 read this
+with final as (
+    select
+        paired_comparisons.plan_digest,
+        paired_comparisons.variant,
+        paired_comparisons.base,
+        paired_comparisons.visibility,
+        paired_comparisons.header,
+        paired_comparisons.bucket,
+        paired_comparisons.comparison_group,
+        paired_comparisons.train_a,
+        paired_comparisons.runtime_a,
+        coalesce(paired_comparisons.train_b, 'base') as train_b,
+        paired_comparisons.runtime_b,
+        evaluated_buckets.measured_on,
+        evaluated_buckets.published_split,
+        paired_comparisons.pair_count,
+        paired_comparisons.nonzero_count,
+        100 * paired_comparisons.mean_a as mean_a_pct,
+        100 * paired_comparisons.mean_b as mean_b_pct,
+        100 * paired_comparisons.difference as difference_points,
+        100 * paired_comparisons.difference_low as difference_low_points,
+        100 * paired_comparisons.difference_high as difference_high_points,
+        paired_comparisons.p_value,
+        paired_comparisons.p_holm,
+        paired_comparisons.significance,
+        paired_comparisons.effect_size,
+        paired_comparisons.effect_size_authors,
+        paired_comparisons.equivalence_p_value,
+        paired_comparisons.equivalence_verdict,
+        100 * paired_comparisons.smallest_detectable as smallest_detectable_points,
+        paired_comparisons.solved_p_value,
+        paired_comparisons.missing_name_p_value,
+        paired_comparisons.token_ratio,
+        paired_comparisons.token_ratio_low,
+        paired_comparisons.token_ratio_high,
+        paired_comparisons.note,
+        published_comparisons.split as qwen3_8b_split,
+        published_comparisons.mean_a_pct as qwen3_8b_mean_a_pct,
+        published_comparisons.mean_b_pct as qwen3_8b_mean_b_pct,
+        published_comparisons.difference_points as qwen3_8b_difference_points,
+        published_comparisons.significance as qwen3_8b_significance,
+        case when evaluated_buckets.scale = 'paper' then
+            100 * paired_comparisons.difference - published_comparisons.difference_points
+        end as difference_points_difference
+    from staging.paired_comparisons
+    inner join marts.evaluated_buckets
+        on paired_comparisons.plan_digest = evaluated_buckets.plan_digest
+        and paired_comparisons.bucket = evaluated_buckets.bucket
+    left join staging.published_comparisons
+        on evaluated_buckets.published_split = published_comparisons.split
+        and paired_comparisons.comparison_group = published_comparisons.comparison_group
+        and paired_comparisons.train_a = published_comparisons.train_a
+        and paired_comparisons.runtime_a = published_comparisons.runtime_a
+        and coalesce(paired_comparisons.train_b, 'base') = published_comparisons.train_b
+        and paired_comparisons.runtime_b = published_comparisons.runtime_b
+        and paired_comparisons.variant = 'main'
+        and paired_comparisons.visibility = 'declared'
+        and paired_comparisons.header = 'names'
+)
+
+select * from final
+order by plan_digest, variant, base, visibility, header, bucket, comparison_group desc, train_a, runtime_a

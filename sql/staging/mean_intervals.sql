@@ -1,0 +1,22 @@
+-- one row per cell with the ends of its means' bootstrap percentile intervals
+with final as (
+    select
+        statistics.plan_digest,
+        statistics.variant,
+        statistics.base,
+        statistics.visibility,
+        statistics.header,
+        statistics.bucket,
+        statistics.train_a as train_contract,
+        statistics.runtime_a as runtime_contract,
+        max(statistics.low) filter (statistics.metric = 'score') as score_low,
+        max(statistics.high) filter (statistics.metric = 'score') as score_high,
+        max(statistics.low) filter (statistics.metric = 'total_tokens') as total_tokens_low,
+        max(statistics.high) filter (statistics.metric = 'total_tokens') as total_tokens_high
+    from main.statistics
+    where statistics.analysis = 'mean'
+        and statistics.method like 'bootstrap percentile%'
+    group by all
+)
+
+select * from final
