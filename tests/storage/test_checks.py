@@ -38,34 +38,107 @@ def test_a_check_finds_nothing_in_a_sound_study_nor_in_an_empty_warehouse(study,
     assert relation.columns[0] in SUBJECTS
 
 
-def _set_plan(train_count: int, evaluation_count: int) -> str:
-    part = {
+def _played_as_planned(**evaluation: object) -> str:
+    """Return the change that makes the sound study all that a plan wants; `evaluation` is what that plan wants else."""
+    plan = {
         "variant": "",
+        "base": "scratch",
         "teacher": {"contracts": ["persistent", "stateless"]},
-        "train_instances": {"bucket": "", "count": train_count},
-        "evaluations": [{"variant": None, "instances": {"bucket": "", "count": evaluation_count}}],
+        "train_instances": {"bucket": "", "count": 1},
+        "training_seeds": evaluation.pop("training_seeds", [1]),
+        "evaluations": [{"instances": {"bucket": "", "count": 1}, "has_base_rows": False, **evaluation}],
     }
-    return f"update runs set plan_json = '{json.dumps({'parts': [part]})}'; "
+    return f"""
+        update runs set plan_json = '{json.dumps({"parts": [plan]})}';
+        update episodes set base = 'teacher' where purpose = 'teacher';
+        update episodes set base = 'scratch', training_seed = 1 where purpose = 'evaluation';
+        insert into episodes
+        select * replace ('p-' || runtime_contract as episode_id, 'persistent' as train_contract)
+        from episodes where purpose = 'evaluation';
+    """
+
+
+def _unplayed(train: str | None, runtime: str, counts: tuple[int, int, int] = (1, 0, 0), **values: object) -> tuple:
+    """Return the row of a condition of the plan with how many it planned, played and brought to an end."""
+    place = {"base": "scratch", "seed": train and 1, "bucket": "", "replicate": 0, **values}
+    return (
+        "", "evaluation", "", place["base"], train, place["seed"], runtime, "declared", "names",
+        place["bucket"], place["replicate"], *counts,
+    )  # fmt: skip
+
+
+CONTRACTS = ("persistent", "stateless")
+PLAN_BREAKS = [
+    (_played_as_planned(), []),
+    (
+        _played_as_planned() + "delete from episodes where episode_id = 't-stateless'",
+        [("", "teacher", "", "teacher", None, None, "stateless", "declared", "names", "", 0, 1, 0, 0)],
+    ),
+    (
+        _played_as_planned() + "delete from episodes where episode_id = 'e-persistent'",
+        [_unplayed("stateless", "persistent")],
+    ),
+    (
+        _played_as_planned() + "delete from episodes where train_contract = 'persistent'",
+        [_unplayed("persistent", runtime) for runtime in CONTRACTS],
+    ),
+    (
+        _played_as_planned(training_seeds=[1, 2]),
+        [_unplayed(train, runtime, seed=2) for train in CONTRACTS for runtime in CONTRACTS],
+    ),
+    (_played_as_planned(has_base_rows=True), [_unplayed(None, runtime) for runtime in CONTRACTS]),
+    (
+        _played_as_planned(has_scripted_rows=True),
+        [_unplayed(None, runtime, base="teacher") for runtime in CONTRACTS],
+    ),
+    (
+        _played_as_planned(replicates=2),
+        [_unplayed(train, runtime, replicate=1) for train in CONTRACTS for runtime in CONTRACTS],
+    ),
+    (
+        _played_as_planned(instances={"bucket": "", "count": 2}),
+        [_unplayed(train, runtime, (2, 1, 1)) for train in CONTRACTS for runtime in CONTRACTS],
+    ),
+    (
+        _played_as_planned(instances={"bucket": "hard", "count": 1}),
+        [
+            _unplayed(train, runtime, counts, bucket=bucket)
+            for train in CONTRACTS
+            for runtime in CONTRACTS
+            for bucket, counts in (("", (0, 1, 1)), ("hard", (1, 0, 0)))
+        ],
+    ),
+    (
+        _played_as_planned()
+        + "insert into episodes select * replace ('e-3' as episode_id, 'other' as instance_id) "
+        + "from episodes where episode_id = 'e-stateless'",
+        [_unplayed("stateless", "stateless", (1, 2, 2))],
+    ),
+    (
+        _played_as_planned()
+        + "insert into episodes select * replace ('e-3' as episode_id, 1 as attempt) "
+        + "from episodes where episode_id = 'e-stateless'",
+        [_unplayed("stateless", "stateless", (1, 1, 2))],
+    ),
+    (
+        _played_as_planned() + "update episodes set training_seed = 7 where episode_id = 'e-stateless'",
+        [_unplayed("stateless", "stateless"), _unplayed("stateless", "stateless", (0, 1, 1), seed=7)],
+    ),
+    (_played_as_planned() + "update episodes set finish_reason = 'error'", []),
+    (
+        _played_as_planned(instances={"bucket": "", "count": 9}) + "delete from episodes where purpose = 'evaluation'",
+        [],
+    ),
+    (
+        _played_as_planned()
+        + "insert into episodes select * replace ('r' || episode_id as episode_id, 'again' as variant) from episodes",
+        [],
+    ),
+]
 
 
 BREAKS = [
-    (
-        "plan_instance_counts",
-        _set_plan(1, 1) + "delete from episodes where episode_id = 't-stateless'",
-        [("", "teacher", "", "", "stateless", 1, 0)],
-    ),
-    (
-        "plan_instance_counts",
-        _set_plan(1, 1) + "delete from episodes where episode_id = 'e-persistent'",
-        [("", "evaluation", "", "", "persistent", 1, 0)],
-    ),
-    (
-        "plan_instance_counts",
-        _set_plan(1, 2),
-        [("", "evaluation", "", "", contract, 2, 1) for contract in ("persistent", "stateless")],
-    ),
-    ("plan_instance_counts", _set_plan(9, 1) + "delete from episodes where purpose = 'teacher'", []),
-    ("plan_instance_counts", _set_plan(1, 1) + "update episodes set finish_reason = 'error'", []),
+    *(("plan_instance_counts", change, expected) for change, expected in PLAN_BREAKS),
     (
         "episode_scores_agree",
         "update episodes set score = 1.5 where episode_id = 'e-stateless'",
