@@ -58,6 +58,14 @@ class Aligned(NamedTuple):
         rows = [[index for index, own in enumerate(self.training_seeds) if own == seed] for seed in seeds]
         return tuple(np.stack([_mean_where_present(values[index]) for index in rows]) for values in self.arms)
 
+    def seed_means(self) -> list[tuple[float, ...]]:
+        """Return the arms' means over instances under each training seed alone, for seeds that have values."""
+        return [
+            tuple(float(np.nanmean(values)) for values in rows)
+            for rows in zip(*self.per_seed(), strict=True)
+            if not np.isnan(rows[0]).all()
+        ]
+
 
 def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
     """Lay one arm's episodes out by draw and instance.

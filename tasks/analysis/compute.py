@@ -30,7 +30,7 @@ from tasks.analysis.spec import (
     Comparison,
     StatisticsSpec,
 )
-from tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup
+from tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
 from tasks.traces.study_rows import StatisticRow
 
 
@@ -172,7 +172,7 @@ def _rank_test_rows(
             mean_b=means[1],
             estimate=point_estimate(pair, _difference),
             p_holm=p_holm,
-            **_of_means(test, pair.seed_count)._asdict(),
+            **_of_instances(test, pair, _difference)._asdict(),
         )
 
 
@@ -181,13 +181,20 @@ def _test_pairs(aligned: Aligned) -> SignedRank:
     return signed_rank(a - b)
 
 
-def _of_means(test: SignedRank, seed_count: int) -> SignedRank:
-    return test._replace(note=_joined(test.note, _over_seeds(seed_count)))
+def _of_instances(test: SignedRank, aligned: Aligned, statistic: MeanStatistic) -> SignedRank:
+    """Say what the test counted where several models, one per training seed, played every instance.
 
-
-def _over_seeds(seed_count: int) -> str | None:
-    """Say what a test of instances alone leaves out where there are several training seeds."""
-    return f"instances are means over {seed_count} training seeds, not resampled here" if seed_count > 1 else None
+    Their pairs on one instance are not independent, so the instance is the unit and its mean over the seeds its value.
+    That says nothing about other seeds; in how many of these the difference has the same sign is what there is.
+    """
+    if aligned.seed_count < 2:
+        return test
+    estimates = [statistic(*means) for means in aligned.seed_means()]
+    same = sum(bool(np.sign(alone) == np.sign(point_estimate(aligned, statistic) or 0)) for alone in estimates)
+    agreement = f"{same} of {len(estimates)} training seeds alone have the estimate's sign"
+    return test._replace(
+        method=averaged_over_seeds(test.method, aligned.seed_count), note=_joined(test.note, agreement)
+    )
 
 
 def _joined(*notes: str | None) -> str | None:
@@ -239,40 +246,36 @@ def _crossed_equivalence_row(row: partial[StatisticRow], scores: Aligned, spec: 
 def _power_row(row: partial[StatisticRow], scores: Aligned, spec: StatisticsSpec) -> StatisticRow:
     a, b = scores.per_instance()
     smallest = smallest_detectable_difference(a - b, alpha=spec.alpha, power=spec.power)
+    method = f"smallest detectable mean difference, normal approximation, alpha {spec.alpha:g}, power {spec.power:g}"
     return row(
         "power",
         metric="score",
         pair_count=a.size,
         estimate=smallest,
-        method=f"smallest detectable mean difference, normal approximation, alpha {spec.alpha:g}, power {spec.power:g}",
-        note=_joined(None if smallest is not None else f"{a.size} pairs, 2 are needed", _over_seeds(scores.seed_count)),
+        method=averaged_over_seeds(method, scores.seed_count),
+        note=None if smallest is not None else f"{a.size} pairs, 2 are needed",
     )
 
 
 def _mcnemar_row(row: partial[StatisticRow], aligned: Aligned, metric: str) -> StatisticRow:
-    """Return the test of one pair per training seed and instance: replicates of a seed repeat one comparison."""
+    """Return the test over instances, of the first replicate of each training seed: the others repeat a comparison."""
     first = aligned.first_draws()
-    is_present = ~np.isnan(first.arms[0])
-    a, b = (values[is_present] for values in first.arms)
-    test = mcnemar_exact(a, b)
+    test = mcnemar_exact(*first.arms)
+    a, b = (values[~np.isnan(first.arms[0])] for values in first.arms)
     left_out = len(aligned.training_seeds) - len(first.training_seeds)
     repeated = f"first replicate of a seed only, {left_out} further left out" if left_out else None
-    several = (
-        f"pairs of {first.seed_count} training seeds share instances and are not independent"
-        if first.seed_count > 1
-        else None
-    )
+    unit = f"the majority of its pairs over {first.seed_count} training seeds" if first.seed_count > 1 else "its pair"
     return row(
         "mcnemar",
         metric=metric,
-        pair_count=test.pair_count,
+        pair_count=test.instance_count,
         nonzero_count=test.only_a_count + test.only_b_count,
         mean_a=float(a.mean()) if a.size else None,
         mean_b=float(b.mean()) if b.size else None,
         statistic=float(test.only_a_count),
         p_value=test.p_value,
-        method=f"{test.method}, one pair per training seed and instance",
-        note=_joined(test.note, repeated, several),
+        method=f"{test.method}, one value per instance: {unit}",
+        note=_joined(test.note, repeated),
     )
 
 
@@ -297,7 +300,7 @@ def _interaction_rows(group: StatisticGroup, arms: _Arms, spec: StatisticsSpec) 
                 **_ends(interval, spec.confidence),
             )
         if analysis == "interaction":
-            test = _of_means(signed_rank(_contrast(*aligned.per_instance())), aligned.seed_count)
+            test = _of_instances(signed_rank(_contrast(*aligned.per_instance())), aligned, _contrast)
             estimate = point_estimate(aligned, statistic)
             yield group.row("interaction_wilcoxon", "train_x_runtime", metric, estimate=estimate, **test._asdict())
 

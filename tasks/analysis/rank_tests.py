@@ -81,8 +81,9 @@ def choose_method(differences: Values) -> SignedRankMethod:
 class McNemar(NamedTuple):
     """Result of McNemar's exact test on paired yes/no outcomes."""
 
-    pair_count: int
+    instance_count: int
     only_a_count: int
+    """Instances with more pairs in which only `a` is a yes than pairs in which only `b` is."""
     only_b_count: int
     p_value: float | None
     method: str
@@ -90,9 +91,16 @@ class McNemar(NamedTuple):
 
 
 def mcnemar_exact(a: Values, b: Values) -> McNemar:
-    """Test whether two paired yes/no outcomes (1 and 0) differ, two-sided, by the binomial of the discordant pairs."""
-    only_a, only_b = int(((a == 1) & (b == 0)).sum()), int(((a == 0) & (b == 1)).sum())
+    """Test whether two paired yes/no outcomes (1 and 0) differ, two-sided, by the binomial of the discordant pairs.
+
+    `a` and `b` are by (training seed, instance), NaN where there is no pair. Pairs of several seeds on one instance
+    are not independent, so every instance counts once, by the kind of which it has more discordant pairs: under one
+    seed that is McNemar's test, under several the sign test of the instances.
+    """
+    differences = a - b
+    lean = np.nansum(differences, axis=0)[~np.isnan(differences).all(axis=0)]
+    only_a, only_b = int((lean > 0).sum()), int((lean < 0).sum())
     if only_a + only_b == 0:
-        return McNemar(a.size, 0, 0, None, "mcnemar exact, not run", "no test: no pair is discordant")
+        return McNemar(lean.size, 0, 0, None, "mcnemar exact, not run", "no test: no instance is discordant")
     p_value = float(stats.binomtest(only_a, only_a + only_b, 0.5).pvalue)
-    return McNemar(a.size, only_a, only_b, p_value, "mcnemar exact, binomial, two-sided", None)
+    return McNemar(lean.size, only_a, only_b, p_value, "mcnemar exact, binomial, two-sided", None)

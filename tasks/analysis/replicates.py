@@ -8,7 +8,7 @@ from scipy import stats
 
 from tasks.analysis.rank_tests import signed_rank
 from tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
-from tasks.analysis.statistic_rows import StatisticGroup
+from tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from tasks.traces.study_rows import StatisticRow
 
 
@@ -50,10 +50,13 @@ def _replicated(frames: Mapping[Arm, pl.DataFrame]) -> Iterator[tuple[Arm, pl.Da
 def _arm_rows(group: StatisticGroup, arm: Arm, frame: pl.DataFrame) -> Iterator[StatisticRow]:
     keys = ["training_seed", "instance_id"]
     first, second = (frame.filter(pl.col("replicate") == replicate) for replicate in (0, 1))
-    pairs = first.join(second, on=keys, suffix="_again", nulls_equal=True).sort(keys)
+    pairs = first.join(second, on=keys, suffix="_again", nulls_equal=True)
     for metric in REPLICATE_METRICS:
-        values = pairs.select(pl.col(metric, f"{metric}_again").cast(pl.Float64)).drop_nulls().to_numpy()
+        both = pairs.select("instance_id", pl.col(metric, f"{metric}_again").cast(pl.Float64)).drop_nulls()
+        # models of several training seeds share instances: an instance counts once, as its mean over them
+        values = both.group_by("instance_id").mean().sort("instance_id").drop("instance_id").to_numpy()
         test = signed_rank(values[:, 0] - values[:, 1])
+        seed_count = pairs["training_seed"].n_unique()
         yield group.row(
             "replicates",
             "a_a",
@@ -62,5 +65,5 @@ def _arm_rows(group: StatisticGroup, arm: Arm, frame: pl.DataFrame) -> Iterator[
             arm,
             mean_a=float(values[:, 0].mean()) if len(values) else None,
             mean_b=float(values[:, 1].mean()) if len(values) else None,
-            **test._asdict(),
+            **test._replace(method=averaged_over_seeds(test.method, seed_count))._asdict(),
         )

@@ -71,3 +71,8 @@ class StatisticGroup(NamedTuple):
         statistic_id = sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
         measured = {"pair_count": pair_count, "method": method, **dict.fromkeys(OPTIONAL_FIELDS), **values}
         return StatisticRow(run_id=run_id, statistic_id=statistic_id, **identity, **measured)
+
+
+def averaged_over_seeds(method: str, seed_count: int) -> str:
+    """Return a method's words with what it counts where several models, one per training seed, played the instances."""
+    return method if seed_count < 2 else f"{method}, one value per instance: its mean over {seed_count} training seeds"

@@ -16,7 +16,7 @@ CELLS = {
     (None, "persistent"): ([0.0, 0.0, 0.0, 0.0], [900, 900, 900, 900]),
 }
 
-OVER_SEEDS = "instances are means over 2 training seeds, not resampled here"
+OVER_SEEDS = "one value per instance: its mean over 2 training seeds"
 
 
 def episodes(seeds=(0,), **values):
@@ -170,18 +170,35 @@ def test_other_plans_teachers_and_repeated_attempts_are_left_out():
         assert compute_statistics(episodes(**values), plan_digest="plan", run_id="run", spec=SPEC) == []
 
 
-def test_several_seeds_are_resampled_and_mcnemar_says_that_they_share_instances():
+def test_several_seeds_are_resampled_by_intervals_and_averaged_within_an_instance_by_tests():
     rows = compute_statistics(episodes(seeds=(0, 1)), plan_digest="plan", run_id="run", spec=SPEC)
     row = one(rows, "difference", "native_vs_mismatched", "score", arms="P->P P->S", method="bootstrap percentile")
     assert "2 training seeds x 4 instances" in row.method
     row = one(rows, "mcnemar", "fixed_runtime", "has_missing_name", arms="P->S S->S")
-    assert (row.pair_count, row.note) == (8, "pairs of 2 training seeds share instances and are not independent")
+    assert (row.pair_count, row.nonzero_count, row.p_value, row.note) == (4, 4, 0.125, None)
+    assert row.method.endswith("one value per instance: the majority of its pairs over 2 training seeds")
     row = one(rows, "wilcoxon", "native_vs_mismatched", "score", arms="P->P P->S")
-    assert (row.pair_count, row.note) == (4, OVER_SEEDS)
+    assert (row.pair_count, row.p_value) == (4, 0.875)
+    assert (row.method.partition("two-sided, ")[2], row.note) == (
+        OVER_SEEDS, "2 of 2 training seeds alone have the estimate's sign",
+    )  # fmt: skip
     row = one(rows, "power", "native_vs_mismatched", "score", arms="P->P P->S")
-    assert row.note == OVER_SEEDS
+    assert row.method.endswith(OVER_SEEDS)
     row = one(rows, "interaction_wilcoxon", "train_x_runtime", "score")
-    assert row.note == OVER_SEEDS
+    assert row.method.endswith(OVER_SEEDS)
+
+
+def test_a_model_that_disagrees_with_the_others_is_seen_beside_their_test():
+    # under seed 1 P->P gains what it loses under seed 2, and twice as much under seed 0
+    is_pp = (pl.col("train_contract") == "persistent") & (pl.col("runtime_contract") == "persistent")
+    shift = pl.col("training_seed").replace_strict({0: 0.2, 1: 0.1, 2: -0.1}, default=0.0)
+    shifted = episodes(seeds=(0, 1, 2)).with_columns(pl.when(is_pp).then(shift + 0.5).otherwise(0.5).alias("score"))
+    rows = compute_statistics(shifted, plan_digest="plan", run_id="run", spec=SPEC)
+    row = one(rows, "wilcoxon", "native_vs_mismatched", "score", arms="P->P P->S")
+    # four instances with a mean difference of 0.2 / 3 each: of the 16 sign patterns 2 are as far out
+    assert (row.pair_count, row.nonzero_count, row.p_value) == (4, 4, 2 / 16)
+    assert row.estimate == pytest.approx(0.2 / 3)
+    assert row.note == "2 of 3 training seeds alone have the estimate's sign"
 
 
 def test_replicates_of_one_seed_are_one_pair_of_mcnemar():
@@ -192,7 +209,7 @@ def test_replicates_of_one_seed_are_one_pair_of_mcnemar():
     row = one(rows, "mcnemar", "fixed_runtime", "has_missing_name", arms="P->S S->S")
     assert (row.pair_count, row.p_value) == (2, 0.5)
     assert row.note == "first replicate of a seed only, 3 further left out"
-    assert row.method == "mcnemar exact, binomial, two-sided, one pair per training seed and instance"
+    assert row.method == "mcnemar exact, binomial, two-sided, one value per instance: its pair"
 
 
 def test_equivalence_over_several_seeds_is_decided_by_the_interval_that_resamples_them():

@@ -68,10 +68,19 @@ def test_fewer_than_two_differences_are_not_tested_and_the_row_says_so(differenc
 def test_mcnemar_is_the_binomial_of_the_discordant_pairs():
     a = np.array([1, 1, 1, 1, 1, 0, 1, 0], dtype=float)
     b = np.array([0, 0, 0, 0, 0, 1, 1, 0], dtype=float)
-    result = mcnemar_exact(a, b)
-    assert (result.pair_count, result.only_a_count, result.only_b_count) == (8, 5, 1)
+    result = mcnemar_exact(a[None], b[None])
+    assert (result.instance_count, result.only_a_count, result.only_b_count) == (8, 5, 1)
     assert result.p_value == pytest.approx(2 * (1 + 6) / 64)
 
 
 def test_mcnemar_without_a_discordant_pair_is_not_run():
-    assert mcnemar_exact(np.array([1.0, 0.0]), np.array([1.0, 0.0])).note == "no test: no pair is discordant"
+    assert mcnemar_exact(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]])).note == "no test: no instance is discordant"
+
+
+def test_pairs_of_several_seeds_on_one_instance_count_once_by_their_majority():
+    missing = np.nan
+    # by instance: twice only a; a, b and neither; once only b, one pair missing; both; no pair at all
+    a = np.array([[1, 1, 0, 1, missing], [1, 0, missing, 1, missing], [0, 0, 0, 1, missing]], dtype=float)
+    b = np.array([[0, 0, 1, 1, missing], [0, 1, missing, 1, missing], [0, 0, 0, 1, missing]], dtype=float)
+    result = mcnemar_exact(a, b)
+    assert (result.instance_count, result.only_a_count, result.only_b_count, result.p_value) == (4, 1, 1, 1.0)

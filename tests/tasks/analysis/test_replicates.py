@@ -34,6 +34,16 @@ def test_replicates_that_differ_to_both_sides_do_not_reject():
     assert (rows[-1].pair_count, rows[-1].estimate, rows[-1].low) == (1, 0.0, 0.0)
 
 
+def test_models_of_several_seeds_count_an_instance_once():
+    # eight instances, each 10 more under one seed and 10 less under the other: no difference is left
+    first = played([110] * 8, [100] * 8)
+    second = played([100] * 8, [110] * 8).with_columns(pl.lit(2, pl.Int64).alias("training_seed"))
+    rows = list(replicate_rows(GROUP, {PP: pl.concat([first, second])}, StatisticsSpec()))
+    tokens = next(row for row in rows if row.metric == "total_tokens")
+    assert (tokens.pair_count, tokens.nonzero_count, tokens.p_value) == (8, 0, None)
+    assert tokens.method.endswith("one value per instance: its mean over 2 training seeds")
+
+
 def test_one_replicate_or_no_training_is_no_control():
     once = played([1, 2, 3], [3, 2, 1]).filter(pl.col("replicate") == 0)
     assert list(replicate_rows(GROUP, {PP: once, BASE: played([1, 2, 3], [3, 2, 1])}, StatisticsSpec())) == []
