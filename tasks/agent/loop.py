@@ -88,9 +88,12 @@ async def run_episode(
     if condition.runtime_contract not in CONTRACTS:
         raise ValueError(f"unknown contract {condition.runtime_contract!r}; choose from {', '.join(CONTRACTS)}")
     started_at, start = datetime.now(UTC), time.perf_counter()
-    name = episode_id(condition, instance.instance_id, plan_digest, replicate, attempt)
+    instance_id = instance.instance_id
+    name = episode_id(condition, instance_id, plan_digest, replicate, attempt)
     recorder = EpisodeRecorder(run_id, name)
-    episode = _Episode(instance, condition, client, spec, recorder=recorder, replicate=replicate, threads=threads)
+    episode = _Episode(
+        instance, instance_id, condition, client, spec, recorder=recorder, replicate=replicate, threads=threads
+    )
     ending = await episode.play(runtime, name=name, salt=f"{plan_digest}/{replicate}")
     outcome = episode.environment.outcome()
     fields: dict[str, Any] = {
@@ -98,7 +101,7 @@ async def run_episode(
         "plan_digest": plan_digest,
         "scale": scale,
         "shown_contract": condition.shown_contract,
-        "instance_id": instance.instance_id,
+        "instance_id": instance_id,
         "replicate": replicate,
         "attempt": attempt,
         "tool_call_cap": spec.tool_call_cap,
@@ -129,6 +132,7 @@ class _Episode:
     def __init__(
         self,
         instance: Instance,
+        instance_id: str,
         condition: Condition,
         client: ModelClient,
         spec: EpisodeSpec,
@@ -138,7 +142,7 @@ class _Episode:
         threads: Executor | None,
     ) -> None:
         self._threads = threads
-        self._instance_id = instance.instance_id
+        self._instance_id = instance_id
         self._client = client
         self._spec = spec
         self._replicate = replicate

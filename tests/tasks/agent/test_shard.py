@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import threading
 from typing import Literal
 
@@ -151,3 +152,10 @@ def test_an_error_while_handing_over_stops_new_starts_and_those_alive_end(runtim
         run(runtime, concurrency=2, check=check, on_recorded=fail_first)
     assert len(seen) == started
     assert started < len(INSTANCES)
+
+
+def test_what_lived_before_a_shard_is_collected_again_after_it(runtime):
+    set_aside = []
+    run(runtime, concurrency=2, on_recorded=lambda _: set_aside.append(gc.get_freeze_count()))
+    assert min(set_aside) > 0
+    assert gc.get_freeze_count() == 0
