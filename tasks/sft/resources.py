@@ -4,10 +4,13 @@ import json
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasks.running.errors import UserError
 from tasks.sft.spec import ArchitectureSpec, LoraSpec, TrainingSpec
+
+if TYPE_CHECKING:
+    from transformers import Qwen3Config
 
 GIB = 2**30
 NF4_BYTES = 0.5 + 0.127 / 8
@@ -72,6 +75,23 @@ class ModelShape(NamedTuple):
         embedding = self.vocabulary_size * self.hidden_size if lora.has_trained_embedding else 0
         return self.layer_count * lora.rank * sum(rows + columns for rows, columns in sizes) + embedding
 
+    def configuration(self, **fields: Any) -> "Qwen3Config":
+        """Return the library's configuration of such a model; `fields` are what a shape does not say, e.g. `dtype`."""
+        from transformers import Qwen3Config
+
+        return Qwen3Config(
+            vocab_size=self.vocabulary_size,
+            hidden_size=self.hidden_size,
+            intermediate_size=self.intermediate_size,
+            num_hidden_layers=self.layer_count,
+            num_attention_heads=self.head_count,
+            num_key_value_heads=self.key_value_head_count,
+            head_dim=self.head_size,
+            max_position_embeddings=self.max_positions,
+            tie_word_embeddings=self.is_tied,
+            **fields,
+        )
+
 
 KNOWN_SHAPES: dict[str, ModelShape] = {
     "Qwen/Qwen3-8B": ModelShape(4096, 36, 32, 8, 128, 12288, 151936, 40960, is_tied=False),
@@ -102,11 +122,27 @@ class ResourceEstimate(NamedTuple):
 def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
     """Return the shape of the model that a training starts from; none where only its files would tell."""
     if spec.architecture is not None and spec.tokenizer is not None:
-        return _scratch_shape(spec.architecture, spec.tokenizer.vocabulary_size)
+        return scratch_shape(spec.architecture, spec.tokenizer.vocabulary_size)
     config = Path(source) / "config.json"
     if config.exists():
         return _shape_from_config(json.loads(config.read_text(encoding="utf-8")))
     return KNOWN_SHAPES.get(source)
+
+
+def scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
+    """Return the shape of a scratch model: every head with its own keys and values, the output head tied."""
+    heads = spec.hidden_size // spec.head_size
+    return ModelShape(
+        spec.hidden_size,
+        spec.layer_count,
+        heads,
+        heads,
+        spec.head_size,
+        spec.intermediate_size,
+        vocabulary_size,
+        spec.max_positions,
+        is_tied=True,
+    )
 
 
 def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimate:
@@ -178,21 +214,6 @@ def _layer_activations(shape: ModelShape) -> int:
     """Numbers per token that the backward pass of one layer reads: norms' inputs, projections, the gated product."""
     query, key_value = shape.head_count * shape.head_size, shape.key_value_head_count * shape.head_size
     return 6 * shape.hidden_size + 4 * query + 4 * key_value + 4 * shape.intermediate_size
-
-
-def _scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
-    heads = spec.hidden_size // spec.head_size
-    return ModelShape(
-        spec.hidden_size,
-        spec.layer_count,
-        heads,
-        heads,
-        spec.head_size,
-        spec.intermediate_size,
-        vocabulary_size,
-        spec.max_positions,
-        is_tied=True,
-    )
 
 
 def _shape_from_config(config: dict) -> ModelShape | None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasks.sft.resources import scratch_shape
 from tasks.sft.spec import ArchitectureSpec
 from tasks.sft.tokenizer import END_OF_TURN, PADDING, load_tokenizer
 
@@ -13,24 +14,11 @@ if TYPE_CHECKING:
 def new_model(spec: ArchitectureSpec, tokenizer: "PreTrainedTokenizerBase", seed: int) -> "PreTrainedModel":
     """Return an untrained float32 model for the tokenizer's vocabulary, embeddings tied."""
     import torch
-    from transformers import Qwen3Config, Qwen3ForCausalLM
+    from transformers import Qwen3ForCausalLM
 
     tokens = tokenizer.get_vocab()
-    heads = spec.hidden_size // spec.head_size
-    config = Qwen3Config(
-        vocab_size=len(tokenizer),
-        hidden_size=spec.hidden_size,
-        intermediate_size=spec.intermediate_size,
-        num_hidden_layers=spec.layer_count,
-        num_attention_heads=heads,
-        num_key_value_heads=heads,
-        head_dim=spec.head_size,
-        max_position_embeddings=spec.max_positions,
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=tokens[END_OF_TURN],
-        pad_token_id=tokens[PADDING],
-        dtype="float32",
+    config = scratch_shape(spec, len(tokenizer)).configuration(
+        bos_token_id=None, eos_token_id=tokens[END_OF_TURN], pad_token_id=tokens[PADDING], dtype="float32"
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
