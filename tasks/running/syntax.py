@@ -1,6 +1,7 @@
 """Syntax trees, built safely from several threads."""
 
 import ast
+import re
 import threading
 import warnings
 
@@ -8,9 +9,9 @@ ATTEMPTS = 20
 FILENAME = "<block>"
 """What a warning about the source would name; nobody is told of those, since a model wrote the source."""
 _lock = threading.Lock()
-
-for _category in (SyntaxWarning, DeprecationWarning):
-    warnings.filterwarnings("ignore", category=_category, module=FILENAME)
+_CATEGORIES = (SyntaxWarning, DeprecationWarning)
+_FILTERS = [("ignore", None, category, re.compile(FILENAME), 0) for category in _CATEGORIES]
+"""As `warnings` keeps them, the first one the strongest."""
 
 
 def parse_python(source: str | bytes) -> ast.Module:
@@ -21,9 +22,17 @@ def parse_python(source: str | bytes) -> ast.Module:
     library's may still cross one of ours, so that error is tried again.
     """
     with _lock:
+        _ignore_warnings()
         for _ in range(ATTEMPTS - 1):
             try:
                 return ast.parse(source, FILENAME)
             except SystemError:
                 continue
         return ast.parse(source, FILENAME)
+
+
+def _ignore_warnings() -> None:
+    """Put our filters in front, where they are not there: a `catch_warnings` block that ends takes them away."""
+    if warnings.filters[: len(_FILTERS)] != _FILTERS:
+        for category in reversed(_CATEGORIES):
+            warnings.filterwarnings("ignore", category=category, module=FILENAME)
