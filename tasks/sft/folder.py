@@ -14,16 +14,43 @@ CHECKPOINTS = "checkpoints"
 IDENTITY = "training.json"
 LAST_FILE = "trainer_state.json"
 """What the trainer writes last into a checkpoint."""
+START_FILES = ("tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors.index.json", CARD_NAME)
+"""The small files that say what a training starts from."""
+WEIGHTS = ("*.safetensors", "*.bin")
+SAMPLE_COUNT, SAMPLE_BYTES = 16, 65_536
+"""Pieces of a file of weights that are looked at, and their size."""
 
 
 def start_digests(source: str) -> dict[str, str]:
-    """Tell what the training starts from by the files that say so; a hub id stands for itself."""
-    files = [Path(source) / name for name in ("tokenizer.json", CARD_NAME)]
-    return {path.name: digest_of_file(path) for path in files if path.exists()} or {"hub": source}
+    """Tell what the training starts from: tokenizer, configuration, weights and card; a hub id stands for itself."""
+    folder = Path(source)
+    if not folder.is_dir():
+        return {"hub": source}
+    small = [folder / name for name in START_FILES]
+    weights = [path for pattern in WEIGHTS for path in folder.glob(pattern)]
+    return {path.name: digest_of_file(path) for path in small if path.exists()} | {
+        path.name: digest_of_samples(path) for path in sorted(weights)
+    }
+
+
+def digest_of_samples(path: Path) -> str:
+    """Return the SHA-256 of a file's size and of pieces from all over it: a quick look at gigabytes of weights.
+
+    Up to a megabyte every byte counts. Training moves weights everywhere, so trained anew they differ in some piece.
+    """
+    size = path.stat().st_size
+    digest = hashlib.sha256(str(size).encode())
+    with path.open("rb") as file:
+        for number in range(SAMPLE_COUNT):
+            file.seek(number * size // SAMPLE_COUNT)
+            digest.update(file.read(SAMPLE_BYTES))
+    return digest.hexdigest()
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:
     """Make the folder this training's own, so that no checkpoint of another one is taken up.
+
+    A training that broke off before its first checkpoint leaves nothing to take up, and gives way.
 
     Raises:
         UserError: It is another training's.
@@ -31,15 +58,16 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
     text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
     path = output / IDENTITY
     output.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        temporary = output / f".{IDENTITY}.tmp"
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    elif path.read_text(encoding="utf-8") != text:
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    if path.exists() and ((output / CARD_NAME).exists() or last_checkpoint(output / CHECKPOINTS) is not None):
         raise UserError(
             f"{output} holds a training of another start, contract, data, seed or settings; "
             "choose another folder or delete it"
         )
+    temporary = output / f".{IDENTITY}.tmp"
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 def last_checkpoint(folder: Path) -> str | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.running.errors import UserError
-from tasks.sft.folder import claim, digest_of_tensors, last_checkpoint, start_digests
+from tasks.sft.folder import claim, digest_of_samples, digest_of_tensors, last_checkpoint, start_digests
 
 
 def _checkpoint(folder, step, state: str | None = '{"global_step": 1}'):
@@ -26,20 +26,49 @@ def test_a_training_that_has_not_started_has_no_checkpoint(tmp_path):
     assert last_checkpoint(tmp_path / "checkpoints") is None
 
 
-def test_a_folder_keeps_its_first_training(tmp_path):
-    claim(tmp_path / "model", {"seed": 1})
-    claim(tmp_path / "model", {"seed": 1})
+def test_a_folder_keeps_the_first_training_that_reached_a_checkpoint(tmp_path):
+    claim(tmp_path, {"seed": 1})
+    claim(tmp_path, {"seed": 2})  # the first came to nothing, e.g. because its base was missing
+    (tmp_path / "checkpoints").mkdir()
+    _checkpoint(tmp_path / "checkpoints", 10)
+    claim(tmp_path, {"seed": 2})
     with pytest.raises(UserError, match="holds a training of another start"):
-        claim(tmp_path / "model", {"seed": 2})
+        claim(tmp_path, {"seed": 1})
 
 
-def test_a_start_is_told_by_its_tokenizer_and_card_and_a_hub_id_by_itself(tmp_path):
-    (tmp_path / "tokenizer.json").write_text("{}")
+def test_a_finished_training_keeps_its_folder(tmp_path):
+    claim(tmp_path, {"seed": 1})
+    (tmp_path / "carryover.json").write_text("{}")
+    with pytest.raises(UserError, match="holds a training of another start"):
+        claim(tmp_path, {"seed": 2})
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.safetensors", "carryover.json"])
+def test_a_start_is_told_by_its_tokenizer_configuration_weights_and_card(tmp_path, name):
+    for file in ("tokenizer.json", "config.json", "model.safetensors", "carryover.json", "README.md"):
+        (tmp_path / file).write_text("{}")
     first = start_digests(str(tmp_path))
-    assert list(first) == ["tokenizer.json"]
-    (tmp_path / "tokenizer.json").write_text("{ }")
-    assert start_digests(str(tmp_path)) != first
+    (tmp_path / "README.md").write_text("words")
+    assert start_digests(str(tmp_path)) == first
+    (tmp_path / name).write_text("[]")
+    changed = start_digests(str(tmp_path))
+    assert {key for key in first if first[key] != changed[key]} == {name}
+
+
+def test_a_hub_id_stands_for_itself():
     assert start_digests("Qwen/Qwen3-8B") == {"hub": "Qwen/Qwen3-8B"}
+
+
+def test_weights_are_sampled_from_all_over_a_large_file(tmp_path):
+    path = tmp_path / "model.safetensors"
+    content = bytearray(4 * 2**20)
+    path.write_bytes(content)
+    first = digest_of_samples(path)
+    for place in (0, 2**20, len(content) - 2**18):  # beginnings of three of the sixteen pieces
+        path.write_bytes(content[:place] + b"1" + content[place + 1 :])
+        assert digest_of_samples(path) != first
+    path.write_bytes(content + b"0")
+    assert digest_of_samples(path) != first
 
 
 def test_the_digest_is_of_the_tensors_alone(tmp_path):
