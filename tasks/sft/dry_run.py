@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict
 from tasks.running.errors import UserError
 from tasks.sft.batches import group_by_length
 from tasks.sft.conversations import Conversation, read_conversations
+from tasks.sft.load import load_training_tokenizer
 from tasks.sft.packing import packed_count
-from tasks.sft.prepare import held_out_count
+from tasks.sft.prepare import NOTHING_TO_LEARN, learnable_rows, split_rows
 from tasks.sft.resources import GIB, ModelShape, ResourceEstimate, estimate_resources, shape_of
 from tasks.sft.spec import TrainingSpec
 
@@ -85,6 +86,7 @@ def plan_training(
     tokenizer_path: str | Path | None = None,
     *,
     contract: str = "persistent",
+    seed: int = 0,
     base_model: str | Path | None = None,
     gpu_gib: float = GPU_GIB,
 ) -> TrainingEstimate:
@@ -95,6 +97,7 @@ def plan_training(
         dataset: Its conversations; without them the paper's published counts stand in.
         tokenizer_path: A local tokenizer that counts their tokens; without one characters are counted.
         contract: Whose published counts stand in.
+        seed: Seed of the training; it decides which conversations are held out, and what shares a batch.
         base_model: What to start from instead of `spec.base_model`.
         gpu_gib: Memory of the GPU that a bfloat16 training is meant for, in GiB.
 
@@ -103,11 +106,17 @@ def plan_training(
     """
     source = str(base_model or spec.base_model or "")
     shape = shape_of(spec, source)
+    if shape is not None and spec.batch.max_length > shape.max_positions:
+        raise UserError(
+            f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
+            "lower it"
+        )
     lengths, token_source = _lengths(spec, dataset, tokenizer_path, contract)
-    validation_count = held_out_count(len(lengths), spec.validation_share)
-    lengths = lengths[: len(lengths) - validation_count]
-    warnings = _check_lengths(spec, shape, lengths, token_source)
-    sequences = _sequence_count(spec, [min(length, spec.batch.max_length) for length in lengths])
+    warnings = _too_long(spec, lengths, token_source)
+    lengths, held_out = split_rows(lengths, spec.validation_share, seed)
+    if not lengths:
+        raise UserError(f"validation_share {spec.validation_share} leaves nothing to train on; lower it or add data")
+    sequences = _sequence_count(spec, [min(length, spec.batch.max_length) for length in lengths], seed)
     per_pass = math.ceil(sequences / ((spec.batch.sequences if spec.batch.packing else 1) * spec.batch.accumulation))
     steps = math.ceil(per_pass * spec.epochs)
     step_count = steps if spec.max_steps is None else min(steps, spec.max_steps)
@@ -119,7 +128,7 @@ def plan_training(
         )
     return TrainingEstimate(
         example_count=len(lengths),
-        validation_count=validation_count,
+        validation_count=len(held_out),
         token_count=sum(lengths),
         token_source=token_source,
         sequence_count=sequences,
@@ -156,14 +165,12 @@ def _lengths(
         return [mean] * PUBLISHED_EXAMPLES, "estimated from Table 5"
     conversations = read_conversations(dataset)
     if tokenizer_path is None:
-        return [_length_from_characters(conversation) for conversation in conversations], "estimated from characters"
-    from tasks.sft.prepare import tokenize
-    from tasks.sft.tokenizer import chat_template, load_tokenizer
-
-    tokenizer = load_tokenizer(tokenizer_path)
-    if spec.chat_template is not None:
-        tokenizer.chat_template = chat_template(spec.chat_template)
-    return [len(ids) for ids, _ in tokenize(conversations, tokenizer)], "counted"
+        learnable = [conversation for conversation in conversations if conversation.has_learned]
+        if not learnable:
+            raise UserError(NOTHING_TO_LEARN)
+        return [_length_from_characters(conversation) for conversation in learnable], "estimated from characters"
+    rows = learnable_rows(conversations, load_training_tokenizer(spec, tokenizer_path), spec.batch.max_length)
+    return [len(ids) for ids, _ in rows], "counted"
 
 
 def _length_from_characters(conversation: Conversation) -> int:
@@ -172,32 +179,20 @@ def _length_from_characters(conversation: Conversation) -> int:
     )
 
 
-def _check_lengths(
-    spec: TrainingSpec, shape: ModelShape | None, lengths: list[int], token_source: Source
-) -> tuple[str, ...]:
-    """Refuse lengths that cannot work, and return as a warning what only an estimate speaks against."""
-    if not lengths:
-        raise UserError(f"validation_share {spec.validation_share} leaves nothing to train on; lower it or add data")
-    is_counted = token_source == "counted"
-    too_long = (
-        f"a conversation has {'' if is_counted else 'about '}{max(lengths):,} tokens"
-        f"{'' if is_counted else f' ({token_source})'}, more than batch.max_length {spec.batch.max_length:,}; "
-        "truncate the dataset to the training length"
+def _too_long(spec: TrainingSpec, lengths: list[int], token_source: Source) -> tuple[str, ...]:
+    """Return as a warning that an estimated length is beyond the training's; a counted one has been refused."""
+    if max(lengths) <= spec.batch.max_length:
+        return ()
+    return (
+        f"a conversation has about {max(lengths):,} tokens ({token_source}), more than batch.max_length "
+        f"{spec.batch.max_length:,}; truncate the dataset to the training length",
     )
-    if max(lengths) > spec.batch.max_length and is_counted:
-        raise UserError(too_long)
-    if shape is not None and spec.batch.max_length > shape.max_positions:
-        raise UserError(
-            f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
-            "lower it"
-        )
-    return (too_long,) if max(lengths) > spec.batch.max_length else ()
 
 
-def _sequence_count(spec: TrainingSpec, lengths: list[int]) -> int:
+def _sequence_count(spec: TrainingSpec, lengths: list[int], seed: int) -> int:
     if spec.batch.packing:
         return packed_count(lengths, spec.batch.max_length)
-    return len(group_by_length(lengths, token_budget=spec.batch.tokens, seed=0))
+    return len(group_by_length(lengths, token_budget=spec.batch.tokens, seed=seed))
 
 
 def _hours(spec: TrainingSpec, shape: ModelShape | None, token_count: float) -> dict[str, float]:

@@ -1,7 +1,8 @@
 """From conversations to token ids and labels: only what a reply generates is learned."""
 
+import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tasks.running.errors import UserError
 from tasks.sft.conversations import Conversation
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
 
 IGNORED = -100
 """Label of a token that is read but not learned."""
+NOTHING_TO_LEARN = "no reply in the training data is marked for training; there is nothing to learn"
+
+Row = TypeVar("Row")
+TokenizedRow = tuple[list[int], list[int]]
+"""Token ids and labels of a conversation."""
 
 
 class PreparedData(NamedTuple):
@@ -40,10 +46,22 @@ def prepare_data(
         UserError: A conversation is longer than `max_length` tokens, none has anything to learn, or the template would
             have replies imitated that are context only.
     """
-    import random
-
     from datasets import Dataset
 
+    rows = learnable_rows(conversations, tokenizer, max_length)
+    train, validation = split_rows(rows, validation_share, seed)
+    return PreparedData(
+        train=Dataset.from_dict(_columns(train)),
+        validation=Dataset.from_dict(_columns(validation)) if validation else None,
+        token_count=sum(len(ids) for ids, _ in train),
+        learned_token_count=sum(label != IGNORED for _, labels in train for label in labels),
+    )
+
+
+def learnable_rows(
+    conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase", max_length: int
+) -> list[TokenizedRow]:
+    """Tokenize conversations and leave out those with nothing to learn; raises what `prepare_data` raises."""
     if "weight" not in str(tokenizer.chat_template) and any(each.has_context_only for each in conversations):
         raise UserError(
             "the training data have replies of weight 0 and the base's own chat template knows no weights; "
@@ -53,21 +71,21 @@ def prepare_data(
     for number, (ids, _) in enumerate(rows, start=1):
         if len(ids) > max_length:
             raise UserError(
-                f"conversation {number} has {len(ids)} tokens, more than max_length {max_length}; "
+                f"conversation {number} has {len(ids):,} tokens, more than batch.max_length {max_length:,}; "
                 "truncate the dataset to the training length"
             )
     rows = [row for row in rows if any(label != IGNORED for label in row[1])]
     if not rows:
-        raise UserError("no reply in the training data is marked for training; there is nothing to learn")
-    random.Random(seed).shuffle(rows)
+        raise UserError(NOTHING_TO_LEARN)
+    return rows
+
+
+def split_rows(rows: Sequence[Row], validation_share: float, seed: int) -> tuple[list[Row], list[Row]]:
+    """Return the rows to train on, shuffled, and those held out for validation; both are a function of the seed."""
+    shuffled = list(rows)
+    random.Random(seed).shuffle(shuffled)
     held_out = held_out_count(len(rows), validation_share)
-    validation, train = rows[:held_out], rows[held_out:]
-    return PreparedData(
-        train=Dataset.from_dict(_columns(train)),
-        validation=Dataset.from_dict(_columns(validation)) if validation else None,
-        token_count=sum(len(ids) for ids, _ in train),
-        learned_token_count=sum(label != IGNORED for _, labels in train for label in labels),
-    )
+    return shuffled[held_out:], shuffled[:held_out]
 
 
 def held_out_count(row_count: int, validation_share: float) -> int:
@@ -75,9 +93,7 @@ def held_out_count(row_count: int, validation_share: float) -> int:
     return round(row_count * validation_share)
 
 
-def tokenize(
-    conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase"
-) -> list[tuple[list[int], list[int]]]:
+def tokenize(conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase") -> list[TokenizedRow]:
     """Return token ids and labels per conversation; a label is the token's id where a trained reply generated it."""
     encoded = tokenizer.apply_chat_template(
         [conversation.template_messages() for conversation in conversations],
@@ -91,5 +107,5 @@ def tokenize(
     ]
 
 
-def _columns(rows: list[tuple[list[int], list[int]]]) -> dict[str, list[list[int]]]:
+def _columns(rows: list[TokenizedRow]) -> dict[str, list[list[int]]]:
     return {"input_ids": [ids for ids, _ in rows], "labels": [labels for _, labels in rows]}

@@ -3,8 +3,11 @@
 import pytest
 
 from tasks.running.errors import UserError
+from tasks.sft.batches import LengthBatches
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
 from tasks.sft.dry_run import plan_training
+from tasks.sft.load import load_training_tokenizer
+from tasks.sft.prepare import prepare_data
 from tasks.sft.spec import TRAINING, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
 
@@ -51,6 +54,48 @@ def test_a_local_tokenizer_counts(tmp_path):
     assert (estimate.sequence_count, estimate.step_count) == (1, 3)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_dry_run_holds_out_and_batches_what_the_training_does(tmp_path, seed):
+    path = tmp_path / "data.jsonl"
+    conversations = [
+        Conversation(
+            messages=(
+                TrainingMessage(role="user", content="ab"),
+                TrainingMessage(role="assistant", content="x" * 100 * number, weight=1 if number else 0),
+            )
+        )
+        for number in range(20)  # the first has nothing to learn
+    ]
+    write_conversations(path, conversations)
+    tokenizer = build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), tmp_path / "tokenizer")
+    spec = TRAINING["laptop_scratch"].model_copy(update={"validation_share": 0.25})
+    planned = plan_training(spec, path, tokenizer, seed=seed)
+    data = prepare_data(
+        conversations,
+        load_training_tokenizer(spec, tokenizer),
+        max_length=spec.batch.max_length,
+        validation_share=spec.validation_share,
+        seed=seed,
+    )
+    assert data.validation is not None
+    assert (planned.example_count, planned.validation_count) == (len(data.train), len(data.validation)) == (14, 5)
+    assert planned.token_count == data.token_count
+    lengths = [len(ids) for ids in data.train["input_ids"]]
+    assert planned.sequence_count == len(LengthBatches(lengths, token_budget=spec.batch.tokens, seed=seed))
+    without_tokenizer = plan_training(spec, path, seed=seed)
+    assert (without_tokenizer.example_count, without_tokenizer.validation_count) == (14, 5)
+
+
+def test_data_without_a_reply_to_learn_are_refused_before_anything_starts(tmp_path):
+    path = tmp_path / "data.jsonl"
+    shown = TrainingMessage(role="assistant", content="x", weight=0)
+    write_conversations(path, [Conversation(messages=(TrainingMessage(role="user", content="ab"), shown))])
+    tokenizer = build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), tmp_path / "tokenizer")
+    for counted_by in (None, tokenizer):
+        with pytest.raises(UserError, match="there is nothing to learn"):
+            plan_training(PAPER, path, counted_by)
+
+
 def test_without_a_tokenizer_characters_count(tmp_path):
     estimate = plan_training(PAPER, _dataset(tmp_path / "data.jsonl", 20, 7))
     assert estimate.token_source == "estimated from characters"
@@ -81,7 +126,7 @@ def test_a_counted_length_is_refused_and_an_estimated_one_is_a_warning(tmp_path)
     spec = _with_batch(max_length=40)
     data = _dataset(tmp_path / "data.jsonl", 20, 350)
     tokenizer = build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), tmp_path / "tokenizer")
-    with pytest.raises(UserError, match=r"a conversation has \d+ tokens, more than batch.max_length 40"):
+    with pytest.raises(UserError, match=r"conversation 1 has \d+ tokens, more than batch.max_length 40"):
         plan_training(spec, data, tokenizer)
     estimate = plan_training(spec, data)
     # 5 + 1 of the user, 5 + 100 of the reply

@@ -76,7 +76,7 @@ def test_a_template_that_knows_no_weights_may_not_imitate_a_fault(tokenizer):
 
 
 def test_a_conversation_that_is_too_long_is_named_and_never_cut(tokenizer):
-    with pytest.raises(UserError, match="conversation 2 has 27 tokens, more than max_length 26"):
+    with pytest.raises(UserError, match=r"conversation 2 has 27 tokens, more than batch\.max_length 26"):
         prepare_data(
             [_conversation("ab", "xyz"), _conversation("abc", "xyz")],
             tokenizer, max_length=26, validation_share=0.0, seed=0,
