@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+from tasks.running.errors import UserError
 from tasks.serving.spec import ServedModels, ServingSpec
 
 TEMPLATE_NAME = "chat_template.jinja"
@@ -11,7 +12,11 @@ TEMPLATE_NAME = "chat_template.jinja"
 
 
 def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
-    """Return the command of our own server."""
+    """Return the command of our own server.
+
+    Raises:
+        UserError: The adapters were trained with different chat templates.
+    """
     command = [sys.executable, "-m", "tasks.serving.cpu_server", "--model", models.base]
     command += _shared_flags(spec, models, host, port)
     command += ["--threads", str(spec.cpu_threads), "--kv-cache-memory-bytes", str(spec.cache_bytes)]
@@ -28,15 +33,16 @@ def vllm_command(spec: ServingSpec, models: ServedModels, *, host: str, port: in
     ask for (top_p, top_k): what a request does not name is off, as on our own server.
 
     Raises:
-        ValueError: The models include whole checkpoints, of which one vLLM server holds a single one, or an adapter's
-            path has a character that vLLM's `name=path` form does not allow.
+        UserError: The models include whole checkpoints, of which one vLLM server holds a single one, or an adapter's
+            path has a character that vLLM's `name=path` form does not allow, or they were trained with different chat
+            templates.
     """
     if models.checkpoints:
         names = ", ".join(models.checkpoints)
-        raise ValueError(f"vllm serves one base with adapters, not the checkpoints {names}; serve each by a server")
+        raise UserError(f"vllm serves one base with adapters, not the checkpoints {names}; serve each by a server")
     for name, path in models.adapters.items():
         if {"=", ","} & set(f"{name}{path}"):
-            raise ValueError(f"vllm reads no adapter whose name or path holds '=' or ',': {name} at {path}; rename it")
+            raise UserError(f"vllm reads no adapter whose name or path holds '=' or ',': {name} at {path}; rename it")
     command = ["vllm", "serve", models.base]
     command += _shared_flags(spec, models, host, port)
     command += [
@@ -80,5 +86,5 @@ def _adapters_template(models: ServedModels) -> Path | None:
     saved = [path / TEMPLATE_NAME for path in models.adapters.values() if (path / TEMPLATE_NAME).is_file()]
     if len({path.read_text(encoding="utf-8") for path in saved}) > 1:
         names = ", ".join(models.adapters)
-        raise ValueError(f"adapters {names} were trained with different chat templates; serve each by a server")
+        raise UserError(f"adapters {names} were trained with different chat templates; serve each by a server")
     return saved[0] if saved else None

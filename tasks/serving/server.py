@@ -46,6 +46,7 @@ def open_server(
         on_progress: Called about five times a second while the server starts.
 
     Raises:
+        UserError: The server cannot take the models as they are.
         ServerError: The server died, did not become ready in time, or does not list one of the models.
     """
     if spec.url is not None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.running.errors import UserError
 from tasks.serving.commands import cpu_command, vllm_command
 from tasks.serving.cpu_server import parse_options
 from tasks.serving.spec import ServedModels, ServingSpec
@@ -75,9 +76,9 @@ def test_a_base_alone_needs_no_adapter_flags():
 
 def test_vllm_takes_no_checkpoints_and_no_path_that_its_flag_cannot_carry():
     spec = ServingSpec(engine="vllm")
-    with pytest.raises(ValueError, match="not the checkpoints trained"):
+    with pytest.raises(UserError, match="not the checkpoints trained"):
         vllm_command(spec, ServedModels(base="m", checkpoints={"trained": Path("/t")}), host="h", port=1)
-    with pytest.raises(ValueError, match="'=' or ','"):
+    with pytest.raises(UserError, match="'=' or ','"):
         vllm_command(spec, ServedModels(base="m", adapters={"a": Path("/run=1/a")}), host="h", port=1)
 
 
@@ -91,7 +92,7 @@ def test_adapters_are_served_with_the_chat_template_that_they_were_trained_with(
         command = build(spec, models, host="127.0.0.1", port=1)
         assert command[command.index("--chat-template") + 1] == str(tmp_path / "persistent" / "chat_template.jinja")
     (tmp_path / "stateless" / "chat_template.jinja").write_text("another")
-    with pytest.raises(ValueError, match="adapters persistent, stateless were trained with different chat templates"):
+    with pytest.raises(UserError, match="adapters persistent, stateless were trained with different chat templates"):
         cpu_command(ServingSpec(), models, host="127.0.0.1", port=1)
 
 
