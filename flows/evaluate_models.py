@@ -4,7 +4,7 @@ from prefect import flow
 from prefect.futures import PrefectFuture, wait
 
 from flows.cli.command import run_as_command
-from flows.cli.messages import say_errors
+from flows.cli.messages import say, say_errors
 from flows.runners import two_at_a_time
 from storage.runs import open_run
 from tasks.collect import Collected, collect_episodes
@@ -50,7 +50,7 @@ def evaluate_part(run: Run, part: StudyPart, *, variant: str | None = None, repl
     """
     tokenizer = provide_tokenizer(run, part)
     models = find_models(run, part, tokenizer)
-    with serve_models(run, part, models) as server:
+    with serve_models(run, part, models, tell=say) as server:
         served = evaluation_client(run, server.base_url)
         played: list[PrefectFuture[Collected]] = []
         for evaluation in part.evaluations:

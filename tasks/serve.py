@@ -1,6 +1,6 @@
 """Stage 4: the endpoint that answers for the trained models."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
@@ -14,10 +14,13 @@ from tasks.sft.card import ContractMismatchWarning, load_for_runtime
 
 
 @contextmanager
-def serve_models(run: Run, part: StudyPart, models: Sequence[StudyModel]) -> Iterator[RunningServer]:
+def serve_models(
+    run: Run, part: StudyPart, models: Sequence[StudyModel], tell: Callable[[str], None]
+) -> Iterator[RunningServer]:
     """Yield a running endpoint for the models; no task, because it lasts for as long as others use it.
 
-    A study runs every model under both contracts on purpose: the log warns of each mismatch by name.
+    A study runs every model under both contracts on purpose: the log and `tell`, which speaks to the person, warn of
+    each mismatch by name.
 
     Raises:
         UserError: A model's folder holds no finished training.
@@ -27,11 +30,13 @@ def serve_models(run: Run, part: StudyPart, models: Sequence[StudyModel]) -> Ite
     log = run.places.logs / f"serving-{run.run_id}-{part.variant}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8") as file:
-        file.writelines(f"warning: {mismatch}\n" for mismatch in _mismatches(models))
+        for mismatch in _mismatches(models):
+            file.write(f"warning: {mismatch}\n")
+            tell(f"cross-evaluation: {mismatch}")
     with ExitStack() as stack:
-        with waiting_line(f"starting the {spec.engine} server") as tell:
+        with waiting_line(f"starting the {spec.engine} server") as show:
             server = stack.enter_context(
-                open_server(spec, served_models(models), log, on_progress=lambda progress: tell(progress.last_log_line))
+                open_server(spec, served_models(models), log, on_progress=lambda progress: show(progress.last_log_line))
             )
         yield server
 

@@ -48,7 +48,13 @@ def home(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def study(home):
+def told():
+    """What the evaluation says to the person in front of it."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def study(home, told):
     """A smoke study of the smallest size, run stage by stage."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CARRYOVER_HOME", str(home))
@@ -63,7 +69,7 @@ def study(home):
             for contract in part.teacher.contracts:
                 train_model.fn(run, part, contract, part.training_seeds[0], tokenizer)
             models = find_models.fn(run, part, tokenizer)
-            with serve_models(run, part, models) as server:
+            with serve_models(run, part, models, tell=told.append) as server:
                 (evaluation,) = part.evaluations
                 for condition in evaluation_conditions(part, evaluation, models):
                     collect_episodes.fn(
@@ -120,12 +126,14 @@ def test_every_episode_was_played_under_a_verified_contract(study):
     assert set(episodes["runtime_contract"]) == {"persistent", "stateless"}
 
 
-def test_the_log_warns_by_name_of_every_model_under_the_other_contract(study):
+def test_a_person_and_the_log_are_warned_by_name_once_of_every_model_under_the_other_contract(study, told):
     (part,) = study.plan.parts
-    (log,) = study.places.logs.glob("serving-*.log")
-    warned = [line for line in log.read_text().splitlines() if line.startswith("warning: ")]
-    assert warned == [
-        f"warning: model {model_folder(study, part, trained, part.training_seeds[0]).name} was trained on the "
+    mismatches = [
+        f"model {model_folder(study, part, trained, part.training_seeds[0]).name} was trained on the "
         f"{trained} contract, the runtime is {other}"
         for trained, other in (("persistent", "stateless"), ("stateless", "persistent"))
     ]
+    assert told == [f"cross-evaluation: {mismatch}" for mismatch in mismatches]
+    (log,) = study.places.logs.glob("serving-*.log")
+    warned = [line for line in log.read_text().splitlines() if line.startswith("warning: ")]
+    assert warned == [f"warning: {mismatch}" for mismatch in mismatches]
