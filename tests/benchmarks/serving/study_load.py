@@ -23,6 +23,7 @@ from tasks.sft.card import ModelCard, write_card
 from tasks.sft.resources import ModelShape
 from tasks.sft.spec import LoraSpec, TokenizerSpec
 from tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer, load_tokenizer
+from tests.benchmarks.gpu import utilisation_in_words
 
 TEXT = "Inspect the items, keep a running weight, and pack what is worth most: inspect(item_id), take_item(item_id)."
 CELLS = 6
@@ -40,12 +41,17 @@ class Speed(NamedTuple):
     seconds: float
     """From the start of the first episode to the end of the last."""
 
-    def line(self, parameter_count: int, peak_flops: float) -> str:
+    @property
+    def written_per_second(self) -> float:
+        """Tokens that the models wrote in a second."""
+        return self.completion_tokens / self.seconds
+
+    def line(self, parameter_count: int, peak_flops: float | None) -> str:
         """Return the speed in words; a token costs two operations per parameter."""
-        utilisation = 2 * parameter_count * self.processed_tokens / self.seconds / peak_flops
+        operations = 2 * parameter_count * self.processed_tokens / self.seconds
         return (
-            f"{self.concurrency} at a time: {self.completion_tokens / self.seconds:,.0f} tokens/s written, "
-            f"{self.processed_tokens / self.seconds:,.0f} processed, model-flops utilisation {utilisation:.1%}, "
+            f"{self.concurrency} at a time: {self.written_per_second:,.0f} tokens/s written, "
+            f"{self.processed_tokens / self.seconds:,.0f} processed, {utilisation_in_words(operations, peak_flops)}, "
             f"{3600 * self.episode_count / self.seconds:,.0f} episodes/hour"
         )
 
@@ -84,21 +90,12 @@ def cross_evaluate(plan: StudyPlan, adapters: dict[str, Path]) -> tuple[Speed, p
 
 def save_base(folder: Path, shape: ModelShape, *, has_weights: bool) -> Path:
     """Save a base of a shape with our own tokenizer: its configuration, and random weights where they are wanted."""
-    from transformers import AutoModelForCausalLM, Qwen3Config
+    from transformers import AutoModelForCausalLM
 
     build_tokenizer([TEXT] * 20, TokenizerSpec(vocabulary_size=400), folder)
     tokens = load_tokenizer(folder).get_vocab()
-    config = Qwen3Config(
+    config = shape.configuration(
         architectures=["Qwen3ForCausalLM"],
-        vocab_size=shape.vocabulary_size,
-        hidden_size=shape.hidden_size,
-        intermediate_size=shape.intermediate_size,
-        num_hidden_layers=shape.layer_count,
-        num_attention_heads=shape.head_count,
-        num_key_value_heads=shape.key_value_head_count,
-        head_dim=shape.head_size,
-        max_position_embeddings=shape.max_positions,
-        tie_word_embeddings=shape.is_tied,
         bos_token_id=None,
         eos_token_id=tokens[END_OF_TURN],
         pad_token_id=tokens[PADDING],

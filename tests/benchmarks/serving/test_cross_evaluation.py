@@ -11,9 +11,10 @@ import pytest
 from tasks.agent.spec import EpisodeSpec
 from tasks.plans.spec import InstanceSetSpec
 from tasks.serving.spec import ServingSpec
-from tasks.sft.dry_run import CORE_FLOPS, PEAK_FLOPS
+from tasks.sft.dry_run import CORE_FLOPS
 from tasks.sft.resources import GIB, KNOWN_SHAPES, ModelShape
 from tasks.sft.spec import LoraSpec
+from tests.benchmarks.gpu import peak_flops, watched_memory
 from tests.benchmarks.serving.study_load import CELLS, cross_evaluate, plan_load, save_adapter, save_base
 
 CONTRACTS = ("persistent", "stateless")
@@ -33,23 +34,32 @@ def test_vllm_under_a_cross_evaluation_of_qwen3_8b(tmp_path, monkeypatch):
     import torch
 
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
-    shape = KNOWN_SHAPES["Qwen/Qwen3-8B"]
+    device, shape = torch.cuda.get_device_name(), KNOWN_SHAPES["Qwen/Qwen3-8B"]
     base, adapters = save_models(tmp_path, shape, has_weights=False)
     episode = EpisodeSpec(max_turns=6, max_completion_tokens=512)
+    speeds = []
     for concurrency in (1, 4, 32):
         serving = ServingSpec(engine="vllm", load_format="dummy", max_concurrent=concurrency)
         # as many episodes per cell as are asked for at a time, and enough of them for a mean
-        instances = InstanceSetSpec(bucket="easy", split="evaluation", count=max(2, concurrency), first_seed=0)
-        speed, episodes = cross_evaluate(plan_load(base, serving, instances, episode), adapters)
-        print(f"\n{torch.cuda.get_device_name()}, {speed.line(shape.parameter_count, PEAK_FLOPS['one H100'])}")
-        print(f"server's share of memory: {serving.gpu_memory_share:.0%} of {_total_memory():.0f} GiB")
-        assert episodes.filter(finish_reason="error").height == 0
+        count = max(2, concurrency)
+        instances = InstanceSetSpec(bucket="easy", split="evaluation", count=count, first_seed=0)
+        with watched_memory() as memory:
+            speed, episodes = cross_evaluate(plan_load(base, serving, instances, episode), adapters)
+        print(f"\n{device}, {speed.line(shape.parameter_count, peak_flops(device))}, peak {memory.peak:.1f} GiB")
+        assert_every_cell_was_played(speed, episodes, count)
+        assert memory.peak * GIB > 2 * shape.parameter_count  # bfloat16 weights were there
+        speeds.append(speed.written_per_second)
+    assert speeds == sorted(speeds)
 
 
-def _total_memory():
-    import torch
-
-    return torch.cuda.get_device_properties(0).total_memory / GIB
+def assert_every_cell_was_played(speed, episodes, count):
+    assert speed.episode_count == episodes.height == CELLS * count
+    cells = episodes.group_by("train_contract", "runtime_contract").len()
+    assert cells["len"].to_list() == [count] * CELLS
+    assert set(episodes["model_name"]) == {"base", "persistent-3407", "stateless-3407"}
+    assert set(episodes["finish_reason"]) <= {"max_turns", "finish_tool"}
+    assert speed.processed_tokens > speed.completion_tokens == episodes["completion_tokens"].sum()
+    assert (episodes["completion_tokens"] > 0).all()
 
 
 @pytest.mark.prefect
@@ -64,11 +74,6 @@ def test_the_same_load_on_our_own_server(tmp_path, monkeypatch, capsys):
     speed, episodes = cross_evaluate(plan_load(base, serving, instances, episode), adapters)
     with capsys.disabled():
         print(f"\n{speed.line(SMALL.parameter_count, CORE_FLOPS)}")
-    assert speed.episode_count == CELLS * 2
-    cells = episodes.group_by("train_contract", "runtime_contract").len()
-    assert cells.height == CELLS
-    assert set(episodes["model_name"]) == {"base", "persistent-3407", "stateless-3407"}
-    assert set(episodes["finish_reason"]) <= {"max_turns", "finish_tool"}
-    assert speed.processed_tokens > speed.completion_tokens == episodes["completion_tokens"].sum() > 0
+    assert_every_cell_was_played(speed, episodes, count=2)
     (log,) = (tmp_path / "data" / "logs").glob("serving-*.log")
     assert "was trained on the stateless contract, the runtime is persistent" in log.read_text()

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
-from tasks.sft.dry_run import PEAK_FLOPS
+from tasks.sft.dry_run import GPU_GIB
 from tasks.sft.load import attention
-from tasks.sft.resources import GIB, KNOWN_SHAPES
+from tasks.sft.resources import GIB, KNOWN_SHAPES, estimate_resources
 from tasks.sft.spec import TRAINING, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
 from tasks.sft.train import train
+from tests.benchmarks.gpu import peak_flops, utilisation_in_words
 
 STEPS = 4
 CONVERSATIONS = 320
@@ -37,21 +38,9 @@ def _conversations() -> list[Conversation]:
 def _random_base(tokenizer_path: Path, folder: Path) -> None:
     """Save random weights of Qwen3-8B's shape in bfloat16: 16 GB."""
     import torch
-    from transformers import Qwen3Config, Qwen3ForCausalLM
+    from transformers import Qwen3ForCausalLM
 
-    shape = KNOWN_SHAPES["Qwen/Qwen3-8B"]
-    config = Qwen3Config(
-        vocab_size=shape.vocabulary_size,
-        hidden_size=shape.hidden_size,
-        intermediate_size=shape.intermediate_size,
-        num_hidden_layers=shape.layer_count,
-        num_attention_heads=shape.head_count,
-        num_key_value_heads=shape.key_value_head_count,
-        head_dim=shape.head_size,
-        max_position_embeddings=shape.max_positions,
-        tie_word_embeddings=shape.is_tied,
-        dtype="bfloat16",
-    )
+    config = KNOWN_SHAPES["Qwen/Qwen3-8B"].configuration(dtype="bfloat16")
     torch.set_default_dtype(torch.bfloat16)
     try:
         with torch.device("cuda"):
@@ -89,12 +78,15 @@ def test_tokens_per_second_memory_and_utilisation(tmp_path):
     rate = (last.token_count - first.token_count) / (last.wall_seconds - first.wall_seconds)
     base_parameters = adapter.parameter_count - adapter.trained_parameter_count
     # forward, recomputed forward, and backward to the activations: 2 operations each per parameter of the base
-    utilisation = 6 * base_parameters * rate / PEAK_FLOPS["one H100"]
-    memory = torch.cuda.max_memory_allocated() / GIB
+    utilisation = utilisation_in_words(6 * base_parameters * rate, peak_flops(adapter.device))
+    memory = torch.cuda.max_memory_allocated()
     print(
-        f"\n{adapter.device}, {attention()}: {rate:,.0f} tokens/s, peak {memory:.1f} GiB, {utilisation:.1%} of an "
-        f"H100's peak in model operations, loss {first.loss:.2f} to {last.loss:.2f}, "
-        f"{time.monotonic() - started:.0f} s with loading"
+        f"\n{adapter.device}, {attention()}: {rate:,.0f} tokens/s, peak {memory / GIB:.1f} GiB, {utilisation}, "
+        f"loss {first.loss:.2f} to {last.loss:.2f}, {time.monotonic() - started:.0f} s with loading"
     )
     assert adapter.trained_parameter_count == 174_587_904
+    assert (first.optimizer_step, last.optimizer_step) == (1, STEPS)
+    assert last.token_count > 0.6 * STEPS * paper.batch.accumulation * paper.batch.max_length  # well filled sequences
     assert last.loss < first.loss
+    estimate = estimate_resources(paper, KNOWN_SHAPES["Qwen/Qwen3-8B"])
+    assert estimate.weight_bytes < memory < GPU_GIB * GIB

@@ -1,6 +1,7 @@
 """Tokens per CPU second of a laptop training, beside a bare PyTorch loop on the same batches."""
 
 import random
+import statistics
 import time
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tasks.sft.training_log import log_callback
 
 STEPS = 40
 ROUNDS = 3
+REQUIRED_RATIO = 0.8
+"""Of the bare loop's tokens per processor second, at least."""
 CODE = """```python
 import json
 items = {}
@@ -87,7 +90,7 @@ def _batches(data) -> LengthBatches:
 
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
-def test_tokens_per_cpu_second_beside_a_bare_loop(tmp_path):
+def test_training_reaches_four_fifths_of_a_bare_loop_s_tokens_per_cpu_second(tmp_path):
     import torch
 
     torch.set_num_threads(1)
@@ -106,4 +109,6 @@ def test_tokens_per_cpu_second_beside_a_bare_loop(tmp_path):
             f"\n{STEPS} steps, {tokens:,} tokens ({data.learned_token_count / data.token_count:.0%} learned): "
             f"trainer {tokens / ours:,.0f} tokens per CPU second, bare loop {tokens / bare:,.0f}: {bare / ours:.2f}x"
         )
-    print(f"median {sorted(ratios)[ROUNDS // 2]:.2f}x of the bare loop (goal: at least 0.8x)")
+    ratio = statistics.median(ratios)
+    print(f"median {ratio:.2f}x of the bare loop (goal: at least {REQUIRED_RATIO}x)")
+    assert ratio >= REQUIRED_RATIO
