@@ -23,7 +23,7 @@ from storage.schemas import to_arrow
 from storage.warehouse import Warehouse
 from tasks.analysis.compute import compute_statistics
 from tasks.analysis.spec import StatisticsSpec
-from tasks.traces.study_rows import RunEndRow, RunRow
+from tasks.traces.study_rows import RunEndRow, RunRow, StatisticRow
 
 EPISODES = "episodes.parquet"
 STATISTICS = "statistics.parquet"
@@ -94,16 +94,39 @@ def keep_results(warehouse: Warehouse, plan_digests: Sequence[str], folder: Path
     new = warehouse.sql(f"{_EPISODES} and ({where})", digests=digests).polars()
     episodes = _without_twice(_former(folder, digests), new)
     plans = [plan for plan in read_plans(folder) if plan.plan_digest not in digests] + new_plans
-    labelled = episodes.with_columns(pl.lit(folder.name).alias("plan_digest"))
-    spec = StatisticsSpec.model_validate(new_plans[-1].plan["statistics"])
-    statistics = compute_statistics(labelled, plan_digest=folder.name, run_id=folder.name, spec=spec)
 
     folder.mkdir(parents=True, exist_ok=True)
     episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
-    cast(pl.DataFrame, pl.from_arrow(to_arrow(statistics))).write_parquet(folder / STATISTICS, compression="zstd")
     listed = [plan.model_dump(mode="json") for plan in plans]
     (folder / PLANS).write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write_statistics(folder)
     return episodes.height
+
+
+def write_statistics(folder: Path) -> int:
+    """Compute the statistics of a folder's kept episodes again, write them, and return how many there are.
+
+    Raises:
+        WarehouseError: The folder holds no results.
+    """
+    statistics = kept_statistics(folder, read_statistics_spec(folder))
+    cast(pl.DataFrame, pl.from_arrow(to_arrow(statistics))).write_parquet(folder / STATISTICS, compression="zstd")
+    return len(statistics)
+
+
+def kept_statistics(folder: Path, spec: StatisticsSpec) -> list[StatisticRow]:
+    """Return the statistics of a folder's kept episodes, read as one plan that bears the folder's name."""
+    episodes = pl.read_parquet(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
+    return compute_statistics(episodes, plan_digest=folder.name, run_id=folder.name, spec=spec)
+
+
+def read_statistics_spec(folder: Path) -> StatisticsSpec:
+    """Return how the statistics of a folder are computed: as the plan that was kept last says.
+
+    Raises:
+        WarehouseError: The folder holds no results.
+    """
+    return StatisticsSpec.model_validate(_plans_of(folder)[-1].plan["statistics"])
 
 
 def read_plans(folder: Path) -> list[KeptPlan]:
@@ -121,9 +144,7 @@ def open_results(folder: Path) -> Warehouse:
     Raises:
         WarehouseError: The folder holds no results.
     """
-    plans = read_plans(folder)
-    if not plans:
-        raise WarehouseError(f"no results in {folder}: {PLANS} is missing")
+    plans = _plans_of(folder)
     connection = open_memory()
     connection.execute("attach ':memory:' as warehouse")  # the name under which a warehouse's readers look
     connection.execute("use warehouse")
@@ -140,6 +161,12 @@ def open_results(folder: Path) -> Warehouse:
     )
     _insert_run(connection, folder.name, plans)
     return Warehouse(connection, folder / EPISODES)
+
+
+def _plans_of(folder: Path) -> list[KeptPlan]:
+    if plans := read_plans(folder):
+        return plans
+    raise WarehouseError(f"no results in {folder}: {PLANS} is missing")
 
 
 def _insert_run(connection: DuckDBPyConnection, name: str, plans: Sequence[KeptPlan]) -> None:

@@ -67,10 +67,16 @@ def keep(
     home: Home = None,
     plan: Annotated[list[str] | None, typer.Option(help="Digest of a plan, repeatable; the last one without.")] = None,
     where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics, to leave cells out.")] = "true",
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Add nothing: compute the statistics of the kept rows again.")
+    ] = False,
 ) -> None:
     """Keep a study's rows per episode, without any text, in a small folder that `--results` reads."""
-    from storage.results import keep_results
+    from storage.results import keep_results, write_statistics
 
+    if recompute:
+        typer.echo(f"{write_statistics(folder)} statistics in {folder}")
+        return
     with open_warehouse(home) as warehouse:
         count = keep_results(warehouse, plan or [choose_plan(warehouse, None)], folder, where)
     typer.echo(f"{count} episodes in {folder}")

@@ -3,10 +3,11 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from storage.errors import WarehouseError
 from storage.landing import LandingZone
-from storage.results import keep_results, open_results, read_plans
+from storage.results import STATISTICS, keep_results, open_results, read_plans, write_statistics
 from storage.warehouse import Warehouse
 from tasks.analysis.queries import table_names, table_query
 from tasks.traces.rows import EpisodeRow
@@ -114,6 +115,17 @@ def test_every_table_can_be_asked_of_kept_results(study, tmp_path):
     assert heights["behaviour_readings"] == 0  # asks for rows below the episode
 
 
+def test_statistics_that_no_longer_fit_the_rows_are_computed_again(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    keep_results(study("a", 1), ["a"], folder)
+    statistics = pl.read_parquet(folder / STATISTICS)
+    statistics.with_columns(estimate=pl.lit(0.0)).write_parquet(folder / STATISTICS)
+    assert write_statistics(folder) == statistics.height
+    assert_frame_equal(pl.read_parquet(folder / STATISTICS), statistics)
+
+
 def test_a_folder_without_results_says_so(tmp_path):
+    with pytest.raises(WarehouseError, match=r"plans\.json is missing"):
+        write_statistics(tmp_path)
     with pytest.raises(WarehouseError, match=r"plans\.json is missing"):
         open_results(tmp_path)
