@@ -48,6 +48,9 @@ def _fill(path: Path, episode_count: int) -> dict[str, Any]:
     report["refresh"] = refresh_marts(connection)
     report["increment"] = watch.read()
     report["statistic_count"] = add_statistics(connection)
+    watch = _Watch()
+    refresh_marts(connection)
+    report["statistics_into_marts"] = watch.read()
     connection.execute("checkpoint")
     connection.close()
     return report

@@ -20,18 +20,23 @@ def add_episodes(connection: DuckDBPyConnection, first: int, last: int) -> None:
     for file in sorted(ROWS.glob("*.sql")):
         query = file.read_text(encoding="utf-8")
         connection.execute(f"insert into main.{file.stem} by name {query}", {"first": first, "last": last})
-    connection.execute("insert into main.merged_bundles select uuid(), 'run', 'landing', 1, now()")
+    _note_bundle(connection)
 
 
 def add_statistics(connection: DuckDBPyConnection) -> int:
-    """Insert statistics and claims, and return how many statistics there are."""
+    """Insert statistics and claims as one merged bundle, and return how many statistics there are."""
     measured = connection.sql(f"from marts.episode_metrics order by instance_id limit {SAMPLED_EPISODES}").pl()
     statistics = compute_statistics(measured, plan_digest="plan", run_id="run")
     for table, rows in (("statistics", statistics), ("claims", published_claims("run"))):
         connection.register("arrived", to_arrow(rows))
         connection.execute(f"insert into main.{table} by name from arrived")
         connection.unregister("arrived")
+    _note_bundle(connection)
     return len(statistics)
+
+
+def _note_bundle(connection: DuckDBPyConnection) -> None:
+    connection.execute("insert into main.merged_bundles select uuid(), 'run', 'landing', 1, now()")
 
 
 @pytest.fixture

@@ -43,7 +43,8 @@ def test_all_tables_together(episode_count, goal_seconds, tmp_path, capsys):
             f"\n{episode_count:,} episodes, {report['statistic_count']} statistics: "
             f"{len(report['row_counts'])} tables warm {seconds('warm')}, goal {goal_seconds} s; "
             f"first {seconds('first')}\n"
-            f"  rows {seconds('rows')}; marts {seconds('rebuild')}; 1,000 episodes more {seconds('increment')}\n"
+            f"  rows {seconds('rows')}; marts {seconds('rebuild')}; 1,000 episodes more {seconds('increment')}, "
+            f"statistics {seconds('statistics_into_marts')}\n"
             f"  all SQL checks {seconds('checks')}, of which {name} {cpu:.2f} s of CPU\n"
             f"  file {report['file_gigabytes']:.2f} GB, peak memory {report['peak_gigabytes']:.2f} GB"
         )
@@ -59,7 +60,9 @@ def test_tables_1_and_2_beside_python_over_trace_files(tmp_path, capsys, add_man
     connection = open_memory()
     migrate(connection)
     add_many_episodes(connection, 0, 10_000)
+    start = time.perf_counter()
     refresh_marts(connection)
+    in_marts = time.perf_counter() - start
     write_traces(connection, tmp_path)
     seconds_of_tables(connection)
     in_sql = min(seconds_of_tables(connection) for _ in range(3))
@@ -69,7 +72,8 @@ def test_tables_1_and_2_beside_python_over_trace_files(tmp_path, capsys, add_man
     with capsys.disabled():
         print(
             f"\nTables 1 and 2 at 10,000 episodes: SQL {in_sql * 1000:.0f} ms, Python over JSON {in_python:.1f} s, "
-            f"ratio {in_python / in_sql:.0f} (goal {SMALLEST_RATIO})"
+            f"ratio {in_python / in_sql:.0f} (goal {SMALLEST_RATIO}); "
+            f"marts, made by a merge, {in_marts:.1f} s"
         )
     assert len(means) == 16
     in_tables = means_of_tables(connection)
