@@ -15,6 +15,7 @@ from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart, teacher_conditions
 from tasks.running.errors import UserError
 from tasks.running.source_digest import stage_key
+from tasks.sft.conversations import digest_of_file
 from tasks.sft.dataset import PreparedDataset, prepare_dataset
 from tasks.sft.load import load_training_tokenizer
 from tasks.sft.suite import gate_examples, gate_traces
@@ -29,11 +30,21 @@ class TrainingData(BaseModel):
     dataset_id: str
     paths: dict[str, Path]
     """JSONL of conversations by contract."""
+    digests: dict[str, str]
+    """SHA-256 of each of these files."""
     tokens: dict[str, int]
     """Training tokens of one pass by contract."""
 
+    def changed_files(self) -> list[Path]:
+        """Return the files that are gone or no longer hold what was written."""
+        return [
+            path
+            for contract, path in self.paths.items()
+            if not path.is_file() or digest_of_file(path) != self.digests[contract]
+        ]
 
-@task(cache_key_fn=stage_key("prepare_training_data", 1, ("tasks.sft",)), persist_result=True)
+
+@task(cache_key_fn=stage_key("prepare_training_data", 2, ("tasks.sft",)), persist_result=True)
 def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: str) -> TrainingData:
     """Check the part's teacher traces, land verdicts and examples, and write one dataset per contract.
 
@@ -59,9 +70,11 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: st
     )
     folder = run.places.datasets / prepared.dataset_id
     data_file(run, part).unlink(missing_ok=True)  # a gate that fails leaves nothing to train on, nor an earlier success
+    paths = prepared.write(folder)
     data = TrainingData(
         dataset_id=prepared.dataset_id,
-        paths=prepared.write(folder),
+        paths=paths,
+        digests={contract: digest_of_file(path) for contract, path in paths.items()},
         tokens={contract: prepared.token_total(contract) for contract in prepared.contracts},
     )
     verdicts = verdict_rows(prepared.verdicts, run_id=run.run_id)
@@ -76,15 +89,15 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: st
 def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
     """Prepare a part's training data, from the cache where its files are still there, and note them for the training.
 
-    Files are side effects that no cache key sees: an earlier result is made anew where they are gone, and noted again
-    where another has been noted since.
+    Files are side effects that no cache key sees: an earlier result is made anew where they are gone or changed, and
+    noted again where another has been noted since.
 
     Raises:
         UserError: As `prepare_training_data`.
     """
     traces = digest_traces(run, part)
     data = prepare_training_data(run, part, tokenizer, traces)
-    if not all(path.exists() for path in data.paths.values()):
+    if data.changed_files():
         data = prepare_training_data.with_options(refresh_cache=True)(run, part, tokenizer, traces)
     _note(run, part, data)
     return data
@@ -95,14 +108,16 @@ def _note(run: Run, part: StudyPart, data: TrainingData) -> None:
 
 
 def _refuse_missing_traces(run: Run, part: StudyPart, zone: LandingZone) -> None:
-    """Raise `UserError` unless every teacher episode has ended without `error`.
+    """Raise `UserError` unless every teacher episode has ended without `error` or is given up.
 
     A model belongs to its plan, and so do its episodes: one of half the traces could not give way to that of all.
     """
     missing = [
         place
         for condition in teacher_conditions(part)
-        for place in missing_episodes(run, zone, condition, part.train_instances)
+        for place in missing_episodes(
+            run, zone, condition, part.train_instances, maximum_attempts=part.teacher.maximum_attempts
+        )
     ]
     total = part.train_instances.count * len(part.teacher.contracts)
     failed = sum(place.attempt > 0 for place in missing)
@@ -111,9 +126,12 @@ def _refuse_missing_traces(run: Run, part: StudyPart, zone: LandingZone) -> None
             f"no teacher traces of plan {run.plan.name} in {run.landing}; run the flow collect_traces first"
         )
     if missing:
+        way_out = "start again to play them"
+        if failed and part.teacher.maximum_attempts is None:
+            way_out += ", or give up with --teacher-attempts 1 those that fail every time (kept replies cost nothing)"
         raise UserError(
             f"{len(missing)} of {total} teacher episodes of plan {run.plan.name}, {part.variant}, are missing "
-            f"({failed} ended with an error): nothing is trained on the rest; start again to play them"
+            f"({failed} ended with an error): nothing is trained on the rest; {way_out}"
         )
 
 
@@ -144,14 +162,20 @@ def read_training_data(run: Run, part: StudyPart) -> TrainingData:
     """Return a part's training data as they were prepared.
 
     Raises:
-        UserError: They are not prepared yet.
+        UserError: They are not prepared yet, or a file is gone or changed.
     """
     try:
-        return TrainingData.model_validate_json(data_file(run, part).read_text(encoding="utf-8"))
+        data = TrainingData.model_validate_json(data_file(run, part).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UserError(
             f"no training data of plan {run.plan.name} in {run.places.datasets}; run the flow prepare_training first"
         ) from error
+    if changed := data.changed_files():
+        raise UserError(
+            f"training data of plan {run.plan.name} are gone or changed since they were prepared: "
+            f"{', '.join(map(str, changed))}; run the flow prepare_training again"
+        )
+    return data
 
 
 def digest_traces(run: Run, part: StudyPart) -> str:

@@ -18,7 +18,7 @@ FEW = Overrides(train_count=12)
 
 @pytest.mark.prefect
 @pytest.mark.timeout(1500)
-def test_training_data_that_were_deleted_or_noted_away_are_there_after_the_flow(tmp_path, monkeypatch):
+def test_training_data_that_were_deleted_changed_or_noted_away_are_there_after_the_flow(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.setenv("DO_NOT_TRACK", "1")
     with prefect_server():
@@ -33,6 +33,11 @@ def test_training_data_that_were_deleted_or_noted_away_are_there_after_the_flow(
         prepare_training("smoke", FEW)
         assert read_training_data(run, part) == first
         assert LandingZone(run.landing).read("check_results").num_rows == checks  # from the cache
+
+        for path in first.paths.values():
+            path.write_bytes(b"")
+        prepare_training("smoke", FEW)
+        assert read_training_data(run, part) == first
 
         shutil.rmtree(run.places.datasets)
         prepare_training("smoke", FEW)

@@ -12,6 +12,7 @@ from tasks.plans.overrides import Overrides
 from tasks.plans.run import Limits
 from tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
 from tasks.prepare import TrainingData, data_file
+from tasks.sft.conversations import digest_of_file
 from tasks.sft.plain_corpus import write_plain_corpus
 from tasks.sft.spec import TRAINING, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
@@ -43,7 +44,8 @@ def note_training_data(run, part, folder):
         write_plain_corpus(path, "small", range(4))
     file = data_file(run, part)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(TrainingData(dataset_id="data", paths=paths, tokens={}).model_dump_json())
+    digests = {contract: digest_of_file(path) for contract, path in paths.items()}
+    file.write_text(TrainingData(dataset_id="data", paths=paths, digests=digests, tokens={}).model_dump_json())
     return paths
 
 

@@ -107,3 +107,18 @@ def test_a_gate_that_fails_takes_back_what_passed_before(run, tokenizer):
         prepare_training_data.fn(run, beyond_any(part), tokenizer, digest_traces(run, part))
     with pytest.raises(UserError, match="run the flow prepare_training first"):
         read_training_data(run, part)
+
+
+def test_training_data_that_were_changed_by_hand_are_not_trained_on(run, tokenizer):
+    (part,) = run.plan.parts
+    part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
+    collect_traces(run, part, tokenizer)
+    data = prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+    assert data.changed_files() == []
+    path = data.paths["stateless"]
+    path.write_bytes(path.read_bytes().replace(b"inspect", b"INSPECT"))
+    assert data.changed_files() == [path]
+    with pytest.raises(UserError, match=r"gone or changed since they were prepared: .*stateless\.jsonl; run the flow"):
+        read_training_data(run, part)
+    path.unlink()
+    assert data.changed_files() == [path]

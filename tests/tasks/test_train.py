@@ -33,7 +33,9 @@ def part(run, tmp_path):
     path.write_bytes(DATA)
     file = data_file(run, part)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(TrainingData(dataset_id="data", paths={"persistent": path}, tokens={}).model_dump_json())
+    digests = {"persistent": hashlib.sha256(DATA).hexdigest()}
+    data = TrainingData(dataset_id="data", paths={"persistent": path}, digests=digests, tokens={})
+    file.write_text(data.model_dump_json())
     return part
 
 
