@@ -109,5 +109,5 @@ def _print_failed(console: Console, warehouse: Warehouse, plan: StudyPlan) -> No
     ).rows()
     if count:
         again = count_failed_episodes(LandingZone(name_places().landing), plan)
-        played = "them" if again == count else f"{again} of them"
+        played = "them" if again == count else f"{again or 'none'} of them"
         console.print(f"{count} episodes ended with `error` and are left out; the next start plays {played} again.")

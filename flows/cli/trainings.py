@@ -7,16 +7,19 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from tasks.plans.estimate import example_count, tokens_per_example
+from tasks.plans.estimate import ExampleEstimate, arm_examples, base_examples
 from tasks.plans.run import Run
-from tasks.plans.spec import StudyPart, StudyPlan
+from tasks.plans.spec import OwnBaseSpec, StudyPart, StudyPlan
 from tasks.prepare import data_file, read_training_data
 from tasks.running.places import name_places
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
 from tasks.sft.dry_run import CHARACTERS_PER_TOKEN, TEMPLATE_TOKENS, TrainingEstimate, plan_training
+from tasks.sft.spec import TrainingSpec
 
 UNKNOWN_SHAPE = "memory, disk and hours: unknown until there is a base model, whose shape decides them"
 """What is said where a training starts from a model that is not here, such as a base of the study's own."""
+STAND_IN = "examples as long as an earlier laptop run's"
+"""What an estimate rests on where no data are prepared and none are published."""
 
 
 class PlannedTraining(NamedTuple):
@@ -27,7 +30,7 @@ class PlannedTraining(NamedTuple):
 
 
 def plan_trainings(plan: StudyPlan) -> list[PlannedTraining]:
-    """Return what every distinct training of a plan takes, contract by contract.
+    """Return what every distinct training of a plan takes, bases of its own first, then contract by contract.
 
     Data that the plan has prepared already are read. Without them the published counts stand in at paper scale, and
     examples of the mean length of an earlier run at the others.
@@ -36,10 +39,15 @@ def plan_trainings(plan: StudyPlan) -> list[PlannedTraining]:
         UserError: A setting of a training cannot work; the message names it, its value and the way out.
     """
     parts: dict[tuple, StudyPart] = {}
+    bases: dict[tuple, PlannedTraining] = {}
     for part in plan.parts:
-        counts = tuple((contract, example_count(plan.scale, part, contract)) for contract in part.teacher.contracts)
+        counts = tuple((contract, arm_examples(plan.scale, part, contract)) for contract in part.teacher.contracts)
         parts.setdefault((part.training, counts), part)
-    return [planned for part in parts.values() for planned in _plan_part(plan, part)]
+        if part.own_base is not None:
+            examples = base_examples(plan.scale, part, part.own_base)
+            if (key := (part.own_base.training, examples)) not in bases:
+                bases[key] = _plan_base(plan, part, part.own_base, examples)
+    return [*bases.values(), *(planned for part in parts.values() for planned in _plan_part(plan, part))]
 
 
 def print_trainings(console: Console, trainings: list[PlannedTraining]) -> None:
@@ -52,24 +60,39 @@ def print_trainings(console: Console, trainings: list[PlannedTraining]) -> None:
             console.print(f"  {UNKNOWN_SHAPE}", markup=False, soft_wrap=True)
 
 
+def _plan_base(plan: StudyPlan, part: StudyPart, own_base: OwnBaseSpec, examples: ExampleEstimate) -> PlannedTraining:
+    title = f"{_name(plan, part, own_base.training)}, the {part.base} base: {STAND_IN}"
+    return PlannedTraining(title, _plan_stand_in(own_base.training, examples))
+
+
 def _plan_part(plan: StudyPlan, part: StudyPart) -> Iterator[PlannedTraining]:
     prepared = _prepared(plan, part)
     model = part.training.base_model
     tokenizer = model if model is not None and Path(model).is_dir() else None
     for contract in part.teacher.contracts:
-        name = part.training.name if len(plan.parts) == 1 else f"{part.training.name} of part {part.name}"
-        title = f"{name}, {contract}"
+        title = f"{_name(plan, part, part.training)}, {contract}"
         if prepared or plan.scale == "paper":
             basis = "the plan's own data" if prepared else "the paper's data"
-            estimate = plan_training(part.training, prepared.get(contract), tokenizer, contract=contract)
+            seed = part.training_seeds[0]
+            estimate = plan_training(part.training, prepared.get(contract), tokenizer, contract=contract, seed=seed)
         else:
-            basis = "examples as long as an earlier laptop run's"
-            with tempfile.TemporaryDirectory() as folder:
-                stand_in = Path(folder) / "examples.jsonl"
-                count = example_count(plan.scale, part, contract)
-                _write_stand_in(stand_in, tokens_per_example(plan.scale)[contract], count)
-                estimate = plan_training(part.training, stand_in, contract=contract)
+            basis = STAND_IN
+            estimate = _plan_stand_in(part.training, arm_examples(plan.scale, part, contract))
         yield PlannedTraining(f"{title}: {basis}", estimate)
+
+
+def _name(plan: StudyPlan, part: StudyPart, training: TrainingSpec) -> str:
+    return training.name if len(plan.parts) == 1 else f"{training.name} of part {part.name}"
+
+
+def _plan_stand_in(training: TrainingSpec, examples: ExampleEstimate) -> TrainingEstimate:
+    """Plan a training on conversations that have the mean number of tokens when their characters are counted."""
+    text = "x" * round((examples.mean_tokens - 2 * TEMPLATE_TOKENS) * CHARACTERS_PER_TOKEN)
+    messages = (TrainingMessage(role="user", content=""), TrainingMessage(role="assistant", content=text))
+    with tempfile.TemporaryDirectory() as folder:
+        stand_in = Path(folder) / "examples.jsonl"
+        write_conversations(stand_in, [Conversation(messages=messages)] * examples.count)
+        return plan_training(training, stand_in)
 
 
 def _prepared(plan: StudyPlan, part: StudyPart) -> dict[str, Path]:
@@ -77,10 +100,3 @@ def _prepared(plan: StudyPlan, part: StudyPart) -> dict[str, Path]:
     places = name_places()
     run = Run(run_id="dry-run", plan=plan, home=places.home, landing=places.landing, generation="")
     return read_training_data(run, part).paths if data_file(run, part).exists() else {}
-
-
-def _write_stand_in(path: Path, tokens: float, count: int) -> None:
-    """Write conversations that have so many tokens each when their characters are counted."""
-    text = "x" * round((tokens - 2 * TEMPLATE_TOKENS) * CHARACTERS_PER_TOKEN)
-    messages = (TrainingMessage(role="user", content=""), TrainingMessage(role="assistant", content=text))
-    write_conversations(path, [Conversation(messages=messages)] * count)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from tasks.agent.client import ScriptedClientSpec
 from tasks.plans.models import scripted_conditions
-from tasks.plans.spec import EvaluationSpec, Scale, StudyPart, StudyPlan
+from tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
 from tasks.running.limits import Prices, Spent
 from tasks.sft.prepare import held_out_count
+from tasks.sft.spec import TrainingSpec
 
 PROMPT_SHARE = 0.95
 """Share of prompt tokens in a total, where only totals are published; ours, from scripted episodes."""
@@ -44,6 +45,13 @@ class StageEstimate(NamedTuple):
     """At the given prices; nothing where the study serves the model itself."""
 
 
+class ExampleEstimate(NamedTuple):
+    """Training examples, those held out for validation among them."""
+
+    count: int
+    mean_tokens: float
+
+
 LAPTOP_MEANS: dict[tuple[str | None, str], EpisodeMean] = {
     # Tokens and seconds of a laptop run on two cores; (train contract, runtime contract), None for the untrained base.
     ("persistent", "persistent"): EpisodeMean(3_840, 410, 0.2, 2),
@@ -67,13 +75,15 @@ TRAINING_TOKENS_PER_EXAMPLE: dict[str, dict[str, float]] = {
     "laptop": {"persistent": 1_040, "stateless": 2_150},
     "paper": {"persistent": 4_630.60, "stateless": 10_761.06},
 }
+TRAINING_TOKENS_PER_PLAIN_EXAMPLE = 264.0
+"""Mean tokens of a conversation of the `plain` corpus, by the tokenizer of a laptop run."""
 
 
 def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[StageEstimate]:
     """Return one estimate per stage and arm of a plan, in order of execution.
 
-    What parts share, the traces of a variant and the models of a variant, base and seed, has one row, under the name
-    of the first of them.
+    What parts share, the traces of a variant, the base of a variant and the models of a variant, base and seed, has one
+    row, under the name of the first of them.
 
     Args:
         plan: The resolved plan.
@@ -88,28 +98,38 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
         traces = ("traces", part.variant)
         if traces not in shared:
             rows += _teacher_rows(part, title, prices)
+        base = ("base", part.variant, part.base)
+        if part.own_base is not None and base not in shared:
+            examples = base_examples(plan.scale, part, part.own_base)
+            stage = f"{title}{part.variant}: training, {part.base} base"
+            rows.append(_training_row(stage, plan.scale, part.own_base.training, examples))
         seeds = [seed for seed in part.training_seeds if ("model", part.variant, part.base, seed) not in shared]
         if seeds:
-            rows += [
-                _training_row(plan.scale, part, contract, title, len(seeds)) for contract in part.teacher.contracts
-            ]
-        shared |= {traces, *(("model", part.variant, part.base, seed) for seed in seeds)}
+            for contract in part.teacher.contracts:
+                examples = arm_examples(plan.scale, part, contract)
+                stage = f"{title}{part.variant}: training, {contract}"
+                rows.append(_training_row(stage, plan.scale, part.training, examples, seed_count=len(seeds)))
+        shared |= {traces, base, *(("model", part.variant, part.base, seed) for seed in seeds)}
         rows += _evaluation_rows(plan, part, title, prices, concurrency)
     return rows
 
 
-def tokens_per_example(scale: Scale) -> dict[str, float]:
-    """Return the mean tokens of a training example by contract."""
-    return TRAINING_TOKENS_PER_EXAMPLE["paper" if scale == "paper" else "laptop"]
-
-
-def example_count(scale: Scale, part: StudyPart, contract: str) -> int:
-    """Return how many examples an arm's dataset keeps, those held out for validation among them."""
+def arm_examples(scale: Scale, part: StudyPart, contract: str) -> ExampleEstimate:
+    """Return the examples that an arm's dataset keeps."""
+    per_example = TRAINING_TOKENS_PER_EXAMPLE["paper" if scale == "paper" else "laptop"]
     count = min(part.dataset.maximum_kept, part.train_instances.count)
     if part.dataset.matching == "tokens":  # the arm with the longer examples keeps fewer of them
-        per_example = tokens_per_example(scale)
         count = round(count * min(per_example.values()) / per_example[contract])
-    return count
+    return ExampleEstimate(count, per_example[contract])
+
+
+def base_examples(scale: Scale, part: StudyPart, own_base: OwnBaseSpec) -> ExampleEstimate:
+    """Return the examples that a base of the study's own is trained on: plain ones, or those of every arm."""
+    if own_base.instances is not None:
+        return ExampleEstimate(own_base.instances.count, TRAINING_TOKENS_PER_PLAIN_EXAMPLE)
+    arms = [arm_examples(scale, part, contract) for contract in part.teacher.contracts]
+    count = sum(arm.count for arm in arms)
+    return ExampleEstimate(count, sum(arm.count * arm.mean_tokens for arm in arms) / count)
 
 
 def _teacher_rows(part: StudyPart, title: str, prices: Prices) -> Iterable[StageEstimate]:
@@ -158,12 +178,13 @@ def _row(stage: str, count: int, mean: EpisodeMean, basis: str, *, prices: Price
     )
 
 
-def _training_row(scale: Scale, part: StudyPart, contract: str, title: str, seed_count: int) -> StageEstimate:
-    examples = example_count(scale, part, contract)
-    trained = examples - held_out_count(examples, part.training.validation_share)
-    tokens = tokens_per_example(scale)[contract] * trained * part.training.epochs * seed_count
+def _training_row(
+    stage: str, scale: Scale, training: TrainingSpec, examples: ExampleEstimate, *, seed_count: int = 1
+) -> StageEstimate:
+    trained = examples.count - held_out_count(examples.count, training.validation_share)
+    tokens = examples.mean_tokens * trained * training.epochs * seed_count
     return StageEstimate(
-        stage=f"{title}{part.variant}: training, {contract}",
+        stage=stage,
         training_tokens=round(tokens),
         hours=tokens / TRAINING_TOKENS_PER_SECOND[scale] / 3600,
         basis=f"estimate: {trained:,} examples of mean length, training rate",

@@ -1,14 +1,15 @@
 import pytest
 
-from flows.cli.answers import print_estimate
+from flows.cli.answers import QUERIES, print_estimate
 from flows.cli.trainings import UNKNOWN_SHAPE
+from storage.warehouse import Warehouse
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
 from tasks.prepare import TrainingData
 from tasks.running.errors import UserError
 from tasks.running.limits import Prices
-from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
+from tasks.sft.conversations import Conversation, TrainingMessage, digest_of_file, write_conversations
 from tasks.sft.spec import TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
 
@@ -60,6 +61,17 @@ def test_a_dry_run_sums_endpoint_tokens_apart_from_training_tokens_and_names_no_
     assert "give --prices" in printed
 
 
+def test_a_dry_run_s_sum_holds_the_base_that_adapters_sit_on(capsys):
+    plan = resolve_plan("laptop_full", Overrides(parts=("both",)))
+    print_estimate(plan, Limits())
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    cells = [[cell.strip() for cell in line.split("│")[1:]] for line in lines]
+    tokens = {row[0]: int(row[4].replace(",", "")) for row in cells if row[4] not in ("", "-")}
+    assert len(tokens) == 4
+    assert tokens.pop("all") == sum(tokens.values())
+    assert "main: training, both base" in tokens
+
+
 def test_a_dry_run_bills_the_teacher_and_no_server_of_the_study_s_own(capsys):
     print_estimate(resolve_plan("paper"), Limits(prices=Prices(prompt=2.0, completion=10.0)))
     lines = capsys.readouterr().out.splitlines()
@@ -73,7 +85,13 @@ def test_a_dry_run_counts_data_that_are_prepared_with_a_local_tokenizer(home, ca
     data = home / "data.jsonl"
     messages = (TrainingMessage(role="user", content="ab"), TrainingMessage(role="assistant", content="xyz"))
     write_conversations(data, [Conversation(messages=messages)] * 20)
-    prepared = TrainingData(dataset_id="one", paths=dict.fromkeys(("persistent", "stateless"), data), tokens={})
+    contracts = ("persistent", "stateless")
+    prepared = TrainingData(
+        dataset_id="one",
+        paths=dict.fromkeys(contracts, data),
+        digests=dict.fromkeys(contracts, digest_of_file(data)),
+        tokens={},
+    )
     (home / "datasets").mkdir()
     (home / "datasets" / f"{plan.digest}-main.json").write_text(prepared.model_dump_json())
     print_estimate(plan, Limits())
@@ -90,8 +108,12 @@ def test_trainings_that_parts_share_are_planned_once(capsys):
     assert len(set(titles)) == len(titles)
     assert "training laptop_common of part both-quarter-adapter, stateless" in printed
     assert printed.count(UNKNOWN_SHAPE) == sum("laptop_common" in title for title in titles)
+    assert titles[:2] == [
+        "training laptop_base of part common-1, the common base: examples as long as an earlier laptop run's",
+        "training laptop_both of part both, the both base: examples as long as an earlier laptop run's",
+    ]
     trainings = {part.training.model_dump_json() for part in resolve_plan("laptop_full").parts}
-    assert len(titles) == 2 * len(trainings)
+    assert len(titles) == 2 + 2 * len(trainings)
 
 
 def test_a_setting_that_cannot_work_stops_a_dry_run_before_anything_is_printed(capsys):
@@ -99,3 +121,9 @@ def test_a_setting_that_cannot_work_stops_a_dry_run_before_anything_is_printed(c
     with pytest.raises(UserError, match=r"batch\.max_length 65,536 is beyond the model's 40,960 positions"):
         print_estimate(plan, Limits())
     assert capsys.readouterr().out == ""
+
+
+def test_the_queries_to_start_with_are_answered_by_any_warehouse(home):
+    (home / "landing").mkdir()
+    with Warehouse.open(home / "landing") as warehouse:
+        assert [warehouse.sql(query).rows() for _, query in QUERIES] == [[]] * 3

@@ -1,27 +1,17 @@
 """The report as a reader's browser shows it: headless Chromium, on a phone and on a desk."""
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
-from flows.cli.main import app
+from tests.flows.cli.calling import import_records, run
 
 BLOCKS = ("import json\nids = json.loads(list_items())", "print(len(ids))\nfinish()")
 WIDTHS = (390, 1280)
 
 
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output.strip()
-
-
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """The report about four imported cells of three episodes each."""
-    folder = tmp_path_factory.mktemp("report")
-    (folder / "data").mkdir()
+    home = tmp_path_factory.mktemp("report") / "data"
     messages = [{"role": "user", "content": "Pack."}]
     for block in BLOCKS:
         messages += [
@@ -34,10 +24,8 @@ def report(tmp_path_factory):
             records = [
                 {"instance_id": str(task), "score": score, "messages": messages} for task, score in enumerate(scores)
             ]
-            (folder / "chat.jsonl").write_text("\n".join(map(json.dumps, records)))
-            options = ["--contract", runtime, "--train-contract", train, "--plan", "cells"]
-            run("import", folder / "chat.jsonl", *options, "--home", folder / "data")
-    return run("report", "--plan", "cells", "--home", folder / "data")
+            import_records(home, records, "--contract", runtime, "--train-contract", train, "--plan", "cells")
+    return run("report", "--plan", "cells", "--home", home).strip()
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,13 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from typer.testing import CliRunner
 
-from flows.cli.main import app
 from storage.landing import LandingZone
 from storage.merger import merge
 from storage.warehouse import Warehouse
 from tasks.running.errors import UserError
 from tasks.traces.study_rows import RunRow
+from tests.flows.cli.calling import import_records, run
 
 CHAT = [
     {"role": "system", "content": "Code."},
@@ -18,12 +17,6 @@ CHAT = [
     {"role": "user", "content": '{"output": "", "error": null}'},
     {"role": "assistant", "content": "Then.\n```python\nprint(x)\nfinish()\n```"},
 ]
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @pytest.fixture
@@ -85,12 +78,10 @@ def test_an_import_says_what_its_episodes_are(tmp_path, chat):
     assert "teacher,teacher,hard,train,paper,theirs" in run("query", query, "--format", "csv", "--home", home)
 
 
-def test_imported_cells_are_tested_against_each_other(home, tmp_path):
+def test_imported_cells_are_tested_against_each_other(home):
     for runtime, scores in {"persistent": [1.0, 0.5], "stateless": [0.25, 0.125]}.items():
-        path = tmp_path / f"{runtime}.jsonl"
         records = [{"instance_id": str(task), "score": score, "messages": CHAT} for task, score in enumerate(scores)]
-        path.write_text("\n".join(map(json.dumps, records)))
-        run("import", path, "--contract", runtime, "--train-contract", "persistent", "--plan", "cells", "--home", home)
+        import_records(home, records, "--contract", runtime, "--train-contract", "persistent", "--plan", "cells")
     table = run("tables", "table_07", "--plan", "cells", "--format", "csv", "--home", home)
     native = next(line for line in table.splitlines() if "native_vs_mismatched,persistent,persistent" in line)
     assert ",2,2,75.0,18.75,56.25," in native

@@ -1,13 +1,11 @@
-import json
 import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from flows.cli.main import app
 from flows.cli.main import run as run_command
 from tasks.running.errors import UserError
+from tests.flows.cli.calling import import_records, run
 
 CHAT = [
     {"role": "user", "content": "Count."},
@@ -17,19 +15,11 @@ CHAT = [
 ]
 
 
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """A data folder with one imported episode."""
-    home = tmp_path_factory.mktemp("data")
-    source = home / "chat.jsonl"
-    source.write_text(json.dumps({"instance_id": "one", "messages": CHAT}))
-    run("import", source, "--contract", "persistent", "--home", home)
+    home = tmp_path_factory.mktemp("main") / "data"
+    import_records(home, [{"instance_id": "one", "messages": CHAT}], "--contract", "persistent")
     return home
 
 

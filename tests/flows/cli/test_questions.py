@@ -1,30 +1,18 @@
-import json
-
 import pytest
-from typer.testing import CliRunner
 
-from flows.cli.main import app
 from tasks.analysis.questions import read_questions, readme_text
 from tasks.running.errors import UserError
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
+from tests.flows.cli.calling import import_records, run
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """A data folder with two imported episodes of one cell."""
-    folder = tmp_path_factory.mktemp("questions")
-    (folder / "data").mkdir()
+    home = tmp_path_factory.mktemp("questions") / "data"
     messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "```python\nfinish()\n```"}]
     records = [{"instance_id": str(task), "score": task / 2, "messages": messages} for task in (1, 2)]
-    (folder / "chat.jsonl").write_text("\n".join(map(json.dumps, records)))
-    options = ["--contract", "persistent", "--train-contract", "persistent", "--plan", "cells"]
-    run("import", folder / "chat.jsonl", *options, "--home", folder / "data")
-    return folder / "data"
+    import_records(home, records, "--contract", "persistent", "--train-contract", "persistent", "--plan", "cells")
+    return home
 
 
 def test_a_question_is_answered_by_the_warehouse(home):

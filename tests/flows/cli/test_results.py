@@ -4,21 +4,14 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from flows.cli.main import app
 from flows.cli.places import find_results
 from storage.results import open_results, read_plans
 from tasks.running.errors import UserError
+from tests.flows.cli.calling import run
 
 KEPT = sorted(Path(str(files("sql") / "results")).iterdir())
 MEGABYTE = 1_000_000
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
@@ -39,7 +32,7 @@ def test_tables_and_verdicts_of_the_laptop_study_print_without_a_data_folder(tmp
 
 def test_figures_of_the_laptop_study_are_drawn_without_a_data_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    written = run("figures", "--results", "laptop_full", "--folder", str(tmp_path)).split()
+    written = run("figures", "--results", "laptop_full", "--folder", tmp_path).split()
     assert any(Path(path).name == "cells_main_scratch_declared_names_small.svg" for path in written)
 
 

@@ -2,7 +2,7 @@ import functools
 
 import pytest
 
-from tasks.plans.estimate import cells, estimate_study, example_count
+from tasks.plans.estimate import TRAINING_TOKENS_PER_PLAIN_EXAMPLE, arm_examples, cells, estimate_study
 from tasks.plans.overrides import Overrides, apply_overrides
 from tasks.plans.presets import resolve_plan
 from tasks.running.limits import Prices
@@ -97,7 +97,7 @@ def test_more_episodes_at_a_time_than_cores_make_a_laptop_no_faster():
 
 def test_arms_of_equal_training_tokens_cost_the_same():
     rows, (part,) = estimate("laptop"), resolve("laptop").parts
-    counts = [example_count("laptop", part, contract) for contract in ("persistent", "stateless")]
+    counts = [arm_examples("laptop", part, contract).count for contract in ("persistent", "stateless")]
     assert counts == [1000, 484]  # 1,040 and 2,150 tokens an example
     # 40 and 19 of them are held out; 1.25 passes
     assert rows["main: training, persistent"].training_tokens == 1_248_000
@@ -112,6 +112,26 @@ def test_what_parts_share_is_counted_once():
     assert len(teachers) == 2 * len({part.variant for part in plan.parts})
     assert "scratch-rules, main: training, persistent" not in stages  # models of the first part
     assert "scratch-rules, a-a: persistent -> persistent, small" in stages
+
+
+def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
+    rows = estimate_study(resolve("laptop_full"), PRICES, 4)
+    stages = [row.stage for row in rows]
+    bases = [stage for stage in stages if stage.endswith(" base")]
+    assert bases == [
+        "common-1, main: training, common base",  # of every seed
+        "both, main: training, both base",
+        "both-quarter-adapter, quarter-adapter: training, both base",
+    ]
+    assert stages[stages.index(bases[0]) + 1] == "common-1, main: training, persistent"
+    common, both = (rows[stages.index(stage)] for stage in bases[:2])
+    # 60 of 1,500 plain examples are held out; one pass
+    assert common.training_tokens == round(1440 * TRAINING_TOKENS_PER_PLAIN_EXAMPLE)
+    assert common.basis == "estimate: 1,440 examples of mean length, training rate"
+    assert common.hours == pytest.approx(common.training_tokens / 4600 / 3600, rel=1e-3)
+    # 1,000 examples of 1,040 tokens and 484 of 2,150, less 59; 0.6 of a pass
+    assert both.training_tokens == round((1_040_000 + 1_040_600) / 1484 * 1425 * 0.6)
+    assert (both.episodes, both.prompt_tokens, both.cost) == (0, 0, 0)
 
 
 def test_the_base_alone_has_two_cells():

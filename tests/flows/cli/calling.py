@@ -1,0 +1,25 @@
+"""The `carryover` command as tests call it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from flows.cli.main import app
+
+
+def run(*arguments: object) -> str:
+    """Call a command that must succeed and return what it printed; its errors come through."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def import_records(home: Path, records: Iterable[Mapping[str, Any]], *options: str) -> str:
+    """Import chats into a data folder, made where there is none, and return what was printed."""
+    home.mkdir(exist_ok=True)
+    source = home.with_name(f"{home.name}.jsonl")
+    source.write_text("\n".join(map(json.dumps, records)))
+    return run("import", source, *options, "--home", home)
