@@ -2,6 +2,7 @@ import asyncio
 import json
 import math
 import statistics
+from typing import NamedTuple
 
 import pytest
 
@@ -15,12 +16,25 @@ from tasks.agent.teachers.open import open_teacher
 from tasks.agent.teachers.small import PlayedTurn
 from tasks.agent.wire import StudyWire
 from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.solver import solve
 from tasks.knapsack.spec import KNAPSACK
 from tasks.traces.rows import FinishReason
 
 CONTRACTS = ["persistent", "stateless"]
-# Inspect the whole budget, then pack greedily: means of an independent implementation over 1,500 and 400 instances.
-GREEDY_MEANS = {"easy": 0.873, "hard": 0.834}
+
+
+class Reference(NamedTuple):
+    """Mean scores of an independent implementation that inspects as many random items as the budget allows."""
+
+    greedy: float
+    """Inspected items packed by density."""
+    exact: float
+    """The same items packed as well as can be."""
+    count: int
+    """Instances that it was measured on."""
+
+
+REFERENCE = {"easy": Reference(0.873, 0.886, 1500), "hard": Reference(0.834, 0.838, 400)}
 
 
 def make_instances(bucket, count):
@@ -54,16 +68,30 @@ def play(runtime, bucket, contract, instances, *, inspections_per_turn=None, **f
     return asyncio.run(play_all())
 
 
-def assert_mean_score(recorded, bucket):
-    """Assert that a mean is within three standard errors of the greedy column.
+def inspected_items(instance):
+    """Return the allowed ones of the first items of the list, as many as may be inspected; ids are random."""
+    inspected = instance.items[: instance.inspection_budget]
+    return [item for item in inspected if item.item_class in instance.allowed_classes]
 
-    Both sides are means of finite samples (at the reference's own counts, of equal size), so the standard error of
-    their difference is that of one side times the root of two.
-    """
-    scores = [episode.episode.score for episode in recorded]
-    standard_error = statistics.stdev(scores) / math.sqrt(len(scores))
-    assert abs(statistics.mean(scores) - GREEDY_MEANS[bucket]) <= 3 * math.sqrt(2) * standard_error
-    assert {episode.episode.finish_reason for episode in recorded} == {FinishReason.FINISH_TOOL}
+
+def pack_greedily(instance):
+    """Return the score of the policy without an agent: of what is inspected the densest items that fit."""
+    load = value = 0
+    for item in sorted(inspected_items(instance), key=lambda item: item.value / item.weight, reverse=True):
+        if load + item.weight <= instance.capacity:
+            load, value = load + item.weight, value + item.value
+    return value / instance.optimum.value
+
+
+def pack_exactly(instance):
+    return solve(inspected_items(instance), instance.capacity).value / instance.optimum.value
+
+
+def assert_greedy(recorded, instances):
+    """Assert that every episode took what greedy packing takes, and that its agent ended it."""
+    expected = {instance.instance_id: pack_greedily(instance) for instance in instances}
+    assert {row.episode.instance_id: row.episode.score for row in recorded} == pytest.approx(expected)
+    assert {row.episode.finish_reason for row in recorded} == {FinishReason.FINISH_TOOL}
 
 
 @pytest.fixture(scope="module")
@@ -73,23 +101,43 @@ def easy(runtime):
     return {contract: play(runtime, "easy", contract, instances) for contract in CONTRACTS}
 
 
+@pytest.mark.parametrize("bucket", REFERENCE)
+def test_greedy_packing_scores_what_the_reference_did(bucket):
+    """As many instances as the reference had: two sample means within three standard errors of their difference.
+
+    That is all that holds. Over 18,000 Easy instances the mean is 0.887 with a standard error of 0.001, while the
+    reference's own is 0.004: it lies 3.3 standard errors below. Exact packing of the same items lies as far above its
+    column, so what differs is the reference's sample of instances; the policy shows in the gap between the two.
+    """
+    reference = REFERENCE[bucket]
+    instances = make_instances(bucket, reference.count)
+    greedy = [pack_greedily(instance) for instance in instances]
+    gaps = [pack_exactly(instance) - score for instance, score in zip(instances, greedy, strict=True)]
+    greedy_error, gap_error = (statistics.stdev(values) * math.sqrt(2 / reference.count) for values in (greedy, gaps))
+    rounding = 0.001  # two columns of three digits
+    assert abs(statistics.mean(greedy) - reference.greedy) <= 3 * greedy_error
+    assert abs(statistics.mean(gaps) - (reference.exact - reference.greedy)) <= 3 * gap_error + rounding
+
+
 @pytest.mark.parametrize("contract", CONTRACTS)
-def test_easy_scores_are_those_of_greedy_packing(easy, contract):
-    assert_mean_score(easy[contract], "easy")
+def test_the_teacher_packs_easy_instances_greedily(easy, contract):
+    assert_greedy(easy[contract], make_instances("easy", 40))
     assert not [error for recorded in easy[contract] for error in recorded.errors if not error.is_caught]
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
-def test_hard_scores_are_those_of_greedy_packing(runtime, contract):
-    assert_mean_score(play(runtime, "hard", contract, make_instances("hard", 12)), "hard")
+def test_the_teacher_packs_hard_instances_greedily(runtime, contract):
+    instances = make_instances("hard", 12)
+    assert_greedy(play(runtime, "hard", contract, instances), instances)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("contract", CONTRACTS)
-@pytest.mark.parametrize(("bucket", "count"), [("easy", 1500), ("hard", 400)])
-def test_scores_are_those_of_greedy_packing_over_the_reference_instances(runtime, bucket, count, contract):
-    assert_mean_score(play(runtime, bucket, contract, make_instances(bucket, count)), bucket)
+@pytest.mark.parametrize("bucket", REFERENCE)
+def test_the_teacher_packs_as_many_instances_as_the_reference_has_greedily(runtime, bucket, contract):
+    instances = make_instances(bucket, REFERENCE[bucket].count)
+    assert_greedy(play(runtime, bucket, contract, instances), instances)
 
 
 def test_both_contracts_take_the_same_items(easy):
