@@ -1,8 +1,12 @@
 """What this machine cannot run is left out of a run that asks for it, and the run says what would provide it."""
 
 import shutil
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import pytest
+
+from tests.benchmarks.control_group import can_make_control_group
 
 LEFT_OUT = pytest.StashKey[list[str]]()
 
@@ -17,22 +21,57 @@ def has_chromium() -> bool:
     return shutil.which("chromium") is not None
 
 
-NEEDS = {
-    "gpu": (has_gpu, "a GPU that torch sees"),
-    "browser": (has_chromium, "Debian's Chromium: `apt-get install chromium`"),
-}
-"""By marker: whether the machine can run it, and what it needs."""
+class Need(NamedTuple):
+    """What some tests need of the machine."""
+
+    whose: str
+    """Which tests, in words behind `3 tests`."""
+    is_asked_by: Callable[[pytest.Item], bool]
+    is_met: Callable[[], bool]
+    what: str
+
+
+def marked(marker: str) -> Callable[[pytest.Item], bool]:
+    return lambda item: item.get_closest_marker(marker) is not None
+
+
+def using(fixture: str) -> Callable[[pytest.Item], bool]:
+    return lambda item: fixture in getattr(item, "fixturenames", ())
+
+
+NEEDS = (
+    Need("marked `gpu`", marked("gpu"), has_gpu, "a GPU that torch sees"),
+    Need("marked `browser`", marked("browser"), has_chromium, "Debian's Chromium: `apt-get install chromium`"),
+    Need(
+        "of processor time",
+        using("processor_seconds"),
+        can_make_control_group,
+        "a control group of their own to count the sandbox's processes in: run them as root",
+    ),
+)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    config.stash[LEFT_OUT] = []
-    for marker, (is_able, need) in NEEDS.items():
-        marked = [item for item in items if item.get_closest_marker(marker)]
-        if marked and not is_able():
-            items[:] = [item for item in items if item not in marked]
-            config.hook.pytest_deselected(items=marked)
-            config.stash[LEFT_OUT].append(f"{len(marked)} tests marked `{marker}` left out: they need {need}")
+    said = config.stash.setdefault(LEFT_OUT, [])
+    for need in NEEDS:
+        asking = [item for item in items if need.is_asked_by(item)]
+        if asking and not need.is_met():
+            items[:] = [item for item in items if item not in asking]
+            config.hook.pytest_deselected(items=asking)
+            said.append(f"{len(asking)} tests {need.whose} left out: they need {need.what}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand a worker's lines to the process that reports: only workers collect tests."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash.get(LEFT_OUT, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", [])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
