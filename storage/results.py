@@ -121,12 +121,12 @@ def kept_statistics(folder: Path, spec: StatisticsSpec) -> list[StatisticRow]:
 
 
 def read_statistics_spec(folder: Path) -> StatisticsSpec:
-    """Return how the statistics of a folder are computed: as the plan that was kept last says.
+    """Return how the statistics of a folder are computed: as the plan that was kept last says, if it says so.
 
     Raises:
         WarehouseError: The folder holds no results.
     """
-    return StatisticsSpec.model_validate(_plans_of(folder)[-1].plan["statistics"])
+    return StatisticsSpec.model_validate(_plans_of(folder)[-1].plan.get("statistics", {}))
 
 
 def read_plans(folder: Path) -> list[KeptPlan]:
