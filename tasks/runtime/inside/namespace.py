@@ -2,31 +2,30 @@
 
 import builtins
 import marshal
-import types
 from _blake2 import blake2b  # hashlib would load OpenSSL into every interpreter
 from typing import Any
 
+_MODULE = type(builtins)
 _BUILTIN_NAMES = frozenset(name for name in dir(builtins) if not name.startswith("__"))
 _HASHED_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes, tuple, list, dict))
 _HASHED_LENGTHS = {list: 10_000, tuple: 10_000, dict: 10_000, str: 1_000_000, bytes: 1_000_000}
 _MARSHAL_WITHOUT_REFERENCES = 2
 
 
-def is_user_name(name: object, value: object, own: dict[str, Any]) -> bool:
-    """Tell whether the header lists a name: no tools, dunder names or modules (arXiv 2603.01209, appendix B)."""
-    return (
-        type(name) is str
-        and name not in own
-        and not name.startswith("__")
-        and not isinstance(value, types.ModuleType)
-        and name.isidentifier()
-    )
-
-
 def user_values(namespace: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Return the user's names with their values, sorted by name."""
-    values = {name: value for name, value in list(namespace.items()) if is_user_name(name, value, own)}
-    return {name: values[name] for name in sorted(values)}
+    """Return the user's names with their values, sorted by name.
+
+    The header lists no tools, dunder names or modules (arXiv 2603.01209, appendix B).
+    """
+    found = {}
+    for name, value in list(namespace.items()):
+        is_listed = type(name) is str and name not in own and not name.startswith("__") and name.isidentifier()
+        if is_listed and not isinstance(value, _MODULE):
+            found[name] = value
+    values = {}
+    for name in sorted(found):
+        values[name] = found[name]
+    return values
 
 
 def heal(namespace: dict[str, Any], own: dict[str, Any]) -> list[str]:
@@ -34,7 +33,7 @@ def heal(namespace: dict[str, Any], own: dict[str, Any]) -> list[str]:
     for name, value in own.items():
         if namespace.get(name) is not value:
             namespace[name] = value
-    hiding = sorted(name for name in _BUILTIN_NAMES.intersection(namespace) if name not in own)
+    hiding = sorted(_BUILTIN_NAMES.intersection(namespace).difference(own))
     for name in hiding:
         del namespace[name]
     return hiding

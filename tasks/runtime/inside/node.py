@@ -78,16 +78,11 @@ class Node:
         self.runner.tidy()
         self.runner.forget(dropped)
         has_strays = is_sweep and not self._sweep()
-        self._children = [process for process in self._children if self.is_root or not _has_ended(process)]
+        if not self.is_root:
+            self._collect_children()
         process = self._fork_process()
         if process == 0:
-            self.channel.replace(descriptor)
-            self._children = []
-            if self.is_root:
-                self._leave_root()
-                self.runner.warm_up()
-            for output in outputs:
-                redirect_output(output)
+            self.take_over(descriptor, outputs)
             return
         self._children.append(process)
         handle = os.pidfd_open(process)
@@ -98,6 +93,16 @@ class Node:
         if not self.is_root:
             self.runner.warm_up()
 
+    def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
+        """Listen on another descriptor, as a process does that was just forked."""
+        self.channel.replace(descriptor)
+        self._children = []
+        if self.is_root:
+            self._leave_root()
+            self.runner.warm_up()
+        for output in outputs:
+            redirect_output(output)
+
     def _leave_root(self) -> None:
         """Become a process that runs blocks: injected values are built now."""
         self.is_root = False
@@ -105,6 +110,14 @@ class Node:
         for sent in self._unbuilt:
             self.runner.inject(sent.name, sent.build(self.runner.own), is_own=False)
         self._unbuilt = []
+
+    def _collect_children(self) -> None:
+        """Forget the copies that have ended."""
+        running = []
+        for process in self._children:
+            if not _has_ended(process):
+                running.append(process)  # a comprehension would be one more function to make
+        self._children = running
 
     def _sweep(self) -> bool:
         """End what is left of the last block; tell whether nothing remains.

@@ -36,22 +36,50 @@ _BLOCKS = (
 
 
 def rehearse(seeder: Seeder) -> None:
-    """Run blocks of our own, with answers that were written beforehand; leave nothing that a block could see."""
-    ours, theirs = _socket.socketpair()
-    host, ticket = Channel(ours), 0
+    """Go through episodes of our own, with answers that were written beforehand; leave nothing that a block could see.
+
+    The same process plays the root that forks, the process that it forks, and the one that freezes itself.
+    """
     with _silence(), _undone():
-        node = Node(Channel(theirs), seeder)
+        ours, theirs = _socket.socketpair()
+        host, node = Channel(ours), Node(Channel(theirs), seeder)
         node.runner.add_tools({_TOOL: None})
-        for source in _BLOCKS * _ROUNDS:
-            host.send(("run", _STEP, _SEED, source))
-            for answer in _ANSWERS if _TOOL in source else ():
-                ticket += 1
-                host.send((ticket, ("value", answer)))
-            node.serve_one()
-            while host.receive()[0] != "done":
-                pass
-    node.channel.close()
-    host.close()
+        for _ in range(_ROUNDS):
+            node.is_root = True
+            _fork(host, node, is_sweep=True)
+            host.close()
+            ours, theirs = _socket.socketpair()
+            host = Channel(ours)
+            node.take_over(theirs.detach())
+            for source in _BLOCKS:
+                _run(host, node, source)
+            _fork(host, node, is_sweep=False)
+        node.channel.close()
+        host.close()
+
+
+def _fork(host: Channel, node: Node, *, is_sweep: bool) -> None:
+    """Let the node fork a process, which ends with its connection."""
+    unused, theirs = _socket.socketpair()
+    host.send(("fork", is_sweep, []), (theirs.fileno(),))
+    rehearsing = os.getpid()
+    node.serve_one()
+    if os.getpid() != rehearsing:
+        unused.close()
+        node.serve()
+    _, (handle,) = host.receive_with_descriptors()
+    for descriptor in (handle, unused.detach(), theirs.detach()):
+        os.close(descriptor)
+
+
+def _run(host: Channel, node: Node, source: str) -> None:
+    """Let the node run a block, and answer its calls."""
+    host.send(("run", _STEP, _SEED, source))
+    for ticket, answer in enumerate(_ANSWERS if _TOOL in source else (), start=node.runner.line.ticket + 1):
+        host.send((ticket, ("value", answer)))
+    node.serve_one()
+    while host.receive()[0] != "done":
+        pass
 
 
 @contextlib.contextmanager
@@ -71,9 +99,11 @@ def _silence() -> Iterator[None]:
 def _undone() -> Iterator[None]:
     """Put back what a step runner changes in its process."""
     streams = sys.stdout, sys.stderr
+    ended_children = _signal.getsignal(_signal.SIGCHLD)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = streams
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        _signal.signal(_signal.SIGCHLD, ended_children)
         linecache.cache.pop(file_of_step(_STEP), None)

@@ -126,7 +126,7 @@ class StepRunner:
             "result": result,
             "error": describe_error(error) if error is not None else None,
             "call": getattr(error, "call", None),
-            "names": [name for name in values if name not in self.injected],
+            "names": sorted(values.keys() - self.injected) if self.injected else list(values),
             "hash": hash_state(values),
             "notices": notices,
         }

@@ -48,7 +48,8 @@ class ToolLine:
         self._lock = _thread.allocate_lock()
         self._main_thread = _thread.get_ident()
         self._owner = 0
-        self._ticket = 0
+        self.ticket = 0
+        """Number of the last call."""
 
     def open(self, channel: Channel, owner: int) -> None:
         """Let the calls of a process through from now on."""
@@ -87,13 +88,13 @@ class ToolLine:
         return reply[1]
 
     def _exchange(self, channel: Channel, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        self._ticket += 1
+        self.ticket += 1
         try:
-            channel.send(("call", self._ticket, tool, arguments, keywords))
+            channel.send(("call", self.ticket, tool, arguments, keywords))
         except (TypeError, ValueError, RecursionError, FrameTooLargeError) as error:
             raise ToolInvocationException(f"{tool}: arguments must be plain JSON values ({error})") from None
         try:
-            while (reply := channel.receive())[0] != self._ticket:
+            while (reply := channel.receive())[0] != self.ticket:
                 pass  # the reply to a call that was given up
         except EOFError:
             os._exit(0)

@@ -11,7 +11,7 @@ from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore
 from typing import Any
 
 _HEADER_BYTES = 4
-_CHUNK_BYTES, _CHUNK_LIMIT_BYTES = 8192, 1 << 18
+_CHUNK_BYTES, _CHUNK_LIMIT_BYTES = 2048, 1 << 18
 _DESCRIPTOR_BYTES = 4
 _ANCILLARY_BYTES = _socket.CMSG_SPACE(2 * _DESCRIPTOR_BYTES)
 _chunks = c_make_encoder(None, None, encode_basestring_ascii, None, ":", ",", False, False, True)
@@ -48,7 +48,9 @@ class Channel:
             raise FrameTooLargeError(f"a message of {len(payload)} bytes exceeds the {FRAME_LIMIT_BYTES} of a frame")
         frame = len(payload).to_bytes(_HEADER_BYTES, "little") + payload
         if descriptors:
-            rights = b"".join(descriptor.to_bytes(_DESCRIPTOR_BYTES, "little") for descriptor in descriptors)
+            rights = b""
+            for descriptor in descriptors:
+                rights += descriptor.to_bytes(_DESCRIPTOR_BYTES, "little")
             sent = self._socket.sendmsg([frame], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
             if sent == len(frame):
                 return

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from . import confine, node
 from .capture import redirect_output
+from .mappings import compact
 from .rehearsal import rehearse
 from .seeding import Seeder
 from .wire import Channel
@@ -32,6 +33,7 @@ def main(descriptor: int) -> NoReturn:
     for is_apart in (True, False):
         confine.prepare_filter(confine.denied_calls(has_own_process_namespace=is_apart))
     gc.collect()
+    compact()
     gc.freeze()
     channel.send(("ready", {"pid": os.getpid()}))
     while True:
