@@ -4,7 +4,25 @@
 set -eu
 cd "$(dirname "$0")/.."
 folder=${1:-.vllm}
-"${PYTHON:-python3.11}" -m venv "$folder"
-"$folder/bin/python" -m pip --disable-pip-version-check install --requirement deployments/vllm.txt
-ln -sf "$(cd "$folder" && pwd)/bin/vllm" "${VENV:-.venv}/bin/vllm"
-"${VENV:-.venv}/bin/vllm" --version
+python=${PYTHON:-python3.11}
+programs=${VENV:-.venv}/bin
+room=12
+
+fail() {
+    echo "vllm is not installed: $1 (a server elsewhere needs none of this: name it with --endpoint-url)" >&2
+    exit 1
+}
+
+command -v "$python" >/dev/null || fail "$python is missing; name another Python 3.11 with PYTHON=..."
+[ -d "$programs" ] || fail "there is no $programs; run make install first"
+mkdir -p "$folder" || fail "$folder cannot be made; name another folder"
+free=$(df -Pk "$folder" | awk 'NR == 2 {print int($4 / 1048576)}')
+[ -e "$folder/bin/vllm" ] || [ "$free" -ge "$room" ] ||
+    fail "it takes up to $room GiB and $folder has $free; name a folder on another disk"
+"$python" -m venv "$folder" || fail "$python makes no environment in $folder"
+"$folder/bin/python" -m pip --disable-pip-version-check install --requirement deployments/vllm.txt ||
+    fail "pip ended with what stands above; start again to go on"
+"$folder/bin/python" -c 'import sys, torch; sys.exit(torch.version.cuda is None)' ||
+    fail "pip took a torch without CUDA, as its own settings prefer; see 'pip config list'"
+ln -sf "$(cd "$folder" && pwd)/bin/vllm" "$programs/vllm"
+"$programs/vllm" --version
