@@ -91,7 +91,7 @@ def _plan_stand_in(training: TrainingSpec, examples: ExampleEstimate) -> Trainin
     messages = (TrainingMessage(role="user", content=""), TrainingMessage(role="assistant", content=text))
     with tempfile.TemporaryDirectory() as folder:
         stand_in = Path(folder) / "examples.jsonl"
-        write_conversations(stand_in, [Conversation(messages=messages)] * examples.count)
+        write_conversations(stand_in, [Conversation(messages=messages)] * examples.example_count)
         return plan_training(training, stand_in)
 
 

@@ -48,7 +48,7 @@ class StageEstimate(NamedTuple):
 class ExampleEstimate(NamedTuple):
     """Training examples, those held out for validation among them."""
 
-    count: int
+    example_count: int
     mean_tokens: float
 
 
@@ -128,8 +128,8 @@ def base_examples(scale: Scale, part: StudyPart, own_base: OwnBaseSpec) -> Examp
     if own_base.instances is not None:
         return ExampleEstimate(own_base.instances.count, TRAINING_TOKENS_PER_PLAIN_EXAMPLE)
     arms = [arm_examples(scale, part, contract) for contract in part.teacher.contracts]
-    count = sum(arm.count for arm in arms)
-    return ExampleEstimate(count, sum(arm.count * arm.mean_tokens for arm in arms) / count)
+    count = sum(arm.example_count for arm in arms)
+    return ExampleEstimate(count, sum(arm.example_count * arm.mean_tokens for arm in arms) / count)
 
 
 def _teacher_rows(part: StudyPart, title: str, prices: Prices) -> Iterable[StageEstimate]:
@@ -181,7 +181,7 @@ def _row(stage: str, count: int, mean: EpisodeMean, basis: str, *, prices: Price
 def _training_row(
     stage: str, scale: Scale, training: TrainingSpec, examples: ExampleEstimate, *, seed_count: int = 1
 ) -> StageEstimate:
-    trained = examples.count - held_out_count(examples.count, training.validation_share)
+    trained = examples.example_count - held_out_count(examples.example_count, training.validation_share)
     tokens = examples.mean_tokens * trained * training.epochs * seed_count
     return StageEstimate(
         stage=stage,

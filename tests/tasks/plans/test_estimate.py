@@ -97,7 +97,7 @@ def test_more_episodes_at_a_time_than_cores_make_a_laptop_no_faster():
 
 def test_arms_of_equal_training_tokens_cost_the_same():
     rows, (part,) = estimate("laptop"), resolve("laptop").parts
-    counts = [arm_examples("laptop", part, contract).count for contract in ("persistent", "stateless")]
+    counts = [arm_examples("laptop", part, contract).example_count for contract in ("persistent", "stateless")]
     assert counts == [1000, 484]  # 1,040 and 2,150 tokens an example
     # 40 and 19 of them are held out; 1.25 passes
     assert rows["main: training, persistent"].training_tokens == 1_248_000

@@ -30,7 +30,7 @@ class Reference(NamedTuple):
     """Inspected items packed by density."""
     exact: float
     """The same items packed as well as can be."""
-    count: int
+    instance_count: int
     """Instances that it was measured on."""
 
 
@@ -110,10 +110,11 @@ def test_greedy_packing_scores_what_the_reference_did(bucket):
     column, so what differs is the reference's sample of instances; the policy shows in the gap between the two.
     """
     reference = REFERENCE[bucket]
-    instances = make_instances(bucket, reference.count)
+    instances = make_instances(bucket, reference.instance_count)
     greedy = [pack_greedily(instance) for instance in instances]
     gaps = [pack_exactly(instance) - score for instance, score in zip(instances, greedy, strict=True)]
-    greedy_error, gap_error = (statistics.stdev(values) * math.sqrt(2 / reference.count) for values in (greedy, gaps))
+    root = math.sqrt(2 / reference.instance_count)
+    greedy_error, gap_error = statistics.stdev(greedy) * root, statistics.stdev(gaps) * root
     rounding = 0.001  # two columns of three digits
     assert abs(statistics.mean(greedy) - reference.greedy) <= 3 * greedy_error
     assert abs(statistics.mean(gaps) - (reference.exact - reference.greedy)) <= 3 * gap_error + rounding
@@ -136,7 +137,7 @@ def test_the_teacher_packs_hard_instances_greedily(runtime, contract):
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("bucket", REFERENCE)
 def test_the_teacher_packs_as_many_instances_as_the_reference_has_greedily(runtime, bucket, contract):
-    instances = make_instances(bucket, REFERENCE[bucket].count)
+    instances = make_instances(bucket, REFERENCE[bucket].instance_count)
     assert_greedy(play(runtime, bucket, contract, instances), instances)
 
 
