@@ -115,6 +115,9 @@ def test_token_ratio_of_means_is_against_the_aligned_cell(rows):
 def test_mcnemar_counts_the_discordant_pairs(rows):
     row = one(rows, "mcnemar", "fixed_runtime", "has_missing_name", arms="P->S S->S")
     assert (row.pair_count, row.nonzero_count, row.statistic, row.p_value) == (4, 4, 4.0, 0.125)
+    # every comparison with P->S has four discordant pairs, and the others none: native, fixed runtime and base
+    tested = [row for row in rows if (row.analysis, row.metric) == ("mcnemar", "has_missing_name") and row.p_value]
+    assert {(row.p_value, row.p_holm) for row in tested} == {(0.125, min(1.0, 0.125 * len(tested)))}
 
 
 def test_equivalence_and_power_stand_beside_each_comparison(rows):
