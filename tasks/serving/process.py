@@ -1,5 +1,6 @@
 """A server as a managed process: started, watched until it answers, and stopped for certain."""
 
+import contextlib
 import shlex
 import socket
 import subprocess
@@ -17,6 +18,8 @@ from tasks.serving import supervisor
 
 POLL_SECONDS = 0.2
 """Time between two looks at a server that starts."""
+DYING_SECONDS = 5.0
+"""How long the supervisor of a server that answers no more gets to say that it has ended."""
 LOG_TAIL_LINES = 20
 """Last lines of the log that an error quotes."""
 
@@ -118,6 +121,13 @@ class ManagedProcess:
         status = self._process.poll()
         if status is not None:
             raise ServerError(self._describe(f"server ended with status {status}"))
+
+    def check_survived(self) -> None:
+        """Raise `ServerError` with the last log lines when the server has ended, or is about to."""
+        if not self.is_healthy():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(DYING_SECONDS)
+        self.check_running()
 
     def stop(self) -> None:
         """End the server and everything that it started; harmless when it has ended."""

@@ -47,7 +47,8 @@ def open_server(
 
     Raises:
         UserError: The server cannot take the models as they are.
-        ServerError: The server died, did not become ready in time, or does not list one of the models.
+        ServerError: The server died, now or before the end of the block, did not become ready in time, or does not
+            list one of the models.
     """
     if spec.url is not None:
         yield RunningServer(spec.url, _check_models(spec.url, models, spec.api_key_variable), (), None)
@@ -65,6 +66,7 @@ def open_server(
         process.wait_until_healthy(spec.startup_timeout_seconds, on_progress)
         base_url = f"http://{HOST}:{port}/v1"
         yield RunningServer(base_url, _check_models(base_url, models), tuple(command), log_path)
+        process.check_survived()  # what was asked of a server that died meanwhile has failed, and its log tells why
 
 
 def vllm_program() -> str | None:

@@ -5,7 +5,7 @@ import sys
 import openai
 import pytest
 
-from tasks.serving.process import ServerError
+from tasks.serving.process import LOOPBACK, ServerError
 from tasks.serving.server import open_server, vllm_program
 from tasks.serving.spec import ServedModels, ServingSpec
 
@@ -75,3 +75,32 @@ def test_vllm_beside_our_python_goes_before_the_one_on_the_path(tmp_path, monkey
     assert vllm_program() == str(tmp_path / "ours" / "vllm")
     (tmp_path / "ours" / "vllm").unlink()
     assert vllm_program() == str(tmp_path / "path" / "vllm")
+
+
+MORTAL_SERVER = """#!{python}
+import http.server, json, os, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/die":
+            print("out of memory", flush=True)
+            os._exit(7)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({{"data": [{{"id": "base"}}]}}).encode())
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
+"""
+
+
+def test_a_server_that_dies_while_it_is_used_is_told_with_its_last_lines(tmp_path, monkeypatch):
+    (tmp_path / "vllm").write_text(MORTAL_SERVER.format(python=sys.executable))
+    (tmp_path / "vllm").chmod(0o755)
+    (tmp_path / "python").symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with (
+        pytest.raises(ServerError, match=r"(?s)server ended with status 7: .*out of memory"),
+        open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log") as server,
+        pytest.raises(OSError),
+    ):
+        LOOPBACK.open(server.base_url.replace("/v1", "/die"), timeout=30)
