@@ -108,15 +108,17 @@ def _train_with_progress(job: TrainingJob, label: str) -> TrainedModel:
             nonlocal done
             if not bar:  # the number of steps is known with the first of them
                 bar.append(stack.enter_context(progress_bar(label, metric.total_steps, "steps")))
-            bar[0](metric.optimizer_step - done, _describe(metric))
+            bar[0](metric.optimizer_step - done, describe(metric))
             done = metric.optimizer_step
 
         return train_in_process(job, show)
 
 
-def _describe(metric: TrainingMetric) -> str:
+def describe(metric: TrainingMetric) -> str:
+    """Return what a logging step saw, for the end of a progress bar."""
     gradient = "" if metric.gradient_norm is None else f", gradient {metric.gradient_norm:.2f}"
-    return f"loss {metric.loss:.3f}, rate {metric.learning_rate:.1e}{gradient}, {metric.token_count:,} tokens"
+    seen = f"{metric.token_count:,} tokens in {metric.wall_seconds:.0f} s"
+    return f"loss {metric.loss:.3f}, rate {metric.learning_rate:.1e}{gradient}, {seen}"
 
 
 def _rows(run: Run, part: StudyPart, dataset_id: str, trained: TrainedModel) -> dict[str, Sequence[Row]]:

@@ -13,7 +13,8 @@ from tasks.plans.run import Limits
 from tasks.prepare import TrainingData, data_file
 from tasks.running.errors import UserError
 from tasks.sft.card import ModelCard, write_card
-from tasks.train import train_model
+from tasks.sft.training_log import TrainingMetric
+from tasks.train import describe, train_model
 
 DATA = b'{"messages": []}\n'
 
@@ -65,3 +66,12 @@ def test_a_finished_model_of_other_data_is_refused_and_lands_no_row(run, part, t
     with pytest.raises(UserError, match=r"holds a model of other training data .* \(name it with CARRYOVER_HOME\)"):
         train_model.fn(run, part, "persistent", 0, tmp_path / "tokenizer")
     assert LandingZone(run.landing).read("training_runs").num_rows == 0
+
+
+def test_a_bar_tells_what_a_logging_step_saw():
+    metric = TrainingMetric(
+        optimizer_step=10, total_steps=20, epoch=0.5, loss=1.23456, learning_rate=2e-4, gradient_norm=None,
+        token_count=35_000, wall_seconds=12.4,
+    )  # fmt: skip
+    assert describe(metric) == "loss 1.235, rate 2.0e-04, 35,000 tokens in 12 s"
+    assert ", gradient 0.50, " in describe(metric.model_copy(update={"gradient_norm": 0.5}))
