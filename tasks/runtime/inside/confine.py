@@ -11,11 +11,11 @@ import resource
 import struct
 from collections.abc import Iterable
 
-from .syscalls import ARCHITECTURES, SIGNAL_CALLS, SOCKET_CALLS, Architecture
+from .syscalls import ARCHITECTURES, SIGNAL_CALLS, SOCKET_CALLS, TERMINAL_REQUESTS, Architecture
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 4, 22, 38, 36
+_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 22, 38, 36
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
 _SECCOMP_MODE_FILTER = 2
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET, _CLONE_NEWIPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
@@ -24,7 +24,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 # Opcodes of classic BPF and the actions of seccomp.
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _KILL_PROCESS, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
-_OFFSET_OF_NUMBER, _OFFSET_OF_ARCHITECTURE = 0, 4
+_OFFSET_OF_NUMBER, _OFFSET_OF_ARCHITECTURE, _OFFSET_OF_SECOND_ARGUMENT = 0, 4, 24
 
 
 class _Program(ctypes.Structure):
@@ -41,7 +41,7 @@ def denied_calls(*, has_own_process_namespace: bool, needs_sockets: bool = False
 
 
 def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
-    """Assemble the filter: a foreign architecture kills the process, a denied call fails with EPERM."""
+    """Assemble the filter: a foreign architecture kills the process, a denied call or request fails with EPERM."""
     numbers = sorted(architecture.numbers[name] for name in denied)
     program = [
         (_LOAD, 0, 0, _OFFSET_OF_ARCHITECTURE),
@@ -51,8 +51,13 @@ def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
     ]
     if architecture.foreign_bit is not None:
         program += [(_JUMP_AT_LEAST, 0, 1, architecture.foreign_bit), (_RETURN, 0, 0, _KILL_PROCESS)]
+    requests = len(TERMINAL_REQUESTS)
     for index, number in enumerate(numbers):
-        program.append((_JUMP_EQUAL, len(numbers) - index, 0, number))
+        program.append((_JUMP_EQUAL, len(numbers) - index + requests + 2, 0, number))
+    program.append((_JUMP_EQUAL, 0, requests + 1, architecture.ioctl))
+    program.append((_LOAD, 0, 0, _OFFSET_OF_SECOND_ARGUMENT))  # its lower half, which is all that the kernel looks at
+    for index, request in enumerate(TERMINAL_REQUESTS):
+        program.append((_JUMP_EQUAL, requests - index, 0, request))
     program += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL)]
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
 
@@ -120,11 +125,6 @@ def drop_capabilities() -> None:
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def forbid_inspection() -> None:
-    """Keep processes of the same user from attaching to this one or reading its memory."""
-    _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def unbuffer_c_output() -> None:

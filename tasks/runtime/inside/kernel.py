@@ -70,8 +70,8 @@ class StepKernel(Kernel):
         """Run a cell that comes with a step and a seed; any other says that a message waits on the channel."""
         try:
             self._serve(code, cell_meta)
-        except Exception:  # noqa: BLE001 - a block broke the channel: the process ends, as one of the fork tree does
-            os._exit(1)
+        except Exception:  # noqa: BLE001 - a block may have bent anything
+            self.node.fail()
         return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": {}}
 
     def _serve(self, code: str, metadata: dict[str, Any] | None) -> None:

@@ -4,8 +4,9 @@ import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is 
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from .capture import redirect_output
 from .seeding import Seeder
@@ -42,8 +43,18 @@ class Node:
 
     def serve(self) -> None:
         """Answer the host's messages until it closes the connection."""
-        while True:
-            self.serve_one()
+        try:
+            while True:
+                self.serve_one()
+        except Exception:  # noqa: BLE001 - a block may have bent anything
+            self.fail()
+
+    def fail(self) -> NoReturn:
+        """End the process and leave its host the traceback, which no observation shows."""
+        try:
+            self.channel.send(("failed", traceback.format_exc()))
+        finally:
+            os._exit(1)
 
     def serve_one(self) -> bool:
         """Answer one message and tell whether anybody waited for it; end when the host has closed the connection."""

@@ -8,6 +8,8 @@ class Architecture(NamedTuple):
 
     audit: int
     """The kernel's AUDIT_ARCH number."""
+    ioctl: int
+    """The number of the call that takes `TERMINAL_REQUESTS`."""
     numbers: dict[str, int]
     foreign_bit: int | None
     """A bit that marks calls of another interface (x32), none where there is no such interface."""
@@ -16,6 +18,7 @@ class Architecture(NamedTuple):
 X86_64 = Architecture(
     audit=0xC000003E,
     foreign_bit=0x40000000,
+    ioctl=16,
     numbers={
         "socket": 41,
         "connect": 42,
@@ -91,6 +94,7 @@ _GENERIC_SAME = {
 AARCH64 = Architecture(
     audit=0xC00000B7,
     foreign_bit=None,
+    ioctl=29,
     numbers={
         **_GENERIC_SAME,
         "lookup_dcookie": 18,
@@ -154,3 +158,6 @@ SIGNAL_CALLS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo
 
 SOCKET_CALLS = ("socket", "connect", "accept", "accept4", "bind", "listen", "socketpair")
 """A kernel behind ipc sockets needs these; a process without a network can only reach its own files by them."""
+
+TERMINAL_REQUESTS = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX type into a terminal, as its user would: a worker's terminal is its sandbox's, too."""

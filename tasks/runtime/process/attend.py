@@ -1,5 +1,6 @@
 """Watching over a running block: its tool calls, its time, its memory, its end."""
 
+import logging
 import time
 
 from tasks.runtime.engine import Answer, BlockKilledError, ProtocolError, Report, parse_report
@@ -7,6 +8,11 @@ from tasks.runtime.process.memory import resident_bytes
 from tasks.runtime.process.node import Node
 from tasks.runtime.process.strays import end_strays, put_strays_last
 from tasks.runtime.spec import RuntimeSpec
+
+logger = logging.getLogger(__name__)
+
+_TRACEBACK_LIMIT = 2000
+"""Characters of a traceback that the log gets; a block may have written it."""
 
 
 def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
@@ -17,7 +23,7 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
     Raises:
         BlockKilledError: It did not heed the interrupt, or its episode held too much memory.
         NodeGoneError: Its process ended.
-        ProtocolError: It sent what is no message of a block.
+        ProtocolError: It sent what is no message of a block, or its own code failed, which is logged.
     """
     clock = _Clock(node, spec)
     while True:
@@ -31,6 +37,9 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
                 reply = answer(tool, arguments, keywords)
                 clock.check()
                 node.send((ticket, reply))
+            case ["failed", str(traceback)]:
+                logger.warning("an interpreter's own code failed: %s", ascii(traceback[-_TRACEBACK_LIMIT:]))
+                raise ProtocolError("the interpreter's own code failed")
             case None:
                 clock.check()
                 put_strays_last(root)

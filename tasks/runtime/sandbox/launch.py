@@ -92,7 +92,8 @@ def launch(
             stdin=subprocess.DEVNULL,
             cwd="/",
             # What has a session of its own is also scheduled apart, and on a busy machine each message then waits for
-            # its turn. So there is one only where a terminal could be reached: bubblewrap shows none.
+            # its turn. So there is one only where a terminal could be reached: bubblewrap shows none, a root has its
+            # output elsewhere before it runs a block, and the filter forbids to type into one that is reached yet.
             start_new_session=level != "bwrap+seccomp",
             process_group=0 if level == "bwrap+seccomp" else None,
         )

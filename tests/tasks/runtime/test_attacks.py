@@ -133,6 +133,21 @@ def test_process_is_nobody_special(walled):
         assert interpreter.run_block("import os; os.getuid() != 0 and os.geteuid() != 0").result == "True"
 
 
+def test_nothing_is_typed_into_the_workers_terminal(walled):
+    interpreter, level = walled
+    interpreter.run_block(
+        "import fcntl\n"
+        "def type_into(descriptor):\n"
+        "    try:\n        fcntl.ioctl(descriptor, 0x5412, b'x')\n"
+        "    except OSError as error:\n        return type(error).__name__\n"
+    )
+    typed = interpreter.run_block("import os\n{type_into(n) for n in range(256)}, os.path.exists('/dev/tty')").result
+    if level <= LEVELS.index("seccomp"):
+        assert typed.startswith("({'PermissionError'}")
+    if level == 0:
+        assert typed.endswith("False)")
+
+
 def test_signals_reach_no_process_of_the_host(walled):
     interpreter, level = walled
     if level <= LEVELS.index("seccomp"):
@@ -279,6 +294,18 @@ def test_sabotaged_runtime_ends_with_its_process(interpreter):
     interpreter.run_block("len('ab')")
     result = interpreter.run_block("len('ab')")
     assert result.result == "2" or result.error is not None
+
+
+def test_failure_of_the_runtimes_own_code_is_logged_and_not_observed(open_one, contract, caplog):
+    interpreter = open_one(contract, {})
+    bend = "import gc\n[o for o in gc.get_objects() if type(o).__name__ == 'StepRunner'][0].own = None"
+    result = interpreter.run_block(bend)
+    assert result.error is not None
+    assert result.error.type == "InterpreterDied"
+    assert "Traceback" not in result.output + result.error.message
+    assert "Traceback" in caplog.text
+    assert "heal" in caplog.text
+    assert interpreter.run_block("1 + 1").result == "2"
 
 
 def test_two_live_episodes_do_not_see_signal_or_alter_each_other(open_fork_tree, fork_tree):

@@ -71,10 +71,10 @@ HEADERS = {
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
 }
-"""From asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of Linux 6.1."""
+"""From asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of linux-libc-dev 6.1.187."""
 
 
-def verdict(program: bytes, architecture: int, number: int) -> int:
+def verdict(program: bytes, architecture: int, number: int, request: int = 0) -> int:
     """Interpret a filter as the kernel does."""
     instructions = list(struct.iter_unpack("<HBBI", program))
     position, accumulator = 0, 0
@@ -83,7 +83,7 @@ def verdict(program: bytes, architecture: int, number: int) -> int:
         position += 1
         match code:
             case 0x20:
-                accumulator = {0: number, 4: architecture}[constant]
+                accumulator = {0: number, 4: architecture, 24: request}[constant]
             case 0x15:
                 position += if_true if accumulator == constant else if_false
             case 0x35:
@@ -99,6 +99,16 @@ def test_filter_denies_what_it_names_and_allows_the_rest(architecture):
     for number in range(500):
         expected = DENY if number in denied else ALLOW
         assert verdict(program, architecture.audit, number) == expected
+
+
+@pytest.mark.parametrize(("architecture", "ioctl"), [(X86_64, 16), (AARCH64, 29)])
+def test_nothing_can_be_typed_into_a_terminal(architecture, ioctl):
+    program = filter_program(architecture, architecture.numbers)
+    simulate_input, window_size, linux_console = 0x5412, 0x5413, 0x541C
+    assert verdict(program, architecture.audit, ioctl, simulate_input) == DENY
+    assert verdict(program, architecture.audit, ioctl, linux_console) == DENY
+    assert verdict(program, architecture.audit, ioctl, window_size) == ALLOW
+    assert verdict(program, architecture.audit, ioctl + 500, simulate_input) == ALLOW
 
 
 @pytest.mark.parametrize(("architecture", "foreign"), [(X86_64, AARCH64), (AARCH64, X86_64)])
