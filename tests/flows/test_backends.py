@@ -1,17 +1,14 @@
 """The backend behind the interpreter decides nothing that the study's tables say."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from storage.warehouse import Warehouse
+from tests.flows.flow_process import run_flow
 
-ROOT = Path(__file__).parents[2]
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2
 STUDY = ("--scale", "smoke", "--train-count", str(TRAIN_COUNT), "--evaluation-count", str(EVALUATION_COUNT))
 BY_CHANCE = r"^.*_seconds$|^cached_prompt_tokens$"
@@ -22,17 +19,8 @@ CELL = ("purpose", "base", "train_contract", "runtime_contract", "instance_id")
 
 def run_smoke(home: Path, backend: str) -> str:
     """Run the smoke study in a data folder of its own and return what it printed from its tables on."""
-    environment = {key: value for key, value in os.environ.items() if key != "PREFECT_API_URL"}
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.reproduce_study", *STUDY, "--backend", backend],
-        cwd=ROOT,
-        env=environment | {"CARRYOVER_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-8000:]
-    return done.stdout[done.stdout.index("smoke: smoke") :]
+    printed = run_flow(home, "reproduce_study", *STUDY, "--backend", backend)
+    return printed[printed.index("smoke: smoke") :]
 
 
 def without_times(printed: str) -> list[str]:

@@ -1,34 +1,16 @@
 """What the nightly schedule runs: each time one more replicate, in tables of its own beside those of the study."""
 
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from storage.landing import LandingZone
+from tests.flows.flow_process import run_flow
 
-ROOT = Path(__file__).parents[2]
-STUDY = ("reproduce_study", "--train-count", "12", "--evaluation-count", "2")
+SMOKE = ("--scale", "smoke")
+STUDY = ("reproduce_study", *SMOKE, "--train-count", "12", "--evaluation-count", "2")
 CELL = ("base", "model_digest", "train_contract", "runtime_contract", "instance_id")
-
-
-def run_flow(home, name, *options):
-    """Run a flow on the smoke plan and return what it printed."""
-    environment = {key: value for key, value in os.environ.items() if key != "PREFECT_API_URL"}
-    done = subprocess.run(
-        [sys.executable, "-m", f"flows.{name}", "--scale", "smoke", *options],
-        cwd=ROOT,
-        env=environment | {"CARRYOVER_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-8000:]
-    return done.stdout
 
 
 def evaluated(home, variant):
@@ -60,9 +42,9 @@ def test_every_reevaluation_adds_one_replicate_and_leaves_the_tables_of_the_stud
     assert set(study.values()) == {1}
     assert "variant reevaluation" not in printed
 
-    run_flow(tmp_path, "reevaluate_model")
+    run_flow(tmp_path, "reevaluate_model", *SMOKE)
     assert evaluated(tmp_path, "reevaluation") == {0: study}
-    run_flow(tmp_path, "reevaluate_model")
+    run_flow(tmp_path, "reevaluate_model", *SMOKE)
     assert evaluated(tmp_path, "reevaluation") == {0: study, 1: study}
 
     assert evaluated(tmp_path, "main") == {0: study}

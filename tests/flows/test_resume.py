@@ -1,36 +1,24 @@
 """A study that is killed goes on where it stopped: nothing is lost, nothing is doubled."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from storage.landing import LandingZone
 from storage.warehouse import Warehouse
+from tests.flows.flow_process import start_flow
 
-ROOT = Path(__file__).parents[2]
 STUDY = ["--scale", "smoke", "--train-count", "12", "--evaluation-count", "2"]
 
 
 def start(home):
-    environment = {key: value for key, value in os.environ.items() if key != "PREFECT_API_URL"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "flows.reproduce_study", *STUDY],
-        cwd=ROOT,
-        env=environment | {"CARRYOVER_HOME": str(home)},
-        stdout=subprocess.PIPE,
-        stderr=(home.parent / "said.txt").open("a"),
-        text=True,
-    )
+    return start_flow(home, "reproduce_study", *STUDY, stderr=(home.parent / "said.txt").open("a"))
 
 
 class Progress(NamedTuple):
-    """How far a study has come: rows landed, and whether the merger has begun."""
+    """How far a study has come: rows landed, and whether the merger and the last checks have begun."""
 
     teacher_episodes: int
     verdicts: int
@@ -38,6 +26,7 @@ class Progress(NamedTuple):
     evaluation_episodes: int
     has_warehouse: bool
     statistics: int
+    has_checked: bool
 
     @classmethod
     def of(cls, home):
@@ -51,6 +40,7 @@ class Progress(NamedTuple):
             evaluation_episodes=episodes.get("evaluation", 0),
             has_warehouse=(home / "warehouse.duckdb").exists(),
             statistics=count["statistics"],
+            has_checked=(home / "documents" / "warehouse_docs").exists(),
         )
 
 
