@@ -30,13 +30,19 @@ Results = Annotated[
     str | None, typer.Option(help="Read kept results instead: `laptop_full`, or a folder that `keep` wrote.")
 ]
 Format = Annotated[TableFormat, typer.Option("--format", help="How rows are printed.")]
+SCREEN_ROWS = 200
+"""Rows of a query that are drawn for a screen: each takes milliseconds, and a warehouse has millions."""
 
 
 @app.command()
 def query(sql: str, home: Home = None, format: Format = "rich") -> None:
     """Run SQL against the warehouse and print the rows."""
     with open_warehouse(home) as warehouse:
-        typer.echo(render_table("query", warehouse.sql(sql).polars(), format, layout="plain"), nl=False)
+        rows = warehouse.sql(sql).polars()
+    shown = rows.head(SCREEN_ROWS) if format == "rich" else rows
+    typer.echo(render_table("query", shown, format, layout="plain"), nl=False)
+    if shown.height < rows.height:
+        typer.echo(f"the first {shown.height} of {rows.height:,} rows; --format csv prints all", err=True)
 
 
 @app.command()
