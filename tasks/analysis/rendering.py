@@ -1,5 +1,6 @@
 """A table's frame as text: for a terminal (Rich), Markdown, LaTeX or CSV."""
 
+import json
 import textwrap
 from collections.abc import Callable, Sequence
 from io import StringIO
@@ -57,16 +58,16 @@ class Sheet(NamedTuple):
 def render_table(
     name: str, frame: pl.DataFrame, table_format: TableFormat, *, title: str = "", layout: Layout = "study"
 ) -> str:
-    """Return a table as text; CSV keeps every column and all digits, the others are laid out to be read.
+    """Return a table as text; CSV keeps every column and all digits, lists as JSON; the others are laid out to be read.
 
     In the `study` layout there is one sheet per group (variant, base, ..., bucket), columns without any value are left
     out, published columns are headed with model and split, ours stand under the scale that they were measured at. The
     `plain` layout keeps rows, columns and words as they are, so that they can be asked for again.
     """
+    if table_format == "csv":
+        return _without_nesting(frame).write_csv()
     parts = sheets(frame) if layout == "study" else [plain_sheet(frame)]
     match table_format:
-        case "csv":
-            return frame.write_csv()
         case "markdown":
             return "\n\n".join([f"### {title or name}", *map(_markdown, parts)]) + "\n"
         case "latex":
@@ -86,6 +87,21 @@ def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> Group:
 def plain_sheet(frame: pl.DataFrame) -> Sheet:
     """Return any frame as one sheet, columns and words under their own names."""
     return _row_sheet(frame, lambda column, value: value if isinstance(value, str) else format_value(column, value))
+
+
+def _without_nesting(frame: pl.DataFrame) -> pl.DataFrame:
+    nested = (column for column in frame.iter_columns() if column.dtype.is_nested())
+    return frame.with_columns(
+        pl.Series(
+            column.name,
+            [
+                None if value is None else json.dumps(value, default=str, ensure_ascii=False)
+                for value in column.to_list()
+            ],
+            pl.String,
+        )
+        for column in nested
+    )
 
 
 def _row_sheet(frame: pl.DataFrame, write: Callable[[str, Any], str]) -> Sheet:

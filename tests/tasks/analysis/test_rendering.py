@@ -72,6 +72,15 @@ def test_csv_keeps_every_column_and_all_digits():
     )
 
 
+def test_csv_has_lists_as_json():
+    frame = pl.DataFrame({"names": [["x", "é"], [], None], "place": [{"step": 1}, {"step": 2}, None]})
+    assert pl.read_csv(render_table("query", frame, "csv", layout="plain").encode()).rows() == [
+        ('["x", "é"]', '{"step": 1}'),
+        ("[]", '{"step": 2}'),
+        (None, None),
+    ]
+
+
 def test_rich_text_has_title_caption_and_cells():
     text = render_table("table_02", CELLS, "rich", title="Table 2")
     assert text.startswith("Table 2\nvariant main, bucket small\n")
