@@ -1,4 +1,4 @@
--- What would hold if persistence were only a scaffold of the runtime (section 5): three predictions, ours and Qwen3-8B's
+-- Were persistence only a scaffold of the runtime (section 5): three predictions, 2 and 3 rebuilt; ours and Qwen3-8B's
 -- Of the paper's three, only the first reached us in words; 2 and 3 are rebuilt from what its results set against them.
 with predictions as (
     select *
