@@ -14,8 +14,8 @@ from tasks.collect import Collected, collect_episodes
 from tasks.find_models import find_models
 from tasks.generate import generate_instance_set
 from tasks.merge import merge_landing
-from tasks.plans.clients import evaluation_client, teacher_client
-from tasks.plans.models import evaluation_conditions, model_folder
+from tasks.plans.clients import evaluation_client, scripted_client, teacher_client
+from tasks.plans.models import evaluation_conditions, model_folder, scripted_conditions
 from tasks.plans.overrides import Overrides
 from tasks.plans.run import Limits, Run
 from tasks.plans.spec import teacher_conditions
@@ -79,6 +79,15 @@ def study(home, told):
                         episode=evaluation.episode,
                         client=evaluation_client(run, server.base_url),
                     )
+                for condition in scripted_conditions(part, evaluation):
+                    collect_episodes.fn(
+                        run,
+                        condition,
+                        instances=evaluation.instances,
+                        episode=evaluation.episode,
+                        client=scripted_client(part),
+                        tokenizer=tokenizer,
+                    )
             merge_landing.fn(run)
             compute_study_statistics.fn(run)
             check_warehouse.fn(run)
@@ -98,21 +107,24 @@ def test_every_stage_leaves_its_rows_in_the_warehouse(study):
         "training_runs": 2,
         "training_examples": 2 * TRAIN_COUNT,
     }
-    assert dict(episodes) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 6 * EVALUATION_COUNT}
+    assert dict(episodes) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 8 * EVALUATION_COUNT}
 
 
 def test_every_cell_has_the_same_instances(study):
     episodes = LandingZone(study.landing).scan("episodes").filter(pl.col("purpose") == "evaluation").collect()
-    cells = episodes.group_by("train_contract", "runtime_contract").agg(pl.col("instance_id").sort())
-    assert cells.height == 6
+    cells = episodes.group_by("base", "train_contract", "runtime_contract").agg(pl.col("instance_id").sort())
+    assert cells.height == 8  # three models and the scripted teachers, under both contracts
     assert cells["instance_id"].n_unique() == 1
 
 
 def test_models_are_reached_over_http_and_the_server_counts_their_tokens(study):
     episodes = LandingZone(study.landing).scan("episodes").collect()
-    sources = dict(episodes.select("purpose", "token_source").unique().iter_rows())
-    assert sources == {"teacher": "training_tokenizer", "evaluation": "server"}
-    assert (episodes.filter(pl.col("purpose") == "evaluation")["completion_tokens"] > 0).all()
+    is_scripted = pl.col("base") == "teacher"
+    assert set(episodes.filter(is_scripted)["token_source"]) == {"training_tokenizer"}
+    of_models = episodes.filter(~is_scripted)
+    assert of_models.height == 6 * EVALUATION_COUNT
+    assert set(of_models["token_source"]) == {"server"}
+    assert (of_models["completion_tokens"] > 0).all()
 
 
 def test_what_has_landed_is_not_played_again(study):
