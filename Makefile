@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 export DO_NOT_TRACK := 1
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo install sandbox test test-all deploy lint clean
+.PHONY: help demo install sandbox browser test test-all deploy lint clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -20,14 +20,19 @@ demo: install sandbox  ## Run the whole study and print its tables (SCALE=laptop
 install: $(VENV)/.installed  ## Create the virtual environment with exact versions
 
 sandbox:  ## Install Debian's bubblewrap where that needs no sudo, or say how to get it
-	@sh deployments/install_bubblewrap.sh
+	@sh deployments/install_package.sh bwrap bubblewrap "the sandbox of agent code" \
+		"agent code runs at a lower sandbox level, which every trace names"
+
+browser:  ## Install Debian's Chromium for the tests of the report, where that needs no sudo, or say how to get it
+	@sh deployments/install_package.sh chromium chromium "the tests that look at the report, 250 MB" \
+		"the tests marked browser are left out"
 
 # The runtime's tests flood processors and processes on purpose: nothing else runs beside them.
 test: $(VENV)/.installed-dev sandbox  ## Install and run the unmarked tests
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/tasks/runtime
 	@$(BIN)/python -m pytest tests/tasks/runtime
 
-test-all: $(VENV)/.installed-dev sandbox  ## Run every test that the machine can run
+test-all: $(VENV)/.installed-dev sandbox browser  ## Run every test that the machine can run
 	@$(BIN)/python -m pytest -m "not benchmark" --ignore tests/tasks/runtime
 	@$(BIN)/python -m pytest -m "not benchmark" tests/tasks/runtime
 	@$(BIN)/python -m pytest -m benchmark -s
