@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import httpx
 import openai
 from openai import RequestOptions
-from openai.types.chat import ChatCompletion
 
+from tasks.agent.answer import BadAnswerError, read_answer
 from tasks.agent.credentials import read_credential
 from tasks.agent.protocol import Completion, CompletionRequest, ContextOverflowError, ModelError
 from tasks.agent.response_cache import ResponseCache
@@ -60,7 +61,8 @@ class OpenAIClient:
 
         Raises:
             ContextOverflowError: The endpoint refused the conversation as too long.
-            ModelError: It could not be reached, or would not answer, after all retries.
+            ModelError: It could not be reached, or would not answer, after all retries; or what it answered is no
+                usable chat completion, of which none is kept.
         """
         body = self._body(request)
         if self._cache is None:
@@ -98,29 +100,22 @@ class OpenAIClient:
                 raise (ContextOverflowError if is_overflow else ModelError)(self._describe(error)) from None
             return self._read(response, time.perf_counter() - start)
 
-    async def _post(self, body: dict[str, Any], episode_id: str) -> ChatCompletion:
-        """Post a body as it is.
+    async def _post(self, body: dict[str, Any], episode_id: str) -> httpx.Response:
+        """Post a body as it is, and return the answer as it came.
 
         `chat.completions.create` first holds every message against every type that a message may have: up to some
-        milliseconds of the event loop per request, in which no other episode moves.
+        milliseconds of the event loop per request, in which no other episode moves. And the client builds a
+        completion of any answer with status 200, whatever it lacks.
         """
         options: RequestOptions = {"headers": {EPISODE_HEADER: episode_id}}
-        return await self._client.post("/chat/completions", cast_to=ChatCompletion, body=body, options=options)
+        return await self._client.post("/chat/completions", cast_to=httpx.Response, body=body, options=options)
 
-    def _read(self, response: ChatCompletion, model_seconds: float) -> Completion:
-        if not response.choices or response.usage is None:
-            missing = "choices" if not response.choices else "token usage"
-            raise ModelError(f"endpoint {self._endpoint.base_url} answered without {missing}; use one that reports it")
-        choice, usage = response.choices[0], response.usage
-        details = usage.prompt_tokens_details
-        return Completion(
-            text=choice.message.content or "",
-            finish_reason=choice.finish_reason,
-            prompt_tokens=usage.prompt_tokens,
-            cached_prompt_tokens=(details.cached_tokens or 0) if details is not None else 0,
-            completion_tokens=usage.completion_tokens,
-            model_seconds=model_seconds,
-        )
+    def _read(self, response: httpx.Response, model_seconds: float) -> Completion:
+        try:
+            answer = read_answer(response.content)
+        except BadAnswerError as error:
+            raise ModelError(f"{self._where()} answered {self._strike(str(error))}") from None
+        return Completion(*answer, model_seconds=model_seconds)
 
     def _describe(self, error: openai.APIError) -> str:
         """Return one line with the endpoint and its complaint, without the key.
@@ -129,5 +124,11 @@ class OpenAIClient:
         repeat the key.
         """
         status = f"HTTP {error.status_code}: " if isinstance(error, openai.APIStatusError) else ""
-        text = " ".join(self._credential.strike(str(error)).split())
-        return f"endpoint {self._endpoint.base_url}, model {self.model_name!r}: {status}{text}"
+        return f"{self._where()}: {status}{self._strike(str(error))}"
+
+    def _where(self) -> str:
+        return f"endpoint {self._endpoint.base_url}, model {self.model_name!r}"
+
+    def _strike(self, text: str) -> str:
+        """Return an endpoint's text as one line without the key."""
+        return " ".join(self._credential.strike(text).split())

@@ -47,9 +47,9 @@ class Endpoint:
                 self.answer(status, content)
 
             def answer(self, status, content):
-                payload = json.dumps(content).encode()
+                payload = content if isinstance(content, bytes) else json.dumps(content).encode()
                 self.send_response(status)
-                self.send_header("content-type", "application/json")
+                self.send_header("content-type", "text/html" if payload.startswith(b"<") else "application/json")
                 self.send_header("content-length", str(len(payload)))
                 self.end_headers()
                 self.wfile.write(payload)
@@ -211,12 +211,78 @@ def test_any_other_bad_request_is_a_plain_model_error(endpoint):
     assert not isinstance(raised.value, ContextOverflowError)
 
 
-def test_an_answer_without_usage_is_refused(endpoint):
-    status, content = make_answer()
-    endpoint.answers = [(status, {**content, "usage": None})]
+def with_choice(**fields):
+    _, content = make_answer()
+    return {**content, "choices": [{**content["choices"][0], **fields}]}
 
-    with pytest.raises(ModelError, match="answered without token usage"):
-        ask(endpoint, make_request())
+
+def without(name, content):
+    return {key: value for key, value in content.items() if key != name}
+
+
+WHOLE = make_answer()[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        pytest.param(b"<html>Sign in to go on</html>", "no JSON: '<html>Sign in", id="a page"),
+        pytest.param(json.dumps(WHOLE).encode()[:-40], "no JSON: '{", id="torn"),
+        pytest.param(b"\xff\xfe\xfd", "no JSON", id="no text"),
+        pytest.param([], r"no chat completion: \[\]", id="a list"),
+        pytest.param({}, "without choices", id="empty"),
+        pytest.param({**WHOLE, "choices": []}, r"bad choices \[\]", id="no choice"),
+        pytest.param({**WHOLE, "choices": None}, "bad choices null", id="choices null"),
+        pytest.param(with_choice(message=None), r"bad choices\.0\.message null", id="message null"),
+        pytest.param(
+            {**WHOLE, "choices": [without("message", WHOLE["choices"][0])]},
+            r"without choices\.0\.message",
+            id="no message",
+        ),
+        pytest.param(with_choice(message={"content": ["x"]}), r"bad choices\.0\.message\.content", id="content a list"),
+        pytest.param(
+            with_choice(message={"content": None}, finish_reason=None),
+            "without finish_reason",
+            id="neither text nor reason",
+        ),
+        pytest.param({**WHOLE, "usage": None}, "without usage", id="usage null"),
+        pytest.param(without("usage", WHOLE), "without usage", id="no usage"),
+        pytest.param(
+            {**WHOLE, "usage": {"prompt_tokens": 11}}, r"without usage\.completion_tokens", id="no completion tokens"
+        ),
+        pytest.param(
+            {**WHOLE, "usage": {"prompt_tokens": 11, "completion_tokens": None}},
+            r"bad usage\.completion_tokens null",
+            id="completion tokens null",
+        ),
+    ],
+)
+def test_a_malformed_answer_is_a_model_error_that_says_what_is_wrong_and_is_not_kept(
+    endpoint, tmp_path, content, complaint
+):
+    endpoint.answers = [(200, content), make_answer("Whole.")]
+
+    with pytest.raises(ModelError, match=rf"model 'tiny' answered .*{complaint}"):
+        ask(endpoint, make_request(), cache_folder=tmp_path)
+    (completion,) = ask(endpoint, make_request(), cache_folder=tmp_path)
+    assert completion.text == "Whole."
+
+
+def test_text_without_a_finish_reason_counts_as_finished(endpoint):
+    endpoint.answers = [(200, with_choice(finish_reason=None))]
+
+    (completion,) = ask(endpoint, make_request())
+
+    assert (completion.text, completion.finish_reason) == ("Hello.", "stop")
+
+
+def test_a_lone_surrogate_in_the_text_is_kept_as_a_question_mark(endpoint, tmp_path):
+    endpoint.answers = [make_answer("a\ud800b")]
+
+    first, again = (ask(endpoint, make_request(), cache_folder=tmp_path)[0] for _ in range(2))
+
+    assert (first.text, again) == ("a?b", first)
+    assert len(endpoint.bodies) == 1
 
 
 def test_no_more_requests_are_in_flight_than_allowed(endpoint):

@@ -1,0 +1,89 @@
+"""An endpoint's answer, held against what a chat completion must have before anything is taken from it."""
+
+import json
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, Field, NonNegativeInt, PlainValidator, ValidationError
+
+from tasks.agent.encodable import encodable
+
+
+class BadAnswerError(ValueError):
+    """An answer with status 200 that is no usable chat completion; the text names what is wrong with it."""
+
+
+class Answer(NamedTuple):
+    """What a completion takes from an answer."""
+
+    text: str
+    finish_reason: str
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    completion_tokens: int
+
+
+def _check_text(value: object) -> str | None:
+    # JSON may hold lone surrogates, which Pydantic's own strings refuse.
+    if value is None or isinstance(value, str):
+        return None if value is None else encodable(value)
+    raise ValueError("Input should be a valid string")
+
+
+class _Message(BaseModel):
+    content: Annotated[str | None, PlainValidator(_check_text)] = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _PromptDetails(BaseModel):
+    cached_tokens: NonNegativeInt | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: NonNegativeInt
+    completion_tokens: NonNegativeInt
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class _ChatCompletion(BaseModel):
+    choices: Annotated[list[_Choice], Field(min_length=1)]
+    usage: _Usage
+
+
+def read_answer(body: bytes) -> Answer:
+    """Return what a chat completion says; one with text and no finish reason counts as finished.
+
+    Raises:
+        BadAnswerError: The body is no JSON, or lacks a choice with a message, token usage, or text and reason alike.
+    """
+    try:
+        parsed = _ChatCompletion.model_validate(json.loads(body))
+    except ValidationError as error:
+        raise BadAnswerError(_describe(error)) from None
+    except ValueError:
+        raise BadAnswerError(f"with what is no JSON: {body[:200].decode(errors='replace')!r}") from None
+    choice, usage = parsed.choices[0], parsed.usage
+    text = choice.message.content or ""
+    if choice.finish_reason is None and not text:
+        raise BadAnswerError("without finish_reason and without text")
+    details = usage.prompt_tokens_details
+    return Answer(
+        text=text,
+        finish_reason=choice.finish_reason or "stop",
+        prompt_tokens=usage.prompt_tokens,
+        cached_prompt_tokens=0 if details is None else details.cached_tokens or 0,
+        completion_tokens=usage.completion_tokens,
+    )
+
+
+def _describe(error: ValidationError) -> str:
+    """Return the first complaint with its place, e.g. `with a bad choices.0.message (null): ...`."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    if (place == "usage" and first["input"] is None) or first["type"] == "missing":
+        return f"without {place}"
+    value = json.dumps(first["input"])[:200]
+    return f"with a bad {place} {value}: {first['msg']}" if place else f"with no chat completion: {value}"
