@@ -56,9 +56,9 @@ $(VENV)/bin/pip:
 	@echo "creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-# torch first and pinned: resolved with the rest it would bring several GB of CUDA packages.
+# torch first: where pip finds a CPU build (README), the rest resolves to it. PyPI's build for Linux brings CUDA.
 $(VENV)/.installed: pyproject.toml deployments/constraints.txt | $(VENV)/bin/pip
-	@echo "installing the exact versions of deployments/constraints.txt (some minutes, 2.5 GB)"
+	@echo "installing the exact versions of deployments/constraints.txt (some minutes, 2.5 GB; several more where torch brings CUDA)"
 	@$(PIP) --constraint deployments/constraints.txt torch==2.13.0
 	@$(PIP) --constraint deployments/constraints.txt --editable .
 	@touch $@
