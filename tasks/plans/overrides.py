@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from tasks.agent.spec import EndpointSpec
 from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan
@@ -31,7 +31,9 @@ class Overrides(BaseModel):
     )
     train_count: int | None = Field(default=None, ge=1, description="Training instances, played under both contracts.")
     evaluation_count: int | None = Field(default=None, ge=1, description="Evaluation instances per cell.")
-    training_seeds: tuple[int, ...] | None = Field(default=None, description="One model per contract and seed.")
+    training_seeds: tuple[int, ...] | None = Field(
+        default=None, min_length=1, description="One model per contract and seed."
+    )
     tool_call_caps: tuple[ToolCallCap, ...] | None = Field(
         default=None,
         min_length=1,
@@ -53,19 +55,19 @@ class Overrides(BaseModel):
     endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")
     endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
 
-    @field_validator("tool_call_caps")
+    @field_validator("parts", "training_seeds", "tool_call_caps")
     @classmethod
-    def _caps_differ(cls, caps: tuple[ToolCallCap, ...] | None) -> tuple[ToolCallCap, ...] | None:
-        if caps is not None and len(set(caps)) < len(caps):
-            raise ValueError("a cap is named twice; name each once")
-        return caps
+    def _values_differ(cls, values: tuple[int | str, ...] | None) -> tuple[int | str, ...] | None:
+        if values is not None and (repeated := [value for value in values if values.count(value) > 1]):
+            raise ValueError(f"{repeated[0]} is named twice; name each once")
+        return values
 
 
 def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
     """Return the plan with what the overrides name changed.
 
     Raises:
-        UserError: An override has nothing in the plan that it could change.
+        UserError: An override has nothing in the plan that it could change, or the whole is no plan.
     """
     runtime = plan.runtime
     if overrides.backend is not None:
@@ -83,7 +85,13 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
     if overrides.concurrency is not None:
         serving = serving.model_copy(update={"max_concurrent": overrides.concurrency})
     parts = tuple(_apply_to_part(part, overrides) for part in _chosen_parts(plan, overrides.parts))
-    return plan.model_copy(update={"runtime": runtime, "serving": serving, "parts": parts})
+    changed = plan.model_copy(update={"runtime": runtime, "serving": serving, "parts": parts})
+    try:
+        return StudyPlan.model_validate(changed.model_dump())  # copies are held against no validator
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(f"with these overrides {place or plan.name} is refused: {first['msg']}") from error
 
 
 def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> Iterable[StudyPart]:
@@ -122,7 +130,7 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
             "train_instances": _resize(part.train_instances, overrides.train_count),
             "teacher": teacher,
             "training": training,
-            "training_seeds": overrides.training_seeds or part.training_seeds,
+            "training_seeds": part.training_seeds if overrides.training_seeds is None else overrides.training_seeds,
             "evaluations": tuple(
                 applied
                 for evaluation in part.evaluations

@@ -140,6 +140,12 @@ class StudyPart(_Spec):
         return self
 
     @model_validator(mode="after")
+    def _training_seeds_differ(self) -> Self:
+        if len(set(self.training_seeds)) < len(self.training_seeds):
+            raise ValueError(f"part {self.name!r}: training_seeds {self.training_seeds} name a seed twice")
+        return self
+
+    @model_validator(mode="after")
     def _examples_fit_the_training(self) -> Self:
         longest, taken = self.dataset.maximum_sequence_tokens, self.training.batch.max_length
         if longest > taken:

@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.plans.overrides import Overrides, apply_overrides
-from tasks.plans.presets import resolve_plan
+from tasks.plans.presets import PLANS, resolve_plan
 from tasks.running.errors import UserError
 
 SMOKE, PAPER = resolve_plan("smoke"), resolve_plan("paper")
@@ -43,12 +43,40 @@ def test_a_level_beside_an_ablation_says_of_which():
         ((), "at least 1 item"),
         ((0,), "a cap is a whole number from 1 on, or none"),
         (("many",), "a cap is a whole number from 1 on, or none"),
-        ((80, 80), "a cap is named twice; name each once"),
+        ((80, 80), "80 is named twice; name each once"),
     ],
 )
 def test_caps_that_make_no_factor_are_refused(caps, message):
     with pytest.raises(ValidationError, match=message):
         Overrides(tool_call_caps=caps)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"training_seeds": ()}, "at least 1 item"),
+        ({"training_seeds": (1, 2, 1)}, "1 is named twice; name each once"),
+        ({"parts": ("scratch-1", "scratch-1")}, "scratch-1 is named twice; name each once"),
+    ],
+)
+def test_seeds_and_parts_that_are_none_or_named_twice_are_refused(fields, message):
+    with pytest.raises(ValidationError, match=message):
+        Overrides(**fields)
+
+
+def test_what_the_overrides_make_is_held_against_the_plan_s_own_rules():
+    (part,) = SMOKE.parts
+    longest = part.training.batch.max_length
+    dataset = part.dataset.model_copy(update={"maximum_sequence_tokens": longest + 1})
+    broken = SMOKE.model_copy(update={"parts": (part.model_copy(update={"dataset": dataset}),)})
+    with pytest.raises(UserError, match=rf"parts\.0 is refused: .*maximum_sequence_tokens {longest + 1} is beyond"):
+        apply_overrides(broken, Overrides(train_count=3))
+
+
+@pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full", "paper"])
+def test_overrides_that_name_nothing_leave_every_plan_as_it_is(name):
+    plan = PLANS[name]()
+    assert apply_overrides(plan, Overrides()) == plan
 
 
 def test_overrides_change_what_they_name_and_nothing_else():
