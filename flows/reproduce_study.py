@@ -15,12 +15,14 @@ from flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
 from flows.prepare_training import prepare_training
 from flows.train_models import train_models
 from storage.finished import is_finished
+from storage.merger import merge
 from storage.runs import open_run
 from tasks.merge import merge_landing
 from tasks.plans.overrides import Overrides
 from tasks.plans.preflight import check_needs
 from tasks.plans.presets import PlanName, resolve_plan
 from tasks.plans.run import Limits
+from tasks.running.places import name_places
 
 
 @flow(name="reproduce-study")
@@ -58,11 +60,16 @@ def reproduce_study(
 
 
 def is_answered(scale: PlanName, overrides: Overrides, limits: Limits, *, dry_run: bool) -> bool:
-    """Print the estimate of a dry run, or the tables of a plan that is finished; tell whether that was all."""
+    """Print the estimate of a dry run, or the tables of a plan that is finished; tell whether that was all.
+
+    What a plan that is finished has landed is merged first: a run may have been killed between its end and its merge.
+    """
     plan = resolve_plan(scale, overrides)
     if dry_run:
         print_estimate(plan, limits)
     elif is_finished(plan):
+        places = name_places()
+        merge(places.landing, places.warehouse)
         print_study(plan)
     else:
         return False

@@ -1,0 +1,27 @@
+import pytest
+
+from flows.reproduce_study import is_answered
+from storage.runs import start_run
+from storage.warehouse import Warehouse
+from tasks.plans.overrides import Overrides
+from tasks.plans.presets import resolve_plan
+from tasks.plans.run import Limits
+from tasks.running.places import name_places
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+
+
+def test_a_run_killed_between_its_end_and_its_merge_is_merged_by_the_next_start(capsys):
+    with start_run("reproduce_study", resolve_plan("smoke"), Limits()):
+        pass
+    assert not name_places().warehouse.exists()
+
+    assert is_answered("smoke", Overrides(), Limits(), dry_run=False)
+
+    with Warehouse.open(name_places().warehouse) as warehouse:
+        assert warehouse.sql("select status from run_ends").rows() == [("finished",)]
+    assert "smoke: smoke, numbers without meaning" in capsys.readouterr().out
