@@ -1,5 +1,10 @@
 """What a study's command prints: the estimate of a dry run, and the tables of a finished plan."""
 
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
 from rich.console import Console
 from rich.table import Table
 
@@ -18,21 +23,24 @@ from tasks.running.places import name_places
 QUERIES = (
     (
         "which names did persistent-trained models miss under the stateless runtime?",
-        "select message, count(*) as n from errors join episodes using (episode_id) where is_missing_name and "
-        "train_contract = 'persistent' and runtime_contract = 'stateless' group by all order by n desc limit 10",
+        "select message, count(*) as n from errors join marts.episode_metrics using (episode_id) "
+        "where plan_digest = $plan_digest and is_counted and is_missing_name and train_contract = 'persistent' "
+        "and runtime_contract = 'stateless' group by all order by n desc, message limit 10",
     ),
     (
         "how does the prompt grow with the turns of an episode?",
-        "select train_contract, runtime_contract, turn, avg(t.prompt_tokens) as tokens from turns t join episodes "
-        "using (episode_id) where train_contract is not null group by all order by all",
+        "select train_contract, runtime_contract, turn, avg(turns.prompt_tokens) as tokens from turns "
+        "join marts.episode_metrics using (episode_id) where plan_digest = $plan_digest and is_counted "
+        "and train_contract is not null and turn > 0 group by all order by all",
     ),
     (
-        "which episodes took the most steps? (then: carryover episode ID)",
-        "select episode_id, train_contract, runtime_contract, step_count, score from episodes "
-        "where train_contract is not null order by step_count desc limit 5",
+        "which episodes took the most steps? (the command `episode ID` replays one)",
+        "select episode_id, train_contract, runtime_contract, step_count, score from marts.episode_metrics "
+        "where plan_digest = $plan_digest and is_counted and train_contract is not null "
+        "order by step_count desc, episode_id limit 5",
     ),
 )
-"""Questions and their SQL, for whoever opens the warehouse for the first time."""
+"""Questions and their SQL about a plan's counted episodes, for whoever opens the warehouse for the first time."""
 
 
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
@@ -96,8 +104,26 @@ def print_study(plan: StudyPlan) -> None:
         print_pictures(warehouse, plan.digest)
         _print_failed(console, warehouse, plan)
     console.print(f"\nThe warehouse is {places.warehouse}. Three questions to start with:")
-    for question, query in QUERIES:
-        console.print(f'  # {question}\n  carryover query "{query}"', soft_wrap=True, markup=False)
+    for question, command in name_queries(plan.digest):
+        console.print(f"  # {question}\n  {command}", soft_wrap=True, markup=False)
+
+
+def name_queries(plan_digest: str) -> list[tuple[str, str]]:
+    """Return every question to start with and the shell command that answers it from the working directory."""
+    home = name_places().home
+    own = shlex.quote(_find_command())
+    place = "" if home == Path.cwd() / "data" else f" --home {shlex.quote(str(home))}"
+    queries = ((question, query.replace("$plan_digest", f"'{plan_digest}'")) for question, query in QUERIES)
+    return [(question, f'{own} query{place} "{query}"') for question, query in queries]
+
+
+def _find_command() -> str:
+    """Return how `carryover` is called here: by its name where that finds this interpreter's own, else by its path."""
+    own = Path(sys.executable).with_name("carryover")
+    found = shutil.which("carryover")
+    if not own.exists() or (found is not None and Path(found).samefile(own)):
+        return "carryover"
+    return str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own)
 
 
 def _print_failed(console: Console, warehouse: Warehouse, plan: StudyPlan) -> None:

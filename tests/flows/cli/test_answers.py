@@ -1,8 +1,12 @@
+import os
+import subprocess
+
 import pytest
 
-from flows.cli.answers import QUERIES, print_estimate
+from flows.cli.answers import name_queries, print_estimate
 from flows.cli.trainings import UNKNOWN_SHAPE
-from storage.warehouse import Warehouse
+from storage.landing import LandingZone
+from storage.merger import merge
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
@@ -12,6 +16,9 @@ from tasks.running.limits import Prices
 from tasks.sft.conversations import Conversation, TrainingMessage, digest_of_file, write_conversations
 from tasks.sft.spec import TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
+from tasks.traces.rows import ErrorRow, TurnRow
+from tasks.traces.study_rows import RunRow
+from tests.storage.conftest import build_episode, build_row
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +130,40 @@ def test_a_setting_that_cannot_work_stops_a_dry_run_before_anything_is_printed(c
     assert capsys.readouterr().out == ""
 
 
-def test_the_queries_to_start_with_are_answered_by_any_warehouse(home):
-    (home / "landing").mkdir()
-    with Warehouse.open(home / "landing") as warehouse:
-        assert [warehouse.sql(query).rows() for _, query in QUERIES] == [[]] * 3
+def make_episode(name, step_count, **values):
+    """An episode of a persistent-trained model with one turn of 100 prompt tokens."""
+    cell = {"train_contract": "persistent", "runtime_contract": "stateless", "finish_reason": "finish_tool"}
+    rows = build_episode(name, purpose="evaluation", **{**cell, **values})
+    rows["episodes"] = [row.model_copy(update={"step_count": step_count}) for row in rows["episodes"]]
+    error = {"kind": "interpreter", "is_missing_name": True, "message": f"name '{name}' is not defined"}
+    turns = [build_row(TurnRow, episode_id=name, turn=turn, prompt_tokens=100 * turn) for turn in (0, 1)]
+    return rows | {"turns": turns, "errors": [build_row(ErrorRow, episode_id=name, turn=1, **error)]}
+
+
+def test_the_queries_to_start_with_ask_about_the_counted_episodes_of_the_plan(home, monkeypatch):
+    episodes = (
+        make_episode("first", 2, instance_id="a", attempt=0, finish_reason="error"),
+        make_episode("again", 3, instance_id="a", attempt=1, score=0.5),
+        make_episode("other", 4, instance_id="a", plan_digest="another"),
+    )
+    zone = LandingZone(home / "landing")
+    zone.write({"runs": [build_row(RunRow)]}, "run")
+    for rows in episodes:
+        zone.write(rows, "run")
+    merge(zone, home / "warehouse.duckdb")
+    monkeypatch.chdir(home)
+    answers = [answer(command) for _, command in name_queries("plan")]
+    assert answers == [
+        "message,n\nname 'again' is not defined,1\n",
+        "train_contract,runtime_contract,turn,tokens\npersistent,stateless,1,100.0\n",
+        "episode_id,train_contract,runtime_contract,step_count,score\nagain,persistent,stateless,3,0.5\n",
+    ]
+
+
+def answer(command):
+    """Run a printed command in a shell that finds only the machine's own programs, and return what it prints as CSV."""
+    environment = {**os.environ, "PATH": "/usr/bin:/bin"}
+    printed = subprocess.run(
+        f"{command} --format csv", shell=True, env=environment, capture_output=True, text=True, check=True
+    )
+    return printed.stdout
