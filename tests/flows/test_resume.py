@@ -45,7 +45,11 @@ class Progress(NamedTuple):
 
 
 def kill_within(home, stage):
-    """Start the study, kill it with SIGKILL as soon as a stage has left its first trace, and wait for its end."""
+    """Start the study, kill it with SIGKILL as soon as a stage has left its first trace, and wait for its end.
+
+    A trace that is there before says that the kill before it came too late to find this stage at work.
+    """
+    assert not getattr(Progress.of(home), stage), f"{stage} had begun before the start that is to be killed in it"
     process = start(home)
     while process.poll() is None and not getattr(Progress.of(home), stage):
         time.sleep(0.05)
