@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -161,8 +161,16 @@ class StudyPart(_Spec):
         yield from (evaluation.variant for evaluation in self.evaluations if evaluation.variant is not None)
 
 
+_PACE: Any = {"serving": {"max_concurrent"}, "parts": {"__all__": {"teacher": {"endpoint": {"concurrency"}}}}}
+"""Fields of a plan that only say how fast it runs."""
+
+
 class StudyPlan(_Spec):
-    """Everything that decides the rows of a study; its digest is part of every episode's id."""
+    """Everything that decides the rows of a study; its digest is part of every episode's id.
+
+    How many episodes or requests go on at a time stands in the plan, too, but is no part of the digest: a study that
+    was stopped goes on at another pace.
+    """
 
     name: str
     scale: Scale
@@ -182,8 +190,8 @@ class StudyPlan(_Spec):
 
     @property
     def digest(self) -> str:
-        """Digest of every field, source included."""
-        return hashlib.sha256(canonical_json(self).encode()).hexdigest()[:16]
+        """Digest of every field but those of pace, source included."""
+        return hashlib.sha256(canonical_json(self.model_dump(mode="json", exclude=_PACE)).encode()).hexdigest()[:16]
 
     @property
     def label(self) -> str:

@@ -137,3 +137,11 @@ def test_parts_can_be_run_by_their_names_as_plans_of_their_own():
 def test_a_part_that_the_plan_lacks_is_named_with_the_choices():
     with pytest.raises(UserError, match="plan laptop has no part 'costly'; choose from main"):
         resolve_plan("laptop", Overrides(parts=("costly",)))
+
+
+@pytest.mark.parametrize("name", ["smoke", "paper"])
+def test_a_study_that_goes_on_at_another_pace_keeps_its_digest(name):
+    slow, fast = (resolve_plan(name, Overrides(concurrency=count)) for count in (2, 9))
+    assert slow != fast
+    assert slow.digest == fast.digest == resolve_plan(name).digest
+    assert slow.digest != resolve_plan(name, Overrides(concurrency=2, train_count=3)).digest
