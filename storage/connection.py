@@ -1,5 +1,6 @@
 """DuckDB connections as the warehouse wants them: no downloads, no Python variables as tables, times in UTC."""
 
+import re
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -8,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from duckdb import DuckDBPyConnection
+from duckdb import DuckDBPyConnection, StatementType
 
-from storage.errors import WarehouseError
+from storage.errors import QueryError, WarehouseError
 
 _SETTINGS: dict[str, Any] = {
     "autoinstall_known_extensions": False,
@@ -18,6 +19,12 @@ _SETTINGS: dict[str, Any] = {
     # A misspelt table must not turn into whatever Python variable bears its name.
     "python_enable_replacements": False,
 }
+
+# A pivot is several statements.
+_QUERIES = (StatementType.SELECT, StatementType.MULTI)
+
+# `explain analyze` runs what it explains.
+_ANALYZE = re.compile(r"\banaly[sz]e\b", re.IGNORECASE)
 
 
 def open_memory() -> DuckDBPyConnection:
@@ -56,7 +63,30 @@ def open_for_reading(path: Path) -> DuckDBPyConnection:
     except duckdb.Error as error:
         connection.close()
         raise WarehouseError(f"cannot open {path} as a warehouse: {error}") from error
+    shut_files_out(connection)
     return connection
+
+
+def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) -> None:
+    """Keep SQL of the connection from any file but those attached and those below `folder`, a path or URL, for good."""
+    if folder is not None:
+        connection.execute(f"set global allowed_directories = [{quoted(folder)}]")
+    connection.execute("set global enable_external_access = false")
+    connection.execute("set global lock_configuration = true")
+
+
+def require_query(connection: DuckDBPyConnection, sql: str) -> None:
+    """Raise `QueryError` for a statement that is no query: attaching anew would get around a read-only attachment.
+
+    Raises `duckdb.Error` for SQL that cannot be parsed.
+    """
+    for statement in connection.extract_statements(sql):
+        is_run = statement.type in _QUERIES or (statement.type == StatementType.EXPLAIN and not _ANALYZE.search(sql))
+        if not is_run:
+            raise QueryError(
+                f"a warehouse is read-only: {statement.type.name} is no query; "
+                "write select, from, with, describe, summarize, pivot, values or explain"
+            )
 
 
 @contextmanager

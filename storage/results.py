@@ -15,7 +15,7 @@ import polars as pl
 from duckdb import DuckDBPyConnection
 from pydantic import BaseModel, ConfigDict
 
-from storage.connection import open_memory, quoted
+from storage.connection import open_memory, quoted, shut_files_out
 from storage.errors import WarehouseError
 from storage.marts import refresh_marts
 from storage.migrations import migrate
@@ -160,6 +160,7 @@ def open_results(folder: Path) -> Warehouse:
         f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
     )
     _insert_run(connection, folder.name, plans)
+    shut_files_out(connection)
     return Warehouse(connection, folder / EPISODES)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from storage.bundles import share_episodes
-from storage.connection import open_for_reading, open_memory
+from storage.connection import open_for_reading, open_memory, require_query, shut_files_out
 from storage.errors import WarehouseError
 from storage.files import filesystem_for_duckdb
 from storage.landing import LandingZone
@@ -80,8 +80,12 @@ class Warehouse:
         return cls(_open_file(path), path)
 
     def sql(self, query: str, **parameters: Any) -> Result:
-        """Run a query with `$name` parameters; raise `QueryError` with DuckDB's message and near names."""
+        """Run a query with `$name` parameters; raise `QueryError` with DuckDB's message and near names.
+
+        A query reads the warehouse and no other file, and writes none: only queries run, no other statements.
+        """
         try:
+            require_query(self._connection, query)
             relation = self._cursor().sql(query, params=parameters or None)
             return Result(relation.to_arrow_table() if relation is not None else pa.table({}))
         except duckdb.Error as error:
@@ -158,4 +162,5 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
             connection.execute(f"drop table main.{table}")
             connection.execute(f"create view main.{table} as {each_once(table, source)}")
     refresh_marts(connection, is_materialized=False)
+    shut_files_out(connection, landing.store.location(""))
     return connection

@@ -121,6 +121,51 @@ def test_readers_cannot_write(merged):
         warehouse.sql("delete from steps")
 
 
+@pytest.mark.parametrize("kind", ["file", "landing zone"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "attach '{live}' as live; delete from live.main.merged_bundles",
+        "copy (select 1) to '{victim}'",
+        "explain analyze copy (select 1) to '{victim}'",
+        "copy (select 1) to '{landed}' (use_tmp_file false)",
+        "explain analyze copy (select 1) to '{landed}' (use_tmp_file false)",
+        "use memory; detach warehouse; attach '{copy}' as warehouse; delete from warehouse.main.merged_bundles",
+        "from read_text('{victim}')",
+        "from glob('{victim}*')",
+        "set enable_external_access = true",
+    ],
+)
+def test_a_query_writes_no_file_and_reads_no_other(landing, merged, tmp_path, kind, statement):
+    victim = tmp_path / "victim.txt"
+    victim.write_text("precious")
+    landed = next(Path(landing.url).rglob("steps/**/*.parquet"))
+    files = (victim, landed, merged, published_path(merged))
+    before = [file.read_bytes() for file in files]
+    named = statement.format(victim=victim, landed=landed, live=merged, copy=published_path(merged))
+    with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
+        with pytest.raises(QueryError):
+            warehouse.sql(named)
+        assert warehouse.sql("select count(*) from steps").rows() == [(2,)]
+    assert [file.read_bytes() for file in files] == before
+
+
+@pytest.mark.parametrize("kind", ["file", "landing zone"])
+@pytest.mark.parametrize(
+    ("query", "row_count"),
+    [
+        ("from steps", 2),
+        ("describe steps", 21),
+        ("pivot (select step from steps) on step using count(*)", 1),
+        ("explain from steps", 1),
+        ("with first as (from steps where step = 1) from first", 1),
+    ],
+)
+def test_every_form_of_a_query_runs(landing, merged, kind, query, row_count):
+    with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
+        assert len(warehouse.sql(query)) == row_count
+
+
 def test_a_python_variable_is_not_a_table(merged):
     frame = pl.DataFrame({"a": [1]})
     with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match="frame does not exist"):
