@@ -13,7 +13,15 @@ from tasks.agent.condition import Condition
 from tasks.agent.declaration import declare_contract
 from tasks.agent.encodable import encodable
 from tasks.agent.episode_id import decoding_seed, episode_id
-from tasks.agent.protocol import Completion, CompletionRequest, ContextOverflowError, Message, ModelClient, ModelError
+from tasks.agent.protocol import (
+    Completion,
+    CompletionRequest,
+    ContextOverflowError,
+    Message,
+    ModelClient,
+    ModelError,
+    ReplyNotKeptError,
+)
 from tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
 from tasks.agent.reply import Reply, parse_reply
 from tasks.agent.spec import EpisodeSpec
@@ -28,7 +36,7 @@ from tasks.runtime.protocol import CONTRACTS, BlockResult, Runtime
 from tasks.runtime.sandbox.launch import SandboxStartError
 from tasks.traces.rows import ErrorKind, FinishReason
 
-__all__ = ["ContractViolationError", "RecordedEpisode", "run_episode"]
+__all__ = ["ContractViolationError", "RecordedEpisode", "StoppedEpisodeError", "run_episode"]
 
 NO_BLOCK = "No code block found. Answer with a short reflection and exactly one fenced Python block."
 CUT_OFF = (
@@ -49,6 +57,17 @@ class Ending(NamedTuple):
 
     reason: FinishReason
     error_message: str | None = None
+    stop: Exception | None = None
+    """What the run stops with once the episode is handed over."""
+
+
+class StoppedEpisodeError(Exception):
+    """An episode has ended with what must stop the run, its cause; it is recorded all the same."""
+
+    def __init__(self, recorded: RecordedEpisode) -> None:
+        super().__init__(recorded.episode.error_message)
+        self.recorded = recorded
+        """The episode, to be landed before the run stops."""
 
 
 async def run_episode(
@@ -70,6 +89,7 @@ async def run_episode(
 
     Errors of agent code, of tools and of the model are observations or endings, never exceptions here. Bindings are
     verified before every step; a `ContractViolationError` must stop the run, and the episode is not recorded.
+    A reply that cannot be kept stops it, too, as a `StoppedEpisodeError` with the episode.
 
     Args:
         instance: The problem; only its capacity, budget and classes reach the model.
@@ -123,7 +143,10 @@ async def run_episode(
         "is_contract_verified": True,
         "error_message": ending.error_message,
     }
-    return episode.recorder.finish(fields)
+    recorded = episode.recorder.finish(fields)
+    if ending.stop is not None:
+        raise StoppedEpisodeError(recorded) from ending.stop
+    return recorded
 
 
 class _Episode:
@@ -197,6 +220,9 @@ class _Episode:
             self.recorder.record_turn_error(turn, ErrorKind.MODEL, type(error).__name__, str(error))
             is_overflow = isinstance(error, ContextOverflowError)
             return Ending(FinishReason.CONTEXT_LENGTH if is_overflow else FinishReason.ERROR, str(error))
+        except ReplyNotKeptError as error:
+            self._record_unanswered(turn, seed, error.completion)
+            return Ending(FinishReason.ERROR, str(error), stop=error)
         except TimeoutError:
             self.recorder.record_wait(time.perf_counter() - start)
             return Ending(FinishReason.TIMEOUT)
@@ -226,6 +252,19 @@ class _Episode:
         if observation is not None:
             self.messages.append(Message(role="user", content=observation))
         return ending
+
+    def _record_unanswered(self, turn: int, seed: int, completion: Completion) -> None:
+        """Record a reply that was paid for and whose block is not run."""
+        completion = completion._replace(text=encodable(completion.text))
+        self.recorder.record_turn(
+            turn,
+            parse_reply(completion.text),
+            completion,
+            observation=None,
+            seed=seed,
+            has_system_note=False,
+            names=self._stepper.names,
+        )
 
     async def _respond(self, turn: int, reply: Reply, model_finish_reason: str) -> Feedback:
         """Return what came of a reply: of its first block, or of there being none to run."""

@@ -1,8 +1,10 @@
 """What the agent loop asks of a model: one completion for one conversation."""
 
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
+
+from tasks.running.errors import UserError
 
 
 class Message(BaseModel):
@@ -50,6 +52,19 @@ class ContextOverflowError(ModelError):
     """The server refused the conversation as too long; the episode ends with `context_length`."""
 
 
+class ReplyNotKeptError(UserError):
+    """A reply that was paid for could not be kept; its episode ends with `error`, and the run stops."""
+
+    def __init__(self, message: str, completion: Completion) -> None:
+        super().__init__(message)
+        self.completion = completion
+        """The reply, to be recorded with what it cost."""
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Completion]]:
+        """Let a copy in another process be made of both."""
+        return type(self), (str(self), self.completion)
+
+
 class ModelClient(Protocol):
     """A source of completions: an OpenAI-compatible endpoint, or a scripted teacher."""
 
@@ -57,5 +72,8 @@ class ModelClient(Protocol):
     token_source: Literal["server", "training_tokenizer"]
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Continue the conversation; raise `ModelError` when the endpoint cannot answer."""
+        """Continue the conversation; raise `ModelError` when the endpoint cannot answer.
+
+        A client that keeps replies raises `ReplyNotKeptError` where it cannot.
+        """
         ...

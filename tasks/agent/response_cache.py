@@ -3,12 +3,13 @@
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from tasks.agent.protocol import Completion
+from tasks.agent.protocol import Completion, ReplyNotKeptError
 from tasks.running.source_digest import canonical_json
 
 _FILE = TypeAdapter(dict[str, JsonValue])
@@ -29,7 +30,7 @@ class ResponseCache:
     def find(self, request: dict[str, Any], episode_id: str) -> Completion | None:
         """Return the response that was kept for an equal request; none for a file that does not hold a whole one.
 
-        Such a file was torn by a crash or written by another version; what is asked for again replaces it.
+        It was torn by a crash, written by another version or is unreadable; what is asked for again replaces it.
 
         An episode that was killed before it landed asks again under its own id: the response is then its own expense.
         """
@@ -37,18 +38,29 @@ class ResponseCache:
             content = _FILE.validate_json(self._file(request).read_bytes())
             payer = content.pop("episode_id", None)
             return _COMPLETION.validate_python(content | {"is_replayed": payer != episode_id})
-        except (FileNotFoundError, ValidationError):
+        except (OSError, ValidationError):
             return None
 
     def keep(self, request: dict[str, Any], completion: Completion, episode_id: str) -> None:
-        """Keep a response and the episode that asked for it."""
+        """Keep a response and the episode that asked for it.
+
+        Raises:
+            ReplyNotKeptError: The folder cannot be written, e.g. as the disk is full.
+        """
         file = self._file(request)
-        file.parent.mkdir(parents=True, exist_ok=True)
         unfinished = file.with_suffix(f".{os.getpid()}-{id(completion)}")
         content = completion._asdict() | {"episode_id": episode_id}
         del content["is_replayed"]
-        unfinished.write_text(json.dumps(content), encoding="utf-8")
-        unfinished.rename(file)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_text(json.dumps(content), encoding="utf-8")
+            unfinished.rename(file)
+        except OSError as error:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise ReplyNotKeptError(
+                f"cannot keep a reply in {self._folder}: {error.strerror}; free space there and start again", completion
+            ) from error
 
     def _file(self, request: dict[str, Any]) -> Path:
         digest = hashlib.sha256(canonical_json(request).encode()).hexdigest()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from tasks.agent.condition import Condition
-from tasks.agent.loop import CountTokens, run_episode
+from tasks.agent.loop import CountTokens, StoppedEpisodeError, run_episode
 from tasks.agent.protocol import ModelClient
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.spec import EpisodeSpec
@@ -43,7 +43,8 @@ async def run_shard(
 
     Memory does not grow with the number of episodes: `planned` is drawn from as places come free. `check` is called
     before each start; when it raises, no further episode starts, those alive end and are handed over, and its error is
-    raised here. An error of an episode itself (a contract violation) does the same.
+    raised here. An error of an episode itself (a contract violation) does the same; one
+    that still has its rows (a reply that cannot be kept) is handed over, too.
     """
     waiting = iter(planned)
     failures: list[BaseException] = []
@@ -52,20 +53,24 @@ async def run_shard(
         for episode in _until_failure(waiting, failures):
             try:
                 check()
-                recorded = await run_episode(
-                    episode.instance,
-                    condition,
-                    client,
-                    runtime,
-                    spec,
-                    run_id=run_id,
-                    plan_digest=plan_digest,
-                    scale=scale,
-                    replicate=episode.replicate,
-                    attempt=episode.attempt,
-                    count_tokens=count_tokens,
-                    threads=threads,
-                )
+                try:
+                    recorded = await run_episode(
+                        episode.instance,
+                        condition,
+                        client,
+                        runtime,
+                        spec,
+                        run_id=run_id,
+                        plan_digest=plan_digest,
+                        scale=scale,
+                        replicate=episode.replicate,
+                        attempt=episode.attempt,
+                        count_tokens=count_tokens,
+                        threads=threads,
+                    )
+                except StoppedEpisodeError as stopped:
+                    failures.append(stopped.__cause__ or stopped)
+                    recorded = stopped.recorded
                 on_recorded(recorded)
             except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
                 failures.append(error)

@@ -11,6 +11,7 @@ import pytest
 from storage.landing import LandingZone
 from storage.runs import start_run
 from tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
+from tasks.agent.protocol import ReplyNotKeptError
 from tasks.agent.spec import EndpointSpec
 from tasks.collect import collect_episodes
 from tasks.plans.overrides import Overrides
@@ -175,3 +176,17 @@ def test_conditions_that_are_played_side_by_side_spend_from_one_limit(home, endp
         futures = [pool.submit(play, run, condition, endpoint) for condition in (PERSISTENT, STATELESS)]
     assert any(isinstance(future.exception(), LimitReachedError) for future in futures)
     assert len(landed(home)) in (4, 5)  # one may be under way when the other spends the last token
+
+
+def test_a_reply_that_cannot_be_kept_stops_the_run_and_its_tokens_are_landed(home, endpoint):
+    home.mkdir()
+    blocked = home / "responses"
+    blocked.write_text("no folder")
+    with pytest.raises(ReplyNotKeptError, match=f"cannot keep a reply in {blocked}: .*; free space there"):
+        collect(endpoint.model_copy(update={"cache": blocked}))
+    assert [(attempt, reason) for _, attempt, reason in landed(home)] == [(0, FinishReason.ERROR)]
+    turns = LandingZone(home / "landing").scan("turns").filter(turn=1).collect()
+    assert turns.select("prompt_tokens", "completion_tokens", "is_replayed").rows() == [(10, 5, False)]
+    blocked.unlink()
+    with pytest.raises(LimitReachedError, match="15 tokens are spent of max_tokens_total 15"):
+        collect(endpoint, limits=Limits(max_tokens_total=15))

@@ -1,8 +1,9 @@
 import json
+import pickle
 
 import pytest
 
-from tasks.agent.protocol import Completion
+from tasks.agent.protocol import Completion, ReplyNotKeptError
 from tasks.agent.response_cache import ResponseCache
 
 COMPLETION = Completion("Hello.", "stop", 11, 4, 3, 0.25)
@@ -78,3 +79,15 @@ def test_a_file_that_is_no_text_is_asked_for_again(tmp_path):
     file.write_bytes(b"\xff\xfe")
 
     assert cache.find({"seed": 1}, PAYER) is None
+
+
+def test_a_reply_that_cannot_be_kept_is_handed_back_also_to_another_process(tmp_path):
+    folder = tmp_path / "responses"
+    folder.write_text("no folder")
+
+    assert ResponseCache(folder).find({"seed": 1}, PAYER) is None
+    with pytest.raises(ReplyNotKeptError, match=f"cannot keep a reply in {folder}: .*; free space there") as raised:
+        ResponseCache(folder).keep({"seed": 1}, COMPLETION, PAYER)
+
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert (str(copy), copy.completion) == (str(raised.value), COMPLETION)
