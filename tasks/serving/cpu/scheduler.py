@@ -42,7 +42,8 @@ class Scheduler:
                         self._answer(request)
         except Exception as error:
             for future in self._waiting.values():
-                future.set_exception(RuntimeError(f"the engine stopped: {error}"))
+                if not future.done():  # its caller gave up or has its reply, and has not run since
+                    future.set_exception(RuntimeError(f"the engine stopped: {error}"))
             raise
 
     def _step_all(self) -> list[GenerationRequest]:

@@ -58,3 +58,31 @@ def test_an_error_of_a_pass_reaches_every_caller(loaded):
         return [str(result) for result in results]
 
     assert [message.split(":")[0] for message in run_with_scheduler(loaded, body)] == ["the engine stopped"] * 2
+
+
+class FailingEngine(ModelEngine):
+    """An engine that fails as soon as it has work, after something that happens in the same moment."""
+
+    def __init__(self, loaded, before_failure):
+        super().__init__(loaded, CachePool(2**20), max_running=1)
+        self._before_failure = before_failure
+
+    @property
+    def has_work(self):
+        self._before_failure()
+        raise RuntimeError("no memory")
+
+
+def test_an_error_reaches_those_who_wait_beside_one_who_gave_up_in_the_same_moment(loaded):
+    async def main():
+        def give_up():
+            leaving.cancel()
+
+        scheduler = Scheduler([FailingEngine(loaded, give_up)])
+        leaving, waiting = (asyncio.create_task(scheduler.complete(loaded.name, request_of())) for _ in range(2))
+        running = asyncio.create_task(scheduler.run())
+        await asyncio.wait([leaving, running])
+        await asyncio.sleep(0)  # the call that waits is told by now, and runs
+        return leaving.cancelled(), waiting.done() and str(waiting.exception()), str(running.exception())
+
+    assert asyncio.run(main()) == (True, "the engine stopped: no memory", "no memory")
