@@ -57,6 +57,7 @@ def load_models(models: ServedModels, *, template_path: Path | None = None) -> l
 
 def _load(name: str, source: str, adapter: Path | None = None, template: str | None = None) -> LoadedModel:
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     if Path(source).is_absolute() and not Path(source).is_dir():
@@ -68,7 +69,7 @@ def _load(name: str, source: str, adapter: Path | None = None, template: str | N
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
         model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, attn_implementation=ATTENTION_NAME)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise ModelLoadError(f"model {name!r} cannot be loaded from {source}: {first_line(error)}") from error
     if adapter is not None:
         model = _merge_adapter(name, model, adapter)
@@ -88,16 +89,27 @@ def _load(name: str, source: str, adapter: Path | None = None, template: str | N
 
 def _merge_adapter(name: str, model: PreTrainedModel, adapter: Path) -> PreTrainedModel:
     from peft import PeftModel
+    from safetensors import SafetensorError
 
     settings = adapter / "adapter_config.json"
     if not settings.is_file():
         raise ModelLoadError(f"adapter {name!r}: {settings} does not exist; give the directory that training saved")
-    trained_on = json.loads(settings.read_text())["peft_type"]
+    try:
+        trained_on = json.loads(settings.read_text(encoding="utf-8"))["peft_type"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelLoadError(
+            f"adapter {name!r}: {settings} is torn or no adapter's ({type(error).__name__}: {first_line(error)}); "
+            "train or copy the adapter again"
+        ) from error
     if trained_on != "LORA":
         raise ModelLoadError(f"adapter {name!r} is of type {trained_on}; only LORA adapters can be merged")
     try:
         return PeftModel.from_pretrained(model, adapter).merge_and_unload()  # pyright: ignore[reportReturnType]
-    except (RuntimeError, ValueError) as error:
+    except SafetensorError as error:
+        raise ModelLoadError(
+            f"adapter {name!r}: the weights in {adapter} are torn ({first_line(error)}); train or copy it again"
+        ) from error
+    except (RuntimeError, ValueError, TypeError) as error:
         raise ModelLoadError(
             f"adapter {name!r} at {adapter} does not fit the base model: {first_line(error)}"
         ) from error

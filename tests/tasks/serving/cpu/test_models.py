@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,26 @@ def test_an_adapter_of_another_base_is_refused(tmp_path, adapter_path):
     build_tokenizer().save_pretrained(tmp_path)
     with pytest.raises(ModelLoadError, match="does not fit the base model") as caught:
         load_models(ServedModels(base=str(tmp_path), adapters={"a": adapter_path}))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("adapter_config.json", "is torn or no adapter's"), ("adapter_model.safetensors", "are torn")],
+)
+def test_a_torn_adapter_is_one_line(tmp_path, base_path, adapter_path, name, message):
+    torn = shutil.copytree(adapter_path, tmp_path / "adapter")
+    (torn / name).write_bytes((torn / name).read_bytes()[:100])
+    with pytest.raises(ModelLoadError, match=rf"adapter 'a': .*{message}.*; train or copy .* again") as caught:
+        load_models(ServedModels(base=str(base_path), adapters={"a": torn}))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_torn_base_is_one_line(tmp_path, base_path):
+    torn = shutil.copytree(base_path, tmp_path / "base")
+    (torn / "model.safetensors").write_bytes((base_path / "model.safetensors").read_bytes()[:100])
+    with pytest.raises(ModelLoadError, match="model 'base' cannot be loaded from") as caught:
+        load_models(ServedModels(base=str(torn)))
     assert "\n" not in str(caught.value)
 
 
