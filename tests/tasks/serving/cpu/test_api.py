@@ -1,6 +1,8 @@
 """The CPU server over HTTP, asked by the official client."""
 
 import concurrent.futures
+import contextlib
+import http.client
 import json
 import threading
 import time
@@ -10,28 +12,54 @@ import openai
 import pytest
 
 from tasks.serving.cpu.cache import CachePool
+from tasks.serving.cpu.engine import ModelEngine
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say something."}]
 CONTEXT_TOKENS = 600
 
 
-@pytest.fixture(scope="module")
-def server(torch, base_path, adapter_path, other_path):
-    """A server in a thread of the test process, as the command line builds it; yields its address."""
-    import uvicorn
+class HeldEngine(ModelEngine):
+    """An engine that can be held while requests are in its batch, and remembers all that it was given."""
 
-    from tasks.serving.cpu.api import ChatApi
-    from tasks.serving.cpu.engine import ModelEngine
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
+        self.submitted = []
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+
+    def submit(self, request):
+        self.submitted.append(request)
+        super().submit(request)
+
+    def step(self):
+        if self.submitted[-1].lease is not None:
+            self.may_go_on.wait()
+        return super().step()
+
+
+@pytest.fixture(scope="module")
+def engines(torch, base_path, adapter_path, other_path):
+    """An engine per served model, by name."""
     from tasks.serving.cpu.models import load_models
-    from tasks.serving.cpu.scheduler import Scheduler
     from tasks.serving.spec import ServedModels
 
     models = load_models(
         ServedModels(base=str(base_path), adapters={"adapter": adapter_path}, checkpoints={"checkpoint": other_path})
     )
     pool = CachePool(2**26)
-    scheduler = Scheduler([ModelEngine(model, pool, max_running=32) for model in models])
-    api = ChatApi(models, scheduler, max_tokens=CONTEXT_TOKENS, template_kwargs={})
+    return {model.name: HeldEngine(model, pool, max_running=32) for model in models}
+
+
+@pytest.fixture(scope="module")
+def server(engines):
+    """A server in a thread of the test process, as the command line builds it; yields its address."""
+    import uvicorn
+
+    from tasks.serving.cpu.api import ChatApi
+    from tasks.serving.cpu.scheduler import Scheduler
+
+    models = [engine.loaded for engine in engines.values()]
+    api = ChatApi(models, Scheduler(engines.values()), max_tokens=CONTEXT_TOKENS, template_kwargs={})
     server = uvicorn.Server(uvicorn.Config(api.build_app(), port=0, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -172,9 +200,27 @@ def test_what_the_server_cannot_do_is_refused_by_name(client, settings, complain
         ask(client, **settings)
 
 
-def test_a_client_that_hangs_up_disturbs_nobody(server, client):
+def test_hanging_up_takes_the_request_out_of_the_batch_and_disturbs_nobody(server, client, engines):
     body = {"model": "base", "messages": MESSAGES, "ignore_eos": True}
-    request = urllib.request.Request(f"{server}/v1/chat/completions", json.dumps(body).encode())
-    with pytest.raises(TimeoutError):
-        urllib.request.urlopen(request, timeout=0.05)
+    engine = engines["base"]
+    count = len(engine.submitted)
+    engine.may_go_on.clear()
+    try:
+        with contextlib.closing(http.client.HTTPConnection(server.removeprefix("http://"))) as connection:
+            connection.request("POST", "/v1/chat/completions", json.dumps(body))
+            wait_until(lambda: len(engine.submitted) > count)
+        given_up = engine.submitted[-1]
+        wait_until(lambda: given_up.is_cancelled)
+    finally:
+        engine.may_go_on.set()
     assert ask(client, extra_body={"ignore_eos": True}).usage.completion_tokens == 20
+    assert given_up.reply is None
+    assert not engine.has_work
+
+
+def wait_until(is_so):
+    """Return once something is so, and fail after a minute."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
