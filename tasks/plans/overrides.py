@@ -9,6 +9,7 @@ from tasks.agent.spec import EndpointSpec
 from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan
 from tasks.running.errors import UserError
 from tasks.serving.spec import ServingSpec
+from tasks.sft.hub import expanded
 
 
 def _check_cap(value: object) -> object:
@@ -54,6 +55,11 @@ class Overrides(BaseModel):
     base_model: str | None = Field(default=None, description="Folder or hub id of the base model.")
     endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")
     endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
+
+    @field_validator("base_model")
+    @classmethod
+    def _home_is_spelled_out(cls, value: str | None) -> str | None:
+        return None if value is None else expanded(value)
 
     @field_validator("parts", "training_seeds", "tool_call_caps")
     @classmethod

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from tasks.running.errors import UserError
 from tasks.sft.batches import group_by_length
 from tasks.sft.conversations import Conversation, read_conversations
+from tasks.sft.hub import expanded
 from tasks.sft.load import load_training_tokenizer
 from tasks.sft.packing import packed_count
 from tasks.sft.prepare import NOTHING_TO_LEARN, learnable_rows, split_rows
@@ -104,7 +105,7 @@ def plan_training(
     Raises:
         UserError: A setting cannot work; the message names it, its value and the way out.
     """
-    source = str(base_model or spec.base_model or "")
+    source = expanded(str(base_model or spec.base_model or ""))
     shape = shape_of(spec, source)
     if shape is not None and spec.batch.max_length > shape.max_positions:
         raise UserError(

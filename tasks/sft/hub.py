@@ -13,6 +13,11 @@ def is_local(source: str) -> bool:
     return source.startswith(("/", ".", "~")) or Path(source).is_dir()
 
 
+def expanded(source: str) -> str:
+    """Return a source with a leading `~` as the home folder that it stands for."""
+    return str(Path(source).expanduser()) if source.startswith("~") else source
+
+
 @contextmanager
 def explained(source: str, what: str) -> Iterator[None]:
     """Turn the library's errors about a missing, gated or unreachable source into one line with the way out.

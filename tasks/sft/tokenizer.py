@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tasks.agent.protocol import Message
-from tasks.sft.hub import explained, is_local
+from tasks.sft.hub import expanded, explained, is_local
 from tasks.sft.spec import TokenizerSpec
 
 if TYPE_CHECKING:
@@ -71,11 +71,12 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
     Raises:
         UserError: There is none, it is gated, or the hub cannot be reached.
     """
+    place = expanded(str(source))
     # transformers imports its parts when they are first asked for, and fails where two threads ask at once
-    with _loading, explained(str(source), "tokenizer"):
+    with _loading, explained(place, "tokenizer"):
         from transformers import AutoTokenizer
 
-        return AutoTokenizer.from_pretrained(str(source), local_files_only=is_local(str(source)))
+        return AutoTokenizer.from_pretrained(place, local_files_only=is_local(place))
 
 
 class TokenCounter:

@@ -7,8 +7,11 @@ import httpx
 import pytest
 from huggingface_hub.errors import GatedRepoError
 
+from tasks.plans.overrides import Overrides
 from tasks.running.errors import UserError
-from tasks.sft.hub import explained, is_local
+from tasks.sft.hub import expanded, explained, is_local
+from tasks.sft.spec import TokenizerSpec
+from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
 
 
 def _gated():
@@ -28,6 +31,15 @@ def test_a_folder_is_told_from_a_hub_id(tmp_path):
     assert is_local(str(tmp_path))
     assert is_local("./base")
     assert not is_local("Qwen/Qwen3-8B")
+
+
+def test_a_folder_below_the_home_folder_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert expanded("~/models/base") == str(tmp_path / "models" / "base")
+    assert [expanded(source) for source in ("./base", "Qwen/Qwen3-8B", "")] == ["./base", "Qwen/Qwen3-8B", ""]
+    build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), tmp_path / "tokenizer")
+    assert len(load_tokenizer("~/tokenizer").get_vocab()) == 259
+    assert Overrides(base_model="~/base").base_model == str(tmp_path / "base")
 
 
 def test_a_gated_model_says_how_to_get_it():
