@@ -10,13 +10,14 @@ from tasks.running.errors import UserError
 from tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
 from tasks.sft.conversations import digest_of_file, read_conversations
 from tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, last_checkpoint, start_digests
+from tasks.sft.hub import expanded
 from tasks.sft.load import load_start
 from tasks.sft.prepare import prepare_data
 from tasks.sft.quiet import quiet_libraries
 from tasks.sft.resources import check_resources
 from tasks.sft.spec import TrainingSpec
 from tasks.sft.trainer import can_validate, open_trainer
-from tasks.sft.training_log import LOG_NAME, OnLog, log_callback, read_log
+from tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
 
 if TYPE_CHECKING:
     import torch
@@ -57,6 +58,7 @@ def train(
 
     Raises:
         UserError: Data, base, disk or memory do not fit, or `output` holds another training.
+        DivergedError: Loss, gradients or weights are not finite; nothing finished is left.
     """
     source = _source(spec, base_model, tokenizer)
     conversations = read_conversations(dataset)
@@ -93,8 +95,10 @@ def train(
         callback=log_callback(log_path, on_log),
     )
     trainer.train(resume_from_checkpoint=last_checkpoint(output / CHECKPOINTS))
-    validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
     trained = cast("PreTrainedModel", trainer.model)
+    if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
+        raise DivergedError("weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate)
+    validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
     trained.save_pretrained(output)
     processing.save_pretrained(output)
 
@@ -134,11 +138,11 @@ def _source(spec: TrainingSpec, base_model: str | Path | None, tokenizer: Path |
     if spec.base == "scratch":
         if tokenizer is None:
             raise UserError(f"training {spec.name} starts from scratch and needs a tokenizer; build one first")
-        return str(tokenizer)
+        return expanded(str(tokenizer))
     source = base_model or spec.base_model
     if source is None:
         raise UserError(f"training {spec.name} adapts a base of our own and needs base_model; train the base first")
-    return str(source)
+    return expanded(str(source))
 
 
 def _count_parameters(parameters: "Iterable[torch.nn.Parameter]") -> int:

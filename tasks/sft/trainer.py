@@ -131,6 +131,7 @@ def _arguments(spec: TrainingSpec, checkpoints: Path, seed: int, *, is_validated
         gradient_checkpointing_kwargs={"use_reentrant": False},
         use_cpu=not torch.cuda.is_available(),
         logging_steps=spec.logging_steps,
+        logging_nan_inf_filter=False,  # it would log a mean of earlier losses in place of one that is not finite
         save_steps=spec.save_steps,
         save_total_limit=spec.kept_checkpoints,
         eval_strategy="steps" if is_validated else "no",

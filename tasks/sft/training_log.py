@@ -1,11 +1,14 @@
 """The log of a training: one JSON line per logging step, for rows of the warehouse and for a progress bar elsewhere."""
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
+
+from tasks.running.errors import UserError
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -45,10 +48,21 @@ def read_log(path: Path) -> list[TrainingMetric]:
     return [TrainingMetric.model_validate_json(line) for line in lines[:-1]]
 
 
+class DivergedError(UserError):
+    """A training whose loss, gradients or weights are no numbers any more."""
+
+    def __init__(self, what: str, step: int, learning_rate: float) -> None:
+        super().__init__(
+            f"the training diverged: {what} at optimizer step {step} with learning rate {learning_rate:g}; lower "
+            "optimizer.learning_rate, lengthen its warm-up or lower optimizer.max_gradient_norm, and train again"
+        )
+
+
 def log_callback(path: Path, on_log: OnLog | None) -> "TrainerCallback":
     """Return a trainer callback that appends metrics to the log and passes them on.
 
     A training that goes on from a checkpoint drops the lines behind it and adds to the time that they tell.
+    A loss or gradient norm that is not finite is a `DivergedError` before the step is logged or saved.
     """
     from transformers import TrainerCallback
 
@@ -67,6 +81,9 @@ def log_callback(path: Path, on_log: OnLog | None) -> "TrainerCallback":
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
             if logs is None or "loss" not in logs:
                 return
+            for name, what in (("loss", "the loss"), ("grad_norm", "the gradient norm")):
+                if not math.isfinite(logs.get(name, 0.0)):
+                    raise DivergedError(f"{what} is {logs[name]}", state.global_step, logs["learning_rate"])
             metric = TrainingMetric(
                 optimizer_step=state.global_step,
                 total_steps=state.max_steps,

@@ -127,6 +127,18 @@ def test_a_training_that_broke_off_goes_on_to_the_same_weights(spec, world, base
     assert resumed.token_count == unbroken.token_count
 
 
+def test_a_diverged_training_is_one_line_and_nothing_finished(world, tmp_path):
+    optimizer = SMOKE.optimizer.model_copy(update={"kind": "adamw", "learning_rate": 1e30, "warmup_ratio": 0.0})
+    spec = SMOKE.model_copy(update={"optimizer": optimizer})
+    for _ in range(2):  # nor does another start finish it
+        with pytest.raises(UserError, match=r"diverged: the gradient norm is nan at optimizer step 2 with .*lower") as caught:
+            _train(spec, world, tmp_path / "model", tokenizer=world / "tokenizer")
+        assert "\n" not in str(caught.value)
+        assert not (tmp_path / "model" / "carryover.json").exists()
+        assert not list((tmp_path / "model").glob("*.safetensors"))
+    assert "nan" not in (tmp_path / "model" / "training_log.jsonl").read_text().lower()
+
+
 def test_a_finished_training_is_returned_as_it_is(trained, world):
     again = _train(SMOKE, world, trained.path, tokenizer=world / "tokenizer", plan_digest="plan")
     assert again == trained
