@@ -131,7 +131,9 @@ def test_a_diverged_training_is_one_line_and_nothing_finished(world, tmp_path):
     optimizer = SMOKE.optimizer.model_copy(update={"kind": "adamw", "learning_rate": 1e30, "warmup_ratio": 0.0})
     spec = SMOKE.model_copy(update={"optimizer": optimizer})
     for _ in range(2):  # nor does another start finish it
-        with pytest.raises(UserError, match=r"diverged: the gradient norm is nan at optimizer step 2 with .*lower") as caught:
+        with pytest.raises(
+            UserError, match=r"diverged: the gradient norm is nan at optimizer step 2 with .*lower"
+        ) as caught:
             _train(spec, world, tmp_path / "model", tokenizer=world / "tokenizer")
         assert "\n" not in str(caught.value)
         assert not (tmp_path / "model" / "carryover.json").exists()
