@@ -1,10 +1,12 @@
 """A training in a process of its own: progress, failure, and a kill in the middle."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -121,9 +123,19 @@ def test_a_training_ends_with_its_starter(job, tmp_path):
     while not read_log(log):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    (training,) = _processes_with(str(endless.output))
     starter.kill()
     starter.wait()
-    time.sleep(1.0)
-    size = log.stat().st_size
-    time.sleep(1.0)
-    assert log.stat().st_size == size
+    while training in _processes_with(str(endless.output)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _processes_with(argument: str) -> list[int]:
+    """Return the processes that have a folder, or something in it, among their arguments."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if argument in path.read_text(errors="replace"):
+                found.append(int(path.parent.name))
+    return found
