@@ -1,16 +1,23 @@
 """Episodes landed in batches, so that a killed worker loses little and the landing zone holds few files."""
 
+import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from storage.errors import StorageError
 from storage.landing import LandingZone
 from tasks.traces.rows import Row
 
 EPISODES_PER_BATCH = 50
 SECONDS_PER_BATCH = 20.0
+
+
+async def _pause() -> None:
+    await asyncio.sleep(1.0)
 
 
 class BatchedLanding:
@@ -43,17 +50,30 @@ class BatchedLanding:
         for table, rows in rows_by_table.items():
             self._rows[table].extend(rows)
         self._episode_count += 1
-        is_old = self._clock() - self._last_landed >= self._seconds_per_batch
-        if self._episode_count >= self._episodes_per_batch or is_old:
+        if self._episode_count >= self._episodes_per_batch or self._is_old():
             self.flush()
 
+    async def land_regularly(self, pause: Callable[[], Awaitable[None]] = _pause) -> None:
+        """Land what is old, looked at after every pause, until cancelled: the next episode may end much later.
+
+        What cannot be landed is tried again, and its error raised, with the next episode or at the end.
+        """
+        while True:
+            await pause()
+            if self._is_old():
+                with suppress(StorageError):
+                    self.flush()
+
     def flush(self) -> None:
-        """Land what was added since the last batch."""
+        """Land what was added since the last batch; what cannot be landed stays to be tried again."""
         if self._episode_count:
-            rows, self._rows = self._rows, defaultdict(list)
+            self._zone.write(self._rows, self._run_id)
+            self._rows = defaultdict(list)
             self._episode_count = 0
-            self._zone.write(rows, self._run_id)
         self._last_landed = self._clock()
+
+    def _is_old(self) -> bool:
+        return self._clock() - self._last_landed >= self._seconds_per_batch
 
     def __enter__(self) -> Self:
         return self

@@ -2,9 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, Protocol, get_args
 
 import polars as pl
 from prefect import task
@@ -97,19 +97,22 @@ def collect_episodes(
 
         try:
             asyncio.run(
-                run_shard(
-                    _sampled(instances, missing),
-                    condition,
-                    model,
-                    runtime,
-                    episode,
-                    run_id=run.run_id,
-                    plan_digest=run.plan.digest,
-                    scale=run.plan.scale,
-                    concurrency=client.concurrency,
-                    check=meter.check,
-                    on_recorded=keep,
-                    count_tokens=count_tokens,
+                land_beside(
+                    batch,
+                    run_shard(
+                        _sampled(instances, missing),
+                        condition,
+                        model,
+                        runtime,
+                        episode,
+                        run_id=run.run_id,
+                        plan_digest=run.plan.digest,
+                        scale=run.plan.scale,
+                        concurrency=client.concurrency,
+                        check=meter.check,
+                        on_recorded=keep,
+                        count_tokens=count_tokens,
+                    ),
                 )
             )
         except Exception as error:
@@ -124,6 +127,23 @@ def collect_episodes(
         given_up_count=given_up_count,
         first_error=errors[0] if errors else None,
     )
+
+
+class RegularLanding(Protocol):
+    """Lands what is old until it is cancelled."""
+
+    async def land_regularly(self) -> None:
+        """Land what is old, again and again."""
+        ...
+
+
+async def land_beside(batch: RegularLanding, shard: Coroutine[Any, Any, None]) -> None:
+    """Run a shard and land what is old beside it."""
+    landing = asyncio.create_task(batch.land_regularly())
+    try:
+        await shard
+    finally:
+        landing.cancel()
 
 
 class EpisodePlace(NamedTuple):

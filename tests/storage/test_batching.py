@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from storage.batching import BatchedLanding
@@ -35,6 +37,40 @@ def test_an_old_batch_lands_with_the_next_episode(landing, make_episode):
         batch.add(make_episode("c"))
         assert landed_ids(landing) == ["a", "b"]
     assert landed_ids(landing) == ["a", "b", "c"]
+
+
+def test_an_old_batch_lands_before_the_next_episode_ends(landing, make_episode):
+    clock, seen = Clock(), []
+
+    async def pause():
+        seen.append(landed_ids(landing))
+        if len(seen) == 3:
+            raise asyncio.CancelledError
+        clock.now += 19.0
+
+    batch = BatchedLanding(landing, "run", seconds_per_batch=20.0, clock=clock)
+    batch.add(make_episode("a"))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(batch.land_regularly(pause))
+    assert seen == [[], [], ["a"]]
+
+
+def test_what_cannot_be_landed_for_a_while_is_tried_again(landing, make_episode, limit_file_size):
+    clock, pauses = Clock(), 0
+
+    async def pause():
+        nonlocal pauses
+        pauses += 1
+        if pauses == 2:
+            raise asyncio.CancelledError
+        clock.now += 20.0
+
+    with BatchedLanding(landing, "run", clock=clock) as batch:
+        batch.add(make_episode("a"))
+        with limit_file_size(16), pytest.raises(asyncio.CancelledError):
+            asyncio.run(batch.land_regularly(pause))
+        assert landed_ids(landing) == []
+    assert landed_ids(landing) == ["a"]
 
 
 def test_what_was_added_lands_also_when_the_work_fails(landing, make_episode):

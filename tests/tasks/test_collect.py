@@ -1,5 +1,6 @@
 """Episodes of one condition: what has landed is the truth, errors are attempts, and limits stop cleanly."""
 
+import asyncio
 import json
 import shutil
 import threading
@@ -13,7 +14,7 @@ from storage.runs import start_run
 from tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
 from tasks.agent.protocol import ReplyNotKeptError
 from tasks.agent.spec import EndpointSpec
-from tasks.collect import collect_episodes
+from tasks.collect import collect_episodes, land_beside
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
@@ -190,3 +191,21 @@ def test_a_reply_that_cannot_be_kept_stops_the_run_and_its_tokens_are_landed(hom
     blocked.unlink()
     with pytest.raises(LimitReachedError, match="15 tokens are spent of max_tokens_total 15"):
         collect(endpoint, limits=Limits(max_tokens_total=15))
+
+
+def test_old_episodes_are_landed_while_a_shard_goes_on():
+    looked, left = asyncio.Event(), []
+
+    class Batch:
+        async def land_regularly(self):
+            looked.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                left.append(True)
+
+    async def shard():
+        await looked.wait()
+
+    asyncio.run(land_beside(Batch(), shard()))
+    assert left == [True]
