@@ -165,7 +165,7 @@ def _crossed_equivalence_row(row: partial[StatisticRow], scores: Aligned, spec: 
         mean_b=means[1],
         verdict=verdict,
         **_ends(interval, 1 - 2 * spec.alpha)
-        | {"method": f"{interval.method}, margin {spec.equivalence_margin:g}, alpha {spec.alpha:g}"},
+        | {"method": f"equivalence, {interval.method}, margin {spec.equivalence_margin:g}, alpha {spec.alpha:g}"},
     )
 
 

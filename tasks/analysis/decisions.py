@@ -27,7 +27,7 @@ def two_one_sided_tests(differences: Values, *, margin: float, alpha: float) -> 
 
     Equal differences have no spread to test with: the mean itself then decides, without a p-value.
     """
-    method = f"two one-sided paired t-tests, margin {margin:g}, alpha {alpha:g}"
+    method = f"equivalence, two one-sided paired t-tests, margin {margin:g}, alpha {alpha:g}"
     if differences.size < 2:
         return Equivalence(None, None, None, None, method, f"no test: {differences.size} pairs, 2 are needed")
     mean, error = float(differences.mean()), float(stats.sem(differences))

@@ -228,8 +228,22 @@ def test_equivalence_over_several_seeds_is_decided_by_the_interval_that_resample
         assert row.estimate == pytest.approx(0.0)
         assert (row.low, row.high) == (pytest.approx(-0.04), pytest.approx(0.04))
         assert (row.confidence, row.p_value, row.verdict) == (0.9, None, verdict)
-        assert row.method.startswith("bootstrap percentile, 200 resamples of 2 training seeds x 4 instances")
+        assert row.method.startswith("equivalence, bootstrap percentile, 200 resamples of 2 training seeds x 4 instances")
         assert row.method.endswith(f"margin {margin:g}, alpha 0.05")
+
+
+def test_a_decision_on_more_training_seeds_takes_the_place_of_the_one_before():
+    first, later = (
+        one(
+            compute_statistics(episodes(seeds=seeds), plan_digest="plan", run_id="run", spec=SPEC),
+            "equivalence",
+            "end_to_end",
+            "score",
+        )
+        for seeds in ((0,), (0, 1))
+    )
+    assert first.method.startswith("equivalence, two one-sided paired t-tests")
+    assert first.statistic_id == later.statistic_id
 
 
 def test_groups_are_never_compared_with_each_other():
