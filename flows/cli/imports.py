@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from flows.cli.places import find_places
 from storage.batching import BatchedLanding
 from storage.landing import LandingZone
 from storage.merger import merge
@@ -20,7 +19,7 @@ from tasks.interchange.formats import import_traces
 from tasks.interchange.setting import ImportSetting
 from tasks.running.environment import describe_environment
 from tasks.running.errors import UserError
-from tasks.running.places import Places
+from tasks.running.places import Places, name_places
 from tasks.traces.study_rows import RunEndRow, RunRow
 
 KNOWN_INSTANCES = """
@@ -41,13 +40,13 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
 
     Args:
         source: What `import_traces` reads.
-        home: Data folder.
+        home: Data folder, which is made where there is none.
         setting: Fields of `ImportSetting` but the run.
 
     Raises:
         UserError: The source cannot be read or holds no trace, or a setting cannot be; nothing has landed then.
     """
-    places = find_places(home)
+    places = name_places(home)
     run_id = new_run_id()
     try:
         chosen = ImportSetting(run_id=run_id, **setting)
@@ -58,6 +57,7 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
     count = sum(1 for _ in import_traces(source, chosen, known))
     if not count:
         raise UserError(f"no trace in {source}; nothing was imported")
+    places.home.mkdir(parents=True, exist_ok=True)
     zone = LandingZone(places.landing)
     zone.write({"runs": [_run_row(source, chosen)]}, run_id)
     with BatchedLanding(zone, run_id) as batch:

@@ -112,9 +112,8 @@ def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None
     ours.set_title(f"{measured_on}: {bucket}")
     published.set_title(f"Qwen3-8B (published): {splits[0].capitalize()}" if splits else "no published counterpart")
     for point in rows.rows(named=True):
-        label = (
-            f"{'base' if point['model'] == 'base' else point['condition'][0]}→{point['condition'].rpartition('>')[2]}"
-        )
+        trained, runtime = point["condition"].split("->")
+        label = f"{'base' if point['model'] == 'base' else trained}→{runtime}"
         tokens = (point["mean_total_tokens_low"], point["mean_total_tokens"], point["mean_total_tokens_high"])
         score = (point["score_pct_low"], point["score_pct"], point["score_pct_high"])
         _mark(ours, label, tokens, score)

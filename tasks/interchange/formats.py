@@ -23,8 +23,10 @@ def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: Fo
     `authors` and `atif` write files per episode, `jsonl` and `parquet` one file `traces.jsonl` or `traces.parquet`.
 
     Raises:
-        UserError: The format is none of these.
+        UserError: The format is none of these, or a file stands where the folder is to be.
     """
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; name a folder for the episodes")
     folder.mkdir(parents=True, exist_ok=True)
     match format_name:
         case "authors":

@@ -29,9 +29,8 @@ def chat(tmp_path):
 
 @pytest.fixture
 def home(tmp_path, chat):
-    """A data folder into which the chat was imported and merged."""
-    home = tmp_path / "data"
-    home.mkdir()
+    """A data folder that importing the chat made."""
+    home = tmp_path / "absent" / "data"
     said = run("import", chat, "--contract", "persistent", "--model", "foreign", "--home", home)
     assert said.startswith("2 episodes imported")
     return home

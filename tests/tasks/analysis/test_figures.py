@@ -54,6 +54,12 @@ def test_figure_2_heads_our_panel_with_the_scale_and_the_other_with_model_and_sp
         assert text in words(drawing.svg)
 
 
+def test_figure_2_names_a_scripted_teacher_in_full():
+    teacher = POINT | {"model": "teacher", "condition": "teacher->S", "qwen3_8b_score_pct": None}
+    (drawing,) = draw_figure_2(pl.DataFrame([POINT, teacher], infer_schema_length=None))
+    assert "teacher→S" in words(drawing.svg)
+
+
 def test_captions_say_what_was_chosen():
     assert "limits of the axes are ours" in draw_figure_2(pl.DataFrame([POINT]))[0].caption
     (drawing,) = draw_figure_3(pl.DataFrame([BEHAVIOUR]))

@@ -36,3 +36,11 @@ def test_an_unknown_format_is_refused_by_name(tmp_path):
 def test_nothing_to_import_is_said(tmp_path):
     with pytest.raises(UserError, match="nothing to import at"):
         import_traces(tmp_path / "absent.jsonl", SETTING)
+
+
+def test_exporting_onto_a_file_says_so_and_leaves_it(tmp_path):
+    file = tmp_path / "out"
+    file.write_text("precious")
+    with pytest.raises(UserError, match="out is a file; name a folder"):
+        export_traces([], file, "jsonl")
+    assert file.read_text() == "precious"
