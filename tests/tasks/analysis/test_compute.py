@@ -228,7 +228,9 @@ def test_equivalence_over_several_seeds_is_decided_by_the_interval_that_resample
         assert row.estimate == pytest.approx(0.0)
         assert (row.low, row.high) == (pytest.approx(-0.04), pytest.approx(0.04))
         assert (row.confidence, row.p_value, row.verdict) == (0.9, None, verdict)
-        assert row.method.startswith("equivalence, bootstrap percentile, 200 resamples of 2 training seeds x 4 instances")
+        assert row.method.startswith(
+            "equivalence, bootstrap percentile, 200 resamples of 2 training seeds x 4 instances"
+        )
         assert row.method.endswith(f"margin {margin:g}, alpha 0.05")
 
 
