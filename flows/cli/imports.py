@@ -32,6 +32,17 @@ from instances
 group by all
 """
 OTHER_FLOWS = "select distinct flow from runs where plan_digest = $plan and flow <> 'import'"
+OTHER_MODELS = """
+select distinct model_name
+from episodes
+where plan_digest = $plan
+    and model_name <> $model
+    and purpose = $purpose
+    and train_contract is not distinct from $train_contract
+    and variant = $variant
+    and base = $base
+    and bucket = $bucket
+"""
 PLAN_EPISODES = "select * from marts.episode_metrics where plan_digest = $plan"
 
 
@@ -44,7 +55,8 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         setting: Fields of `ImportSetting` but the run.
 
     Raises:
-        UserError: The source cannot be read or holds no trace, or a setting cannot be; nothing has landed then.
+        UserError: The source cannot be read or holds no trace, a setting cannot be, or another model has the place in
+            the plan; nothing has landed then.
     """
     places = name_places(home)
     run_id = new_run_id()
@@ -52,7 +64,7 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         chosen = ImportSetting(run_id=run_id, **setting)
     except ValidationError as error:
         raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
-    known = _known_instances(places, chosen.plan)
+    known = _known_instances(places, chosen)
     # Read to its end once before anything lands: a bad record far down must not leave half a source behind.
     count = sum(1 for _ in import_traces(source, chosen, known))
     if not count:
@@ -71,14 +83,34 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
     return count
 
 
-def _known_instances(places: Places, plan: str) -> dict[KnownInstance, str]:
+def _known_instances(places: Places, setting: ImportSetting) -> dict[KnownInstance, str]:
     if not places.warehouse.exists():
         return {}
     with Warehouse.open(places.warehouse) as warehouse:
-        if flows := warehouse.sql(OTHER_FLOWS, plan=plan).rows():
-            raise UserError(f"plan {plan!r} is one of {flows[0][0]}; import under a name of its own with --plan")
+        _check_plan(warehouse, setting)
         rows = warehouse.sql(KNOWN_INSTANCES).rows()
     return {KnownInstance(*described): instance_id for *described, instance_id in rows}
+
+
+def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
+    """Raise `UserError` where rows of the import would stand among rows that are not its model's."""
+    if flows := warehouse.sql(OTHER_FLOWS, plan=setting.plan).rows():
+        raise UserError(f"plan {setting.plan!r} is one of {flows[0][0]}; import under a name of its own with --plan")
+    models = warehouse.sql(
+        OTHER_MODELS,
+        plan=setting.plan,
+        model=setting.model_name,
+        purpose=setting.purpose,
+        train_contract=setting.train_contract,
+        variant=setting.variant,
+        base=setting.episode_base,
+        bucket=setting.bucket,
+    ).rows()
+    if models:
+        raise UserError(
+            f"plan {setting.plan!r} has episodes of model {models[0][0]!r} in the cells of {setting.model_name!r}; "
+            "import it under a plan of its own with --plan"
+        )
 
 
 def _land_statistics(zone: LandingZone, places: Places, setting: ImportSetting) -> None:

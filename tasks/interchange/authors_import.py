@@ -72,7 +72,7 @@ def read_authors(
         if cell in path_of:
             raise UserError(
                 f"{path_of[cell]} and {path} are the same task under the same contracts; import one model's folder at "
-                "a time, each with its --model"
+                "a time, each with its --model and --plan"
             )
         path_of[cell] = path
         yield rows

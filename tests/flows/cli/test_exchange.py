@@ -86,6 +86,15 @@ def test_imported_cells_are_tested_against_each_other(home):
     assert ",2,2,75.0,18.75,56.25," in native
 
 
+def test_two_models_are_not_mixed_in_one_cell(home, chat):
+    other = ["--contract", "persistent", "--model", "second", "--home", home]
+    with pytest.raises(UserError, match="plan 'import' has episodes of model 'foreign' in the cells of 'second'"):
+        run("import", chat, *other)
+    assert run("import", chat, *other, "--plan", "second").startswith("2 episodes imported")
+    counts = "select model_name, count(*) from episodes group by all order by all"
+    assert run("query", counts, "--format", "csv", "--home", home).split()[1:] == ["foreign,2", "second,2"]
+
+
 def test_a_plan_of_a_study_takes_no_imports(home, chat):
     zone = LandingZone(home / "landing")
     study = RunRow(
