@@ -73,14 +73,21 @@ def why_unfit(file: BundleFile, store: FileStore) -> str | None:
 
 
 def why_torn(file: BundleFile, store: FileStore) -> str | None:
-    """Return why a file cannot be read to its last row, none if it can."""
+    """Return why a file is not what its manifest says, read to its last row; none if it is."""
     try:
         table = pq.read_table(io.BytesIO(store.read(file.path)))
     except FileNotFoundError:
         return "file missing"
     except (pa.ArrowException, OSError, ValueError) as error:
         return f"not readable as Parquet: {error}"
-    return None if table.num_rows == file.row_count else f"{table.num_rows} rows instead of {file.row_count}"
+    if table.num_rows != file.row_count:
+        return f"{table.num_rows} rows instead of {file.row_count}"
+    if file.schema_digest == schema_digest(schema := arrow_schema(file.table)):
+        try:
+            table.cast(schema)
+        except (pa.ArrowException, ValueError) as error:
+            return f"its columns are not those that its manifest says: {error}"
+    return None
 
 
 def _pieces(store: FileStore, table: str, shares: Sequence[Share]) -> list[_Piece]:

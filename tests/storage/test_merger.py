@@ -4,6 +4,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from storage.connection import open_memory
@@ -161,6 +163,21 @@ def test_a_file_of_the_right_size_with_other_bytes_is_quarantined(landing, path,
     assert report.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
     assert report.refusals[0].path == f"bundles/run_id=run/{damaged.bundle_id}.json"
     assert "not readable as Parquet" in report.refusals[0].reason
+
+
+def test_a_file_with_other_columns_than_its_manifest_says_is_quarantined(landing, path, make_episode):
+    landing.write(make_episode("whole"), "run")
+    other = landing.write(make_episode("other"), "run")
+    steps = Path(landing.url) / f"steps/run_id=run/{other.bundle_id}.parquet"
+    size, row_count = steps.stat().st_size, pq.read_metadata(steps).num_rows
+    pq.write_table(pa.table({"other": list(range(row_count))}), steps)
+    manifest = Path(landing.url) / f"bundles/run_id=run/{other.bundle_id}.json"
+    manifest.write_text(manifest.read_text().replace(str(size), str(steps.stat().st_size)))
+    report = merge(landing, path)
+    assert report.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
+    assert report.refusals[0].path == f"bundles/run_id=run/{other.bundle_id}.json"
+    assert "its columns are not those that its manifest says" in report.refusals[0].reason
+    assert merge(landing, path).refusals == ()
 
 
 def test_a_missing_file_is_quarantined_with_its_bundle(landing, path, make_episode):
