@@ -21,6 +21,8 @@ from storage.quarantine import Refusal, inspect_bundles, inspect_contents, inspe
 
 GRACE = timedelta(hours=1)
 """Age from which files without a manifest count as left behind by a killed writer."""
+TAKEN_NAMES = frozenset({"published", "staging", "marts", "increment"})
+"""Names that a warehouse file cannot have before its suffix: DuckDB takes them for a database's, and for a schema's."""
 
 
 class MergeReport(NamedTuple):
@@ -59,7 +61,7 @@ def merge(
     started = time.monotonic()
     landing = landing if isinstance(landing, LandingZone) else LandingZone(landing)
     path = Path(warehouse_path)
-    _keep_apart(landing, path)
+    _check_place(landing, path)
     with owned(path):
         _create_if_absent(path)
         connection = open_for_writing(path, memory_limit, threads)
@@ -81,7 +83,9 @@ def merge(
     return report._replace(is_published=has_news, seconds=time.monotonic() - started)
 
 
-def _keep_apart(landing: LandingZone, path: Path) -> None:
+def _check_place(landing: LandingZone, path: Path) -> None:
+    if path.stem in TAKEN_NAMES:
+        raise WarehouseError(f"{path} bears the name of a schema in it; call it warehouse.duckdb, say")
     # The merger puts aside whatever it does not know in a landing zone, and would do so with its own file.
     if landing.store.is_local and path.absolute().is_relative_to(Path(landing.store.root).absolute()):
         raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")

@@ -292,3 +292,9 @@ def test_a_warehouse_inside_its_landing_zone_is_refused(landing, make_episode):
     ):
         merge(landing, Path(landing.url) / "study.duckdb")
     assert not (Path(landing.url) / "study.duckdb.lock").exists()
+
+
+@pytest.mark.parametrize("name", ["published", "staging", "marts", "increment"])
+def test_a_warehouse_named_like_a_schema_is_refused(landing, tmp_path, name):
+    with pytest.raises(WarehouseError, match=rf"{name}.duckdb bears the name of a schema in it; call it warehouse"):
+        merge(landing, tmp_path / f"{name}.duckdb")
