@@ -86,7 +86,8 @@ final as (
         episodes.training_seed,
         episodes.replicate,
         episodes.attempt,
-        -- an episode that ended with `error` runs again; only its last attempt counts
+        -- an episode that ended with `error` runs again, and so does one whose model was trained anew, from attempt 0;
+        -- only the last one counts
         row_number() over (
             partition by
                 episodes.plan_digest,
@@ -103,7 +104,7 @@ final as (
                 episodes.instance_id,
                 episodes.training_seed,
                 episodes.replicate
-            order by episodes.attempt desc, episodes.episode_id
+            order by episodes.started_at desc, episodes.attempt desc, episodes.episode_id
         ) = 1 as is_last_attempt,
         -- what the tables are about: an episode whose endpoint or runtime failed says nothing about its cell
         is_last_attempt and (episodes.finish_reason <> 'error' or episodes.backend = 'imported') as is_counted,

@@ -1,5 +1,7 @@
 """Tables 1 to 3: teachers, cells, missing names and failure classes; exact rows, worked out by hand."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.sql.hand_made import GROUP, OURS, cells
@@ -114,6 +116,15 @@ def test_only_the_last_attempt_of_an_episode_counts(warehouse):
     warehouse.instance("i1")
     warehouse.episode("P->P", score=0.0, finish_reason="error", attempt=0)
     warehouse.episode("P->P", score=0.8, attempt=1)
+    assert cells(warehouse.table("table_02"), "episode_count", "score_pct") == {"P->P": (1, 80.0)}
+
+
+def test_of_a_model_that_was_trained_anew_only_the_new_one_counts(warehouse):
+    warehouse.instance("i1")
+    warehouse.episode("P->P", score=0.0, finish_reason="error", model_digest="old", attempt=0)
+    warehouse.episode("P->P", score=0.2, model_digest="old", attempt=1)
+    later = datetime(2030, 1, 1, tzinfo=UTC)
+    warehouse.episode("P->P", score=0.8, model_digest="new", attempt=0, started_at=later)
     assert cells(warehouse.table("table_02"), "episode_count", "score_pct") == {"P->P": (1, 80.0)}
 
 
