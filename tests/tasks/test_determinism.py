@@ -1,6 +1,11 @@
 """Two runs with the same seeds leave the same rows and files, byte for byte but for times and ids of runs."""
 
 import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -60,10 +65,31 @@ def digests(run: Run) -> dict[str, str]:
     return found
 
 
+def run_in_a_process(home: Path, concurrency: int, hash_seed: str) -> tuple[str, dict[str, str]]:
+    """Run the stages in a process that orders its sets of words in its own way; return the run's id and the digests."""
+    program = f"""
+import json
+from pathlib import Path
+from tests.tasks.test_determinism import digests, run_without_models
+run = run_without_models(Path({str(home)!r}), concurrency={concurrency})
+print(json.dumps([run.run_id, digests(run)]))
+"""
+    printed = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"PYTHONHASHSEED": hash_seed},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+    run_id, found = json.loads(printed.splitlines()[-1])
+    return run_id, found
+
+
 def test_two_runs_with_the_same_seeds_leave_the_same_rows_and_files(tmp_path):
-    first = run_without_models(tmp_path / "first", concurrency=1)
-    second = run_without_models(tmp_path / "second", concurrency=4)
-    assert first.run_id != second.run_id
-    assert digests(first) == digests(second)
-    names = {name.rsplit("/", 1)[-1] for name in digests(first)}
+    first_id, first = run_in_a_process(tmp_path / "first", concurrency=1, hash_seed="1")
+    second_id, second = run_in_a_process(tmp_path / "second", concurrency=4, hash_seed="2")
+    assert first_id != second_id
+    assert first == second
+    names = {name.rsplit("/", 1)[-1] for name in first}
     assert names >= {"episodes", "turns", "instances", "persistent.jsonl", "stateless.jsonl", "tokenizer.json"}
