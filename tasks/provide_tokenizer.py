@@ -16,6 +16,7 @@ from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart, teacher_conditions
 from tasks.running.progress import progress_bar
 from tasks.runtime.open import open_runtime
+from tasks.sft.spec import TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
 from tasks.traces.rows import TurnRow
 
@@ -30,15 +31,23 @@ def provide_tokenizer(run: Run, part: StudyPart) -> Path:
     A new one must be there before the traces are recorded, because scripted episodes are counted with it: so its texts
     come from a sample of the same episodes, played beforehand and not recorded.
     """
-    spec = (part.own_base or part).training.tokenizer
-    if spec is None:
-        return Path(part.training.base_model or "")
-    folder = run.places.datasets / f"tokenizer-{run.plan.digest}-{part.variant}"
-    if not folder.exists():
+    spec, folder = _learned_tokenizer(part), tokenizer_folder(run, part)
+    if spec is not None and not folder.exists():
         unfinished = folder.with_suffix(".unfinished")
         build_tokenizer(_sample_texts(run, part), spec, unfinished)
         unfinished.rename(folder)
     return folder
+
+
+def tokenizer_folder(run: Run, part: StudyPart) -> Path:
+    """Return where a part's tokenizer is, or will be once it is learned; a hub id where the base's is not local."""
+    if _learned_tokenizer(part) is None:
+        return Path(part.training.base_model or "")
+    return run.places.datasets / f"tokenizer-{run.plan.digest}-{part.variant}"
+
+
+def _learned_tokenizer(part: StudyPart) -> TokenizerSpec | None:
+    return (part.own_base or part).training.tokenizer
 
 
 def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:

@@ -77,13 +77,18 @@ def train_base(run: Run, part: StudyPart, own_base: OwnBaseSpec, tokenizer: Path
 
 def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
     """Write the conversations of a base and return their file; equal plans give equal bytes."""
-    path = run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
+    path = base_corpus_file(run, part)
     if own_base.instances is not None:
         write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds)
     else:
         data = read_training_data(run, part)
         path.write_bytes(b"".join(data.paths[contract].read_bytes() for contract in sorted(data.paths)))
     return path
+
+
+def base_corpus_file(run: Run, part: StudyPart) -> Path:
+    """Return where the conversations of a part's own base are written."""
+    return run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
 
 
 def _finish(job: TrainingJob, label: str) -> TrainedModel:

@@ -1,25 +1,26 @@
 """What a dry run says of a plan's trainings: steps, batch, memory and hours, or the setting that cannot work."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 
-from tasks.plans.estimate import ExampleEstimate, arm_examples, base_examples
+from tasks.plans.estimate import arm_examples, base_examples
 from tasks.plans.run import Run
 from tasks.plans.spec import OwnBaseSpec, StudyPart, StudyPlan
 from tasks.prepare import data_file, read_training_data
+from tasks.provide_tokenizer import tokenizer_folder
 from tasks.running.places import name_places
-from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
-from tasks.sft.dry_run import CHARACTERS_PER_TOKEN, TEMPLATE_TOKENS, TrainingEstimate, plan_training
+from tasks.sft.dry_run import TrainingEstimate, plan_training
+from tasks.sft.example_lengths import ExpectedExamples
 from tasks.sft.spec import TrainingSpec
+from tasks.train import base_corpus_file
 
 UNKNOWN_SHAPE = "memory, disk and hours: unknown until there is a base model, whose shape decides them"
 """What is said where a training starts from a model that is not here, such as a base of the study's own."""
-STAND_IN = "examples as long as an earlier laptop run's"
-"""What an estimate rests on where no data are prepared and none are published."""
+OWN_DATA = "the plan's own data"
+NO_DATA = "its data are not prepared yet"
 
 
 class PlannedTraining(NamedTuple):
@@ -32,8 +33,8 @@ class PlannedTraining(NamedTuple):
 def plan_trainings(plan: StudyPlan) -> list[PlannedTraining]:
     """Return what every distinct training of a plan takes, bases of its own first, then contract by contract.
 
-    Data that the plan has prepared already are read. Without them the published counts stand in at paper scale, and
-    examples of the mean length of an earlier run at the others.
+    Data that the plan has prepared already are read, and counted with the tokenizer that it learned or a local one.
+    Without them likely lengths stand in: Table 5's at paper scale, those of an earlier run at the others.
 
     Raises:
         UserError: A setting of a training cannot work; the message names it, its value and the way out.
@@ -60,43 +61,40 @@ def print_trainings(console: Console, trainings: list[PlannedTraining]) -> None:
             console.print(f"  {UNKNOWN_SHAPE}", markup=False, soft_wrap=True)
 
 
-def _plan_base(plan: StudyPlan, part: StudyPart, own_base: OwnBaseSpec, examples: ExampleEstimate) -> PlannedTraining:
-    title = f"{_name(plan, part, own_base.training)}, the {part.base} base: {STAND_IN}"
-    return PlannedTraining(title, _plan_stand_in(own_base.training, examples))
+def _plan_base(plan: StudyPlan, part: StudyPart, own_base: OwnBaseSpec, examples: ExpectedExamples) -> PlannedTraining:
+    run = _as_run(plan)
+    corpus = base_corpus_file(run, part)
+    title = f"{_name(plan, part, own_base.training)}, the {part.base} base"
+    if corpus.exists():
+        estimate = plan_training(own_base.training, corpus, _local_tokenizer(run, part), seed=own_base.seed)
+        return PlannedTraining(f"{title}: {OWN_DATA}", estimate)
+    return PlannedTraining(f"{title}: {NO_DATA}", plan_training(own_base.training, examples, seed=own_base.seed))
 
 
 def _plan_part(plan: StudyPlan, part: StudyPart) -> Iterator[PlannedTraining]:
-    prepared = _prepared(plan, part)
-    model = part.training.base_model
-    tokenizer = model if model is not None and Path(model).is_dir() else None
+    run = _as_run(plan)
+    prepared = read_training_data(run, part).paths if data_file(run, part).exists() else {}
+    seed = part.training_seeds[0]
     for contract in part.teacher.contracts:
         title = f"{_name(plan, part, part.training)}, {contract}"
-        if prepared or plan.scale == "paper":
-            basis = "the plan's own data" if prepared else "the paper's data"
-            seed = part.training_seeds[0]
-            estimate = plan_training(part.training, prepared.get(contract), tokenizer, contract=contract, seed=seed)
+        if prepared:
+            estimate = plan_training(part.training, prepared[contract], _local_tokenizer(run, part), seed=seed)
+            yield PlannedTraining(f"{title}: {OWN_DATA}", estimate)
         else:
-            basis = STAND_IN
-            estimate = _plan_stand_in(part.training, arm_examples(plan.scale, part, contract))
-        yield PlannedTraining(f"{title}: {basis}", estimate)
+            examples = arm_examples(plan.scale, part, contract)
+            yield PlannedTraining(f"{title}: {NO_DATA}", plan_training(part.training, examples, seed=seed))
 
 
 def _name(plan: StudyPlan, part: StudyPart, training: TrainingSpec) -> str:
     return training.name if len(plan.parts) == 1 else f"{training.name} of part {part.name}"
 
 
-def _plan_stand_in(training: TrainingSpec, examples: ExampleEstimate) -> TrainingEstimate:
-    """Plan a training on conversations that have the mean number of tokens when their characters are counted."""
-    text = "x" * round((examples.mean_tokens - 2 * TEMPLATE_TOKENS) * CHARACTERS_PER_TOKEN)
-    messages = (TrainingMessage(role="user", content=""), TrainingMessage(role="assistant", content=text))
-    with tempfile.TemporaryDirectory() as folder:
-        stand_in = Path(folder) / "examples.jsonl"
-        write_conversations(stand_in, [Conversation(messages=messages)] * examples.example_count)
-        return plan_training(training, stand_in)
-
-
-def _prepared(plan: StudyPlan, part: StudyPart) -> dict[str, Path]:
-    """Return a part's training data by contract; empty where none are prepared."""
+def _as_run(plan: StudyPlan) -> Run:
+    """Return a run that finds what an earlier one of the plan has made, and starts nothing."""
     places = name_places()
-    run = Run(run_id="dry-run", plan=plan, home=places.home, landing=places.landing, generation="")
-    return read_training_data(run, part).paths if data_file(run, part).exists() else {}
+    return Run(run_id="dry-run", plan=plan, home=places.home, landing=places.landing, generation="")
+
+
+def _local_tokenizer(run: Run, part: StudyPart) -> Path | None:
+    folder = tokenizer_folder(run, part)
+    return folder if folder.is_dir() else None

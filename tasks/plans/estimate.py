@@ -9,6 +9,7 @@ from tasks.agent.client import ScriptedClientSpec
 from tasks.plans.models import scripted_conditions
 from tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
 from tasks.running.limits import Prices, Spent
+from tasks.sft.example_lengths import ExpectedExamples, LengthRange, likely_lengths
 from tasks.sft.prepare import held_out_count
 from tasks.sft.spec import TrainingSpec
 
@@ -45,13 +46,6 @@ class StageEstimate(NamedTuple):
     """At the given prices; nothing where the study serves the model itself."""
 
 
-class ExampleEstimate(NamedTuple):
-    """Training examples, those held out for validation among them."""
-
-    example_count: int
-    mean_tokens: float
-
-
 LAPTOP_MEANS: dict[tuple[str | None, str], EpisodeMean] = {
     # Tokens and seconds of a laptop run on two cores; (train contract, runtime contract), None for the untrained base.
     ("persistent", "persistent"): EpisodeMean(3_840, 410, 0.2, 2),
@@ -70,13 +64,14 @@ TRAINING_TOKENS_PER_SECOND: dict[Scale, float] = {
     "laptop": 4_600,  # 575,000 parameters on one core
     "paper": 8_200,  # Qwen3-8B, NF4, one H100; published for Unsloth
 }
-TRAINING_TOKENS_PER_EXAMPLE: dict[str, dict[str, float]] = {
-    # Laptop: mean tokens of the scripted teachers' traces. Paper: Table 5's means (section C.1).
-    "laptop": {"persistent": 1_040, "stateless": 2_150},
-    "paper": {"persistent": 4_630.60, "stateless": 10_761.06},
+LAPTOP_LENGTHS: dict[str, LengthRange] = {
+    # Tokens of the scripted teachers' traces in a laptop run, chat template included.
+    "persistent": LengthRange(469, 1_049, 2_240),
+    "stateless": LengthRange(889, 2_181, 4_389),
 }
-TRAINING_TOKENS_PER_PLAIN_EXAMPLE = 264.0
-"""Mean tokens of a conversation of the `plain` corpus, by the tokenizer of a laptop run."""
+PLAIN_LENGTHS = LengthRange(84, 263, 757)
+"""Tokens of the conversations of the `plain` corpus, by the tokenizer of a laptop run."""
+LAPTOP_LENGTHS_BASIS = "the range and mean of an earlier laptop run"
 
 
 def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[StageEstimate]:
@@ -114,22 +109,29 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
     return rows
 
 
-def arm_examples(scale: Scale, part: StudyPart, contract: str) -> ExampleEstimate:
-    """Return the examples that an arm's dataset keeps."""
-    per_example = TRAINING_TOKENS_PER_EXAMPLE["paper" if scale == "paper" else "laptop"]
+def arm_examples(scale: Scale, part: StudyPart, contract: str) -> ExpectedExamples:
+    """Return the examples that an arm's dataset keeps, as long as Table 5's (section C.1) or a laptop run's."""
+    ranges = {arm: _published_lengths(arm) for arm in LAPTOP_LENGTHS} if scale == "paper" else LAPTOP_LENGTHS
     count = min(part.dataset.maximum_kept, part.train_instances.count)
     if part.dataset.matching == "tokens":  # the arm with the longer examples keeps fewer of them
-        count = round(count * min(per_example.values()) / per_example[contract])
-    return ExampleEstimate(count, per_example[contract])
+        count = round(count * min(known.mean for known in ranges.values()) / ranges[contract].mean)
+    basis = "Table 5's range and mean" if scale == "paper" else LAPTOP_LENGTHS_BASIS
+    return ExpectedExamples(likely_lengths(ranges[contract], count), basis)
 
 
-def base_examples(scale: Scale, part: StudyPart, own_base: OwnBaseSpec) -> ExampleEstimate:
+def base_examples(scale: Scale, part: StudyPart, own_base: OwnBaseSpec) -> ExpectedExamples:
     """Return the examples that a base of the study's own is trained on: plain ones, or those of every arm."""
     if own_base.instances is not None:
-        return ExampleEstimate(own_base.instances.count, TRAINING_TOKENS_PER_PLAIN_EXAMPLE)
+        return ExpectedExamples(likely_lengths(PLAIN_LENGTHS, own_base.instances.count), LAPTOP_LENGTHS_BASIS)
     arms = [arm_examples(scale, part, contract) for contract in part.teacher.contracts]
-    count = sum(arm.example_count for arm in arms)
-    return ExampleEstimate(count, sum(arm.example_count * arm.mean_tokens for arm in arms) / count)
+    return ExpectedExamples(tuple(length for arm in arms for length in arm.lengths), arms[0].source)
+
+
+def _published_lengths(contract: str) -> LengthRange:
+    smallest, mean, largest = (
+        float(_published("table5", metric=f"{name}_tokens")[contract]) for name in ("min", "mean", "max")
+    )
+    return LengthRange(round(smallest), mean, round(largest))
 
 
 def _teacher_rows(part: StudyPart, title: str, prices: Prices) -> Iterable[StageEstimate]:
@@ -179,15 +181,16 @@ def _row(stage: str, count: int, mean: EpisodeMean, basis: str, *, prices: Price
 
 
 def _training_row(
-    stage: str, scale: Scale, training: TrainingSpec, examples: ExampleEstimate, *, seed_count: int = 1
+    stage: str, scale: Scale, training: TrainingSpec, examples: ExpectedExamples, *, seed_count: int = 1
 ) -> StageEstimate:
-    trained = examples.example_count - held_out_count(examples.example_count, training.validation_share)
+    count = len(examples.lengths)
+    trained = count - held_out_count(count, training.validation_share)
     tokens = examples.mean_tokens * trained * training.epochs * seed_count
     return StageEstimate(
         stage=stage,
         training_tokens=round(tokens),
         hours=tokens / TRAINING_TOKENS_PER_SECOND[scale] / 3600,
-        basis=f"estimate: {trained:,} examples of mean length, training rate",
+        basis=f"estimate: {trained:,} examples of {examples.source}, training rate",
     )
 
 

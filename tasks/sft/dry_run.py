@@ -2,13 +2,13 @@
 
 import math
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from tasks.running.errors import UserError
 from tasks.sft.batches import group_by_length
 from tasks.sft.conversations import Conversation, read_conversations
+from tasks.sft.example_lengths import ExpectedExamples
 from tasks.sft.hub import expanded
 from tasks.sft.load import load_training_tokenizer
 from tasks.sft.packing import packed_count
@@ -16,9 +16,6 @@ from tasks.sft.prepare import NOTHING_TO_LEARN, learnable_rows, split_rows
 from tasks.sft.resources import GIB, ModelShape, ResourceEstimate, estimate_resources, shape_of
 from tasks.sft.spec import TrainingSpec
 
-PUBLISHED_EXAMPLES = 1000
-PUBLISHED_TOKENS: dict[str, int] = {"persistent": 4_630_605, "stateless": 10_761_056}
-"""Tokens of the paper's 1,000 training traces per contract (arXiv 2603.01209, Table 5)."""
 CHARACTERS_PER_TOKEN = 3.5
 """The authors' own rule where no tokenizer is at hand."""
 TEMPLATE_TOKENS = 5
@@ -31,8 +28,7 @@ CORE_FLOPS = 2e10
 """Sustained float32 operations per second of one CPU core on models of a million parameters; ours."""
 GPU_GIB = 80
 """Memory of the paper's GPU (appendix C.2)."""
-
-Source = Literal["counted", "estimated from characters", "estimated from Table 5"]
+COUNTED = "counted"
 
 
 class TrainingEstimate(BaseModel):
@@ -45,9 +41,12 @@ class TrainingEstimate(BaseModel):
     validation_count: int
     token_count: int
     """Tokens of one pass."""
-    token_source: Source
+    token_source: str
+    """`counted`, or what the tokens are estimated from."""
     sequence_count: int
     """Sequences (packed) or batches (not packed) of one pass."""
+    filled_share: float | None
+    """Tokens over the room of packed sequences; none for batches of like length."""
     step_count: int
     """Optimizer steps, all passes."""
     effective_batch: str
@@ -61,12 +60,13 @@ class TrainingEstimate(BaseModel):
 
     def lines(self) -> list[str]:
         """Return the estimate as lines for a person."""
-        is_counted = self.token_source == "counted"
+        about = "" if self.token_source == COUNTED else "about "
+        filled = "" if self.filled_share is None else f", {self.filled_share:.0%} full"
         lines = [
             f"examples: {self.example_count:,} to train, {self.validation_count:,} to validate",
-            f"tokens per pass: {self.token_count:,} ({self.token_source})",
-            f"sequences per pass: {'' if is_counted else 'about '}{self.sequence_count:,}",
-            f"optimizer steps: {'' if is_counted else 'about '}{self.step_count:,}",
+            f"tokens per pass: {about}{self.token_count:,} ({self.token_source})",
+            f"sequences per pass: {about}{self.sequence_count:,}{filled}",
+            f"optimizer steps: {about}{self.step_count:,}",
             f"effective batch: {self.effective_batch}",
         ]
         if self.resources is not None:
@@ -83,10 +83,9 @@ class TrainingEstimate(BaseModel):
 
 def plan_training(
     spec: TrainingSpec,
-    dataset: Path | None = None,
+    examples: Path | ExpectedExamples,
     tokenizer_path: str | Path | None = None,
     *,
-    contract: str = "persistent",
     seed: int = 0,
     base_model: str | Path | None = None,
     gpu_gib: float = GPU_GIB,
@@ -95,9 +94,8 @@ def plan_training(
 
     Args:
         spec: The training.
-        dataset: Its conversations; without them the paper's published counts stand in.
-        tokenizer_path: A local tokenizer that counts their tokens; without one characters are counted.
-        contract: Whose published counts stand in.
+        examples: Its conversations as JSONL, or how long they will be.
+        tokenizer_path: A local tokenizer that counts the conversations' tokens; without one characters are counted.
         seed: Seed of the training; it decides which conversations are held out, and what shares a batch.
         base_model: What to start from instead of `spec.base_model`.
         gpu_gib: Memory of the GPU that a bfloat16 training is meant for, in GiB.
@@ -112,7 +110,7 @@ def plan_training(
             f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
             "lower it"
         )
-    lengths, token_source = _lengths(spec, dataset, tokenizer_path, contract)
+    lengths, token_source = _lengths(spec, examples, tokenizer_path)
     warnings = _too_long(spec, lengths, token_source)
     lengths, held_out = split_rows(lengths, spec.validation_share, seed)
     if not lengths:
@@ -133,6 +131,7 @@ def plan_training(
         token_count=sum(lengths),
         token_source=token_source,
         sequence_count=sequences,
+        filled_share=sum(lengths) / (sequences * spec.batch.max_length) if spec.batch.packing else None,
         step_count=step_count,
         effective_batch=effective_batch(spec),
         resources=resources,
@@ -157,21 +156,18 @@ def effective_batch(spec: TrainingSpec) -> str:
 
 
 def _lengths(
-    spec: TrainingSpec, dataset: Path | None, tokenizer_path: str | Path | None, contract: str
-) -> tuple[list[int], Source]:
-    if dataset is None:
-        if contract not in PUBLISHED_TOKENS:
-            raise UserError(f"no published counts for contract {contract!r}; choose from {', '.join(PUBLISHED_TOKENS)}")
-        mean = round(PUBLISHED_TOKENS[contract] / PUBLISHED_EXAMPLES)
-        return [mean] * PUBLISHED_EXAMPLES, "estimated from Table 5"
-    conversations = read_conversations(dataset)
+    spec: TrainingSpec, examples: Path | ExpectedExamples, tokenizer_path: str | Path | None
+) -> tuple[list[int], str]:
+    if isinstance(examples, ExpectedExamples):
+        return list(examples.lengths), f"estimated from {examples.source}"
+    conversations = read_conversations(examples)
     if tokenizer_path is None:
         learnable = [conversation for conversation in conversations if conversation.has_learned]
         if not learnable:
             raise UserError(NOTHING_TO_LEARN)
         return [_length_from_characters(conversation) for conversation in learnable], "estimated from characters"
     rows = learnable_rows(conversations, load_training_tokenizer(spec, tokenizer_path), spec.batch.max_length)
-    return [len(ids) for ids, _ in rows], "counted"
+    return [len(ids) for ids, _ in rows], COUNTED
 
 
 def _length_from_characters(conversation: Conversation) -> int:
@@ -180,7 +176,7 @@ def _length_from_characters(conversation: Conversation) -> int:
     )
 
 
-def _too_long(spec: TrainingSpec, lengths: list[int], token_source: Source) -> tuple[str, ...]:
+def _too_long(spec: TrainingSpec, lengths: list[int], token_source: str) -> tuple[str, ...]:
     """Return as a warning that an estimated length is beyond the training's; a counted one has been refused."""
     if max(lengths) <= spec.batch.max_length:
         return ()

@@ -33,26 +33,33 @@ def with_batch(plan, **changes):
     return plan.model_copy(update={"parts": (part.model_copy(update={"training": training}),)})
 
 
-def test_a_dry_run_plans_the_paper_s_training_of_both_contracts(capsys):
+def test_a_dry_run_plans_the_paper_s_training_of_both_contracts_and_writes_nothing(home, capsys):
     print_estimate(resolve_plan("paper"), Limits())
     printed = capsys.readouterr().out
     for line in (
-        "training paper, persistent: the paper's data",
-        "training paper, stateless: the paper's data",
-        "tokens per pass: 4,399,450 (estimated from Table 5)",
+        "training paper, persistent: its data are not prepared yet",
+        "training paper, stateless: its data are not prepared yet",
+        "tokens per pass: about 4,388,354 (estimated from Table 5's range and mean)",
+        # filled to the brim they would be 268 and 624 sequences, 51 and 117 steps
+        "sequences per pass: about 280, 96% full",
+        "optimizer steps: about 54",
+        "sequences per pass: about 697, 89% full",
+        "optimizer steps: about 132",
         "effective batch: 1 sequence x 16 accumulated x 16,384 tokens = 262,144 tokens per step",
         "memory (estimate):",
         "hours on one H100 (estimate):",
     ):
         assert line in printed
+    assert list(home.iterdir()) == []
 
 
 def test_a_dry_run_plans_small_models_with_the_lengths_of_an_earlier_run(capsys):
     print_estimate(resolve_plan("smoke"), Limits())
     printed = capsys.readouterr().out
-    assert "training smoke, stateless: examples as long as an earlier laptop run's" in printed
-    assert "examples: 19 to train, 0 to validate" in printed  # as many tokens as 40 examples of 1,040
-    assert "tokens per pass: 40,850 (estimated from characters)" in printed  # 19 examples of 2,150
+    assert "training smoke, stateless: its data are not prepared yet" in printed
+    assert "examples: 19 to train, 0 to validate" in printed  # as many tokens as 40 examples of 1,049
+    # 19 examples of 2,181, but for rounding
+    assert "tokens per pass: about 41,422 (estimated from the range and mean of an earlier laptop run)" in printed
 
 
 def test_a_dry_run_sums_endpoint_tokens_apart_from_training_tokens_and_names_no_cost_without_prices(capsys):
@@ -63,7 +70,7 @@ def test_a_dry_run_sums_endpoint_tokens_apart_from_training_tokens_and_names_no_
     # 40 episodes per contract and 6 in each of 8 cells; 6 x (3,840 + 10,500 + 2 x 8,500 + 2 x 1,700) prompt tokens
     assert (episodes, prompt, cost) == ("128", "208,440", "-")
     assert completion == "29,760"  # 6 x (410 + 1,250 + 2 x 1,050 + 2 x 600)
-    assert training == "82,450"  # one pass over 40 examples of 1,040 and 19 of 2,150
+    assert training == "83,375"  # one pass over 40 examples of 1,049 and 19 of 2,181, but for rounding
     assert "about 238,200 tokens, which is what --max-tokens-total counts" in printed
     assert "give --prices" in printed
 
@@ -86,9 +93,8 @@ def test_a_dry_run_bills_the_teacher_and_no_server_of_the_study_s_own(capsys):
     assert [line.split("│")[7].strip() for line in (teacher, model)] == ["83.62", "0.00"]
 
 
-def test_a_dry_run_counts_data_that_are_prepared_with_a_local_tokenizer(home, capsys):
-    tokenizer = build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), home / "base")
-    plan = resolve_plan("paper", Overrides(base_model=str(tokenizer)))
+def prepare(home, plan):
+    """Note 20 conversations as a plan's training data."""
     data = home / "data.jsonl"
     messages = (TrainingMessage(role="user", content="ab"), TrainingMessage(role="assistant", content="xyz"))
     write_conversations(data, [Conversation(messages=messages)] * 20)
@@ -99,13 +105,42 @@ def test_a_dry_run_counts_data_that_are_prepared_with_a_local_tokenizer(home, ca
         digests=dict.fromkeys(contracts, digest_of_file(data)),
         tokens={},
     )
-    (home / "datasets").mkdir()
+    (home / "datasets").mkdir(exist_ok=True)
     (home / "datasets" / f"{plan.digest}-main.json").write_text(prepared.model_dump_json())
+    return data
+
+
+def test_a_dry_run_counts_data_that_are_prepared_with_a_local_tokenizer(home, capsys):
+    tokenizer = build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), home / "base")
+    plan = resolve_plan("paper", Overrides(base_model=str(tokenizer)))
+    prepare(home, plan)
     print_estimate(plan, Limits())
     printed = capsys.readouterr().out
     assert "training paper, stateless: the plan's own data" in printed
     # one of 20 is held out; 26 bytes and control tokens as in ChatML, and the empty think block of 19 bytes
     assert "tokens per pass: 855 (counted)" in printed
+
+
+def test_a_dry_run_counts_with_the_tokenizer_that_the_plan_learned(home, capsys):
+    plan = resolve_plan("smoke")
+    prepare(home, plan)
+    print_estimate(plan, Limits())
+    assert "(estimated from characters)" in capsys.readouterr().out
+    build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), home / "datasets" / f"tokenizer-{plan.digest}-main")
+    print_estimate(plan, Limits())
+    assert capsys.readouterr().out.count("tokens per pass: 520 (counted)") == 2  # 20 of 26 bytes and control tokens
+
+
+def test_a_dry_run_counts_the_corpus_of_a_base_that_is_written(home, capsys):
+    plan = resolve_plan("laptop_full", Overrides(parts=("common-1",)))
+    data = prepare(home, plan)
+    data.rename(home / "datasets" / f"{plan.digest}-main-common-base.jsonl")
+    (home / "datasets" / f"{plan.digest}-main.json").unlink()
+    build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), home / "datasets" / f"tokenizer-{plan.digest}-main")
+    print_estimate(plan, Limits())
+    printed = capsys.readouterr().out
+    assert "training laptop_base, the common base: the plan's own data" in printed
+    assert "tokens per pass: 494 (counted)" in printed  # one of 20 is held out
 
 
 def test_trainings_that_parts_share_are_planned_once(capsys):
@@ -116,8 +151,8 @@ def test_trainings_that_parts_share_are_planned_once(capsys):
     assert "training laptop_common of part both-quarter-adapter, stateless" in printed
     assert printed.count(UNKNOWN_SHAPE) == sum("laptop_common" in title for title in titles)
     assert titles[:2] == [
-        "training laptop_base of part common-1, the common base: examples as long as an earlier laptop run's",
-        "training laptop_both of part both, the both base: examples as long as an earlier laptop run's",
+        "training laptop_base of part common-1, the common base: its data are not prepared yet",
+        "training laptop_both of part both, the both base: its data are not prepared yet",
     ]
     trainings = {part.training.model_dump_json() for part in resolve_plan("laptop_full").parts}
     assert len(titles) == 2 + 2 * len(trainings)

@@ -2,7 +2,7 @@ import functools
 
 import pytest
 
-from tasks.plans.estimate import TRAINING_TOKENS_PER_PLAIN_EXAMPLE, arm_examples, cells, estimate_study
+from tasks.plans.estimate import PLAIN_LENGTHS, arm_examples, cells, estimate_study
 from tasks.plans.overrides import Overrides, apply_overrides
 from tasks.plans.presets import resolve_plan
 from tasks.running.limits import Prices
@@ -77,9 +77,10 @@ def test_a_teacher_s_endpoint_is_asked_at_its_own_pace():
 def test_training_is_counted_in_tokens_and_costs_no_endpoint():
     row = estimate("paper")["main: training, persistent"]
     # Table 5: 4,630.60 tokens an example, 1,000 examples kept, 50 of them held out, 3 passes; 8,200 tokens a second.
-    assert row.training_tokens == 13_197_210
+    assert row.training_tokens == pytest.approx(13_197_210, rel=1e-4)
+    assert row.basis == "estimate: 950 examples of Table 5's range and mean, training rate"
     assert (row.episodes, row.prompt_tokens, row.completion_tokens) == (0, 0, 0)
-    assert row.hours == pytest.approx(13_197_210 / 8200 / 3600)
+    assert row.hours == pytest.approx(13_197_210 / 8200 / 3600, rel=1e-4)
     assert row.cost == 0
 
 
@@ -97,11 +98,19 @@ def test_more_episodes_at_a_time_than_cores_make_a_laptop_no_faster():
 
 def test_arms_of_equal_training_tokens_cost_the_same():
     rows, (part,) = estimate("laptop"), resolve("laptop").parts
-    counts = [arm_examples("laptop", part, contract).example_count for contract in ("persistent", "stateless")]
-    assert counts == [1000, 484]  # 1,040 and 2,150 tokens an example
+    counts = [len(arm_examples("laptop", part, contract).lengths) for contract in ("persistent", "stateless")]
+    assert counts == [1000, 481]  # 1,049 and 2,181 tokens an example
     # 40 and 19 of them are held out; 1.25 passes
-    assert rows["main: training, persistent"].training_tokens == 1_248_000
-    assert rows["main: training, stateless"].training_tokens == round(465 * 2_150 * 1.25)
+    assert rows["main: training, persistent"].training_tokens == pytest.approx(960 * 1_049 * 1.25, rel=1e-4)
+    assert rows["main: training, stateless"].training_tokens == pytest.approx(462 * 2_181 * 1.25, rel=1e-4)
+
+
+def test_lengths_keep_to_table_5():
+    lengths = arm_examples("paper", resolve("paper").parts[0], "stateless").lengths
+    assert len(lengths) == 1000
+    assert 5235 <= min(lengths) < 5300
+    assert 16200 < max(lengths) <= 16278
+    assert sum(lengths) == pytest.approx(10_761_056, rel=1e-4)
 
 
 def test_what_parts_share_is_counted_once():
@@ -126,11 +135,11 @@ def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
     assert stages[stages.index(bases[0]) + 1] == "common-1, main: training, persistent"
     common, both = (rows[stages.index(stage)] for stage in bases[:2])
     # 60 of 1,500 plain examples are held out; one pass
-    assert common.training_tokens == round(1440 * TRAINING_TOKENS_PER_PLAIN_EXAMPLE)
-    assert common.basis == "estimate: 1,440 examples of mean length, training rate"
+    assert common.training_tokens == pytest.approx(1440 * PLAIN_LENGTHS.mean, rel=1e-4)
+    assert common.basis == "estimate: 1,440 examples of the range and mean of an earlier laptop run, training rate"
     assert common.hours == pytest.approx(common.training_tokens / 4600 / 3600, rel=1e-3)
-    # 1,000 examples of 1,040 tokens and 484 of 2,150, less 59; 0.6 of a pass
-    assert both.training_tokens == round((1_040_000 + 1_040_600) / 1484 * 1425 * 0.6)
+    # 1,000 examples of 1,049 tokens and 481 of 2,181, less 59; 0.6 of a pass
+    assert both.training_tokens == pytest.approx((1_049_000 + 1_049_061) / 1481 * 1422 * 0.6, rel=1e-4)
     assert (both.episodes, both.prompt_tokens, both.cost) == (0, 0, 0)
 
 

@@ -6,12 +6,14 @@ from tasks.running.errors import UserError
 from tasks.sft.batches import LengthBatches
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
 from tasks.sft.dry_run import plan_training
+from tasks.sft.example_lengths import ExpectedExamples
 from tasks.sft.load import load_training_tokenizer
 from tasks.sft.prepare import prepare_data
 from tasks.sft.spec import TRAINING, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
 
 PAPER = TRAINING["paper"]
+UNVALIDATED = PAPER.model_copy(update={"validation_share": 0.0})
 
 
 def _with_batch(**changes):
@@ -24,24 +26,35 @@ def _dataset(path, count, characters):
     return path
 
 
-def test_the_paper_preset_is_planned_from_published_counts():
-    estimate = plan_training(PAPER)
-    assert (estimate.example_count, estimate.validation_count) == (950, 50)
-    assert estimate.token_source == "estimated from Table 5"
-    assert estimate.token_count == 950 * 4631
-    # three of 4,631 tokens fill 16,384: 317 sequences, 20 steps a pass, 3 passes
-    assert (estimate.sequence_count, estimate.step_count) == (317, 60)
+def _expected(*lengths):
+    return ExpectedExamples(lengths, "a guess")
+
+
+def test_lengths_that_are_expected_are_packed_as_the_training_packs_them():
+    # four of 9,000 have a sequence each and take a 7,000 in; the 384 is with one of them
+    estimate = plan_training(UNVALIDATED, _expected(9000, 9000, 9000, 9000, 7000, 7000, 7000, 7000, 384))
+    assert (estimate.example_count, estimate.token_count, estimate.sequence_count) == (9, 64_384, 4)
+    assert estimate.filled_share == 64_384 / (4 * 16_384)
+    assert estimate.step_count == 3  # one a pass: 16 sequences are accumulated
     assert estimate.effective_batch == "1 sequence x 16 accumulated x 16,384 tokens = 262,144 tokens per step"
     assert set(estimate.hours) == {"one A100", "one H100"}
 
 
-def test_stateless_traces_are_too_long_to_share_a_sequence():
-    assert plan_training(PAPER, contract="stateless").sequence_count == 950
+def test_examples_longer_than_half_a_sequence_share_none():
+    estimate = plan_training(UNVALIDATED, _expected(*[8193] * 40))
+    assert (estimate.sequence_count, estimate.step_count) == (40, 9)
 
 
 def test_estimates_are_labelled_for_a_person():
-    text = "\n".join(plan_training(PAPER).lines())
-    for words in ("estimated from Table 5", "about 317", "memory (estimate)", "hours on one A100 (estimate)"):
+    text = "\n".join(plan_training(PAPER, _expected(*[8193] * 40)).lines())
+    for words in (
+        "examples: 38 to train, 2 to validate",
+        "tokens per pass: about 311,334 (estimated from a guess)",
+        "sequences per pass: about 38, 50% full",
+        "optimizer steps: about 9",
+        "memory (estimate)",
+        "hours on one A100 (estimate)",
+    ):
         assert words in text
 
 
@@ -52,6 +65,7 @@ def test_a_local_tokenizer_counts(tmp_path):
     # 26 bytes and control tokens as in ChatML, and the empty think block of 19 bytes
     assert estimate.token_count == 19 * (26 + 19)
     assert (estimate.sequence_count, estimate.step_count) == (1, 3)
+    assert "tokens per pass: 855 (counted)" in estimate.lines()
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -119,7 +133,7 @@ def test_a_small_model_is_planned_in_batches_on_a_core(tmp_path):
 )
 def test_a_setting_that_cannot_work_fails_before_anything_starts(spec, message):
     with pytest.raises(UserError, match=message):
-        plan_training(spec)
+        plan_training(spec, _expected(*[4631] * 1000))
 
 
 def test_a_counted_length_is_refused_and_an_estimated_one_is_a_warning(tmp_path):
@@ -135,8 +149,3 @@ def test_a_counted_length_is_refused_and_an_estimated_one_is_a_warning(tmp_path)
         "truncate the dataset to the training length"
     )
     assert plan_training(spec.model_copy(update={"batch": PAPER.batch}), data).warnings == ()
-
-
-def test_an_unknown_contract_has_no_published_counts():
-    with pytest.raises(UserError, match="'half'; choose from persistent, stateless"):
-        plan_training(PAPER, contract="half")
