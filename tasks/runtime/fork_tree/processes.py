@@ -103,18 +103,15 @@ class LiveProcesses:
         self._root = root
         self._live = live or Fork(root).take()[0]
         self._standby: Frozen | None = None
-        self._is_standby_current = False
+        """The copy of the present state, once it is made."""
         self._ahead: Fork | None = Fork(self._live)
 
     def next(self) -> Node:
         """Return the live process, once its copy is made; without a copy of its present state it counts as gone."""
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
-            former, self._standby = self._standby, self._take(ahead)
-            self._is_standby_current = True
-            if former is not None:
-                former.node.close()
-        if not self._is_standby_current:
+            self._standby = self._take(ahead)
+        if self._standby is None:
             raise NodeGoneError("the process ended between two steps")
         return self._live
 
@@ -124,10 +121,14 @@ class LiveProcesses:
         return (self._root, self._live)
 
     def finish(self, dropped: Sequence[str] | None) -> None:
-        """Freeze the state after the step."""
+        """Freeze the state after the step; the copy of the one before ends now, while nobody waits for a block."""
         self.next()
-        self._is_standby_current = False
-        self._ahead = Fork(self._live, dropped=dropped)
+        former, self._standby = self._standby, None
+        try:
+            self._ahead = Fork(self._live, dropped=dropped)
+        finally:
+            if former is not None:
+                former.node.close()
 
     def freeze(self, output: int | None = None) -> Frozen:
         """Return a copy of the present state; with an output of its own it can become another live process."""
@@ -142,7 +143,7 @@ class LiveProcesses:
     def roll_back(self) -> Frozen | None:
         """Let the frozen copy take over."""
         standby, self._standby = self._standby, None
-        if standby is not None and self._is_standby_current and standby.node.is_alive():
+        if standby is not None and standby.node.is_alive():
             self._replace(standby.node)
             return standby
         if standby is not None:
@@ -169,6 +170,5 @@ class LiveProcesses:
         end_strays(self._root)
         self._live = live
         self._standby = None
-        self._is_standby_current = False
         self._ahead = Fork(live)
         self.next()  # a process that was killed with the live one shows it here

@@ -20,6 +20,7 @@ _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
 _SECCOMP_MODE_FILTER = 2
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET, _CLONE_NEWIPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
 _CAPABILITY_VERSION_3 = 0x20080522
+_OWN_CAPABILITIES, _NO_CAPABILITIES = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0), bytes(24)
 
 # Opcodes of classic BPF and the actions of seccomp.
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
@@ -118,8 +119,7 @@ def drop_capabilities() -> None:
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
     _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-    header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
-    _check(_libc.capset(header, bytes(24)), "capset")
+    _check(_libc.capset(_OWN_CAPABILITIES, _NO_CAPABILITIES), "capset")
 
 
 def adopt_orphans() -> None:

@@ -49,6 +49,13 @@ class Node:
         except Exception:  # noqa: BLE001 - a block may have bent anything
             self.fail()
 
+    def grow(self, channel: Channel, tools: dict[str, str | None]) -> None:
+        """Serve as the root of an episode with these tools; never returns."""
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
+        self.channel = channel
+        self.runner.add_tools(tools)
+        self.serve()
+
     def fail(self) -> NoReturn:
         """End the process and leave its host the traceback, which no observation shows."""
         try:
@@ -230,11 +237,3 @@ def _thread_count() -> int:
     """Return how many threads Python itself knows; what the kernel counts beyond them belongs to libraries."""
     threading = sys.modules.get("threading")
     return 1 if threading is None else threading.active_count()
-
-
-def start(channel: Channel, seeder: Seeder, setup: dict[str, Any]) -> None:
-    """Set up an episode's root with its tools and serve; never returns."""
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
-    node = Node(channel, seeder)
-    node.runner.add_tools(setup["tools"])
-    node.serve()

@@ -11,9 +11,11 @@ import os
 import sys
 from typing import Any, NoReturn
 
-from . import confine, node
+from . import confine
 from .capture import redirect_output
+from .holes import fill_holes
 from .mappings import compact
+from .node import Node
 from .rehearsal import rehearse
 from .seeding import Seeder
 from .wire import Channel
@@ -32,7 +34,9 @@ def main(descriptor: int) -> NoReturn:
     rehearse(seeder)
     for is_apart in (True, False):
         confine.prepare_filter(confine.denied_calls(has_own_process_namespace=is_apart))
+    root = Node(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
     gc.collect()
+    fill_holes()
     compact()
     gc.freeze()
     channel.send(("ready", {"pid": os.getpid()}))
@@ -43,7 +47,7 @@ def main(descriptor: int) -> NoReturn:
             os._exit(0)
         if os.fork() == 0:
             channel.close()
-            _open_episode(setup, settings, seeder, *descriptors)
+            _open_episode(setup, settings, root, *descriptors)
         for unused in descriptors:
             os.close(unused)
 
@@ -64,7 +68,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
 
 
 def _open_episode(
-    setup: dict[str, Any], settings: dict[str, Any], seeder: Seeder, connection: int, output: int
+    setup: dict[str, Any], settings: dict[str, Any], root: Node, connection: int, output: int
 ) -> NoReturn:
     """Fork the episode's root as the first process of a namespace of its own, and end."""
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
@@ -76,7 +80,7 @@ def _open_episode(
         channel.send(("forked", None, False, 1), (handle,))
         os._exit(0)
     _confine_episode(settings, output, is_apart)
-    node.start(channel, seeder, setup)
+    root.grow(channel, setup["tools"])
     os._exit(0)
 
 

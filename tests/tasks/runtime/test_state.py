@@ -1,8 +1,13 @@
 """Snapshots, branches, going back, and bringing a state about again."""
 
+import os
+import time
+from pathlib import Path
+
 import pytest
 
 from tasks.runtime.engine import StateLostError
+from tasks.runtime.process.descendants import descendants
 from tasks.runtime.protocol import CONTRACTS, Contract
 
 POLARS = "import polars as pl\nframe = pl.DataFrame({'a': list(range(1000))})\nframe.filter(pl.col('a') > 5).height"
@@ -97,6 +102,29 @@ def test_journal_of_another_contract_is_refused(open_fork_tree, tmp_path):
     open_fork_tree("persistent").save(tmp_path / "episode.json")
     with pytest.raises(ValueError, match="recorded under persistent, this is stateless"):
         open_fork_tree("stateless").reload(tmp_path / "episode.json")
+
+
+def test_a_copy_of_a_state_that_is_past_does_not_wait_for_the_next_block(open_fork_tree):
+    before = running_descendants()
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = 1")
+    interpreter.run_block("x = 2")
+    deadline = time.monotonic() + 60
+    while len(running_descendants() - before) != 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(running_descendants() - before) == 3  # the root, the live process, its present copy
+
+
+def running_descendants() -> set[int]:
+    """Return the processes under this one, those left out that have ended and wait to be collected."""
+    return {process for process in descendants(os.getpid()) if state_of(process) not in ("Z", "")}
+
+
+def state_of(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(") ")[2][:1]
+    except OSError:
+        return ""
 
 
 def test_library_threads_work_over_many_persistent_steps(open_one):
