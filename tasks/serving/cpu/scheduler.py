@@ -1,8 +1,10 @@
-"""The asyncio side of the engines: requests wait here while passes run in a thread."""
+"""The asyncio side of the engines: requests wait here while one thread computes passes without a break."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,14 +19,16 @@ class Scheduler:
     def __init__(self, engines: Iterable[ModelEngine]) -> None:
         self.engines = {engine.loaded.name: engine for engine in engines}
         self._waiting: dict[GenerationRequest, asyncio.Future[Reply]] = {}
-        self._has_work = asyncio.Event()
+        self._has_news = threading.Event()
+        """Set when a request comes and when the thread shall end."""
+        self._is_stopping = False
 
     async def complete(self, model_name: str, request: GenerationRequest) -> Reply:
         """Queue the request and return its reply; cancelling the call takes the request out of the batch."""
         future = asyncio.get_running_loop().create_future()
         self._waiting[request] = future
         self.engines[model_name].submit(request)
-        self._has_work.set()
+        self._has_news.set()
         try:
             return await future
         finally:
@@ -33,18 +37,30 @@ class Scheduler:
 
     async def run(self) -> None:
         """Step until cancelled; an error of a step reaches every waiting request and ends the loop."""
+        loop = asyncio.get_running_loop()
+        # One thread for as long as this runs: handing over every pass costs as much as a small model's pass.
+        executor = ThreadPoolExecutor(1)
+        working = loop.run_in_executor(executor, self._work, loop)
+        executor.shutdown(wait=False)
         try:
-            while True:
-                await self._has_work.wait()
-                self._has_work.clear()
-                while any(engine.has_work for engine in self.engines.values()):
-                    for request in await asyncio.to_thread(self._step_all):
-                        self._answer(request)
+            await asyncio.shield(working)
         except Exception as error:
             for future in self._waiting.values():
                 if not future.done():  # its caller gave up or has its reply, and has not run since
                     future.set_exception(RuntimeError(f"the engine stopped: {error}"))
             raise
+        finally:
+            self._is_stopping = True
+            self._has_news.set()
+            await asyncio.wait([working])
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        while not self._is_stopping:
+            self._has_news.wait()
+            self._has_news.clear()
+            while not self._is_stopping and any(engine.has_work for engine in self.engines.values()):
+                for request in self._step_all():
+                    loop.call_soon_threadsafe(self._answer, request)
 
     def _step_all(self) -> list[GenerationRequest]:
         import torch

@@ -1,4 +1,5 @@
 import asyncio
+import threading
 
 import pytest
 
@@ -13,11 +14,14 @@ def request_of(max_tokens=5):
     return GenerationRequest(prompt_of(9), SamplingParameters(max_tokens, ignores_end=True))
 
 
-def run_with_scheduler(loaded, body):
+def build_engine(loaded):
+    return ModelEngine(loaded, CachePool(2**26), max_running=4)
+
+
+def run_with_scheduler(engine, body):
     """Run `body(scheduler, engine)` beside a running scheduler."""
 
     async def main():
-        engine = ModelEngine(loaded, CachePool(2**26), max_running=4)
         scheduler = Scheduler([engine])
         running = asyncio.create_task(scheduler.run())
         try:
@@ -33,7 +37,7 @@ def test_requests_are_answered_as_they_come(loaded):
     async def body(scheduler, _engine):
         return await asyncio.gather(*(scheduler.complete(loaded.name, request_of(count)) for count in (3, 9, 6)))
 
-    assert [reply.completion_tokens for reply in run_with_scheduler(loaded, body)] == [3, 9, 6]
+    assert [reply.completion_tokens for reply in run_with_scheduler(build_engine(loaded), body)] == [3, 9, 6]
 
 
 def test_a_caller_that_gives_up_takes_its_request_along(loaded):
@@ -43,7 +47,7 @@ def test_a_caller_that_gives_up_takes_its_request_along(loaded):
         reply = await scheduler.complete(loaded.name, request_of(5))
         return reply.completion_tokens, engine.has_work
 
-    assert run_with_scheduler(loaded, body) == (5, False)
+    assert run_with_scheduler(build_engine(loaded), body) == (5, False)
 
 
 def test_an_error_of_a_pass_reaches_every_caller(loaded):
@@ -57,32 +61,52 @@ def test_an_error_of_a_pass_reaches_every_caller(loaded):
         )
         return [str(result) for result in results]
 
-    assert [message.split(":")[0] for message in run_with_scheduler(loaded, body)] == ["the engine stopped"] * 2
+    messages = run_with_scheduler(build_engine(loaded), body)
+    assert [message.split(":")[0] for message in messages] == ["the engine stopped"] * 2
+
+
+class WatchedEngine(ModelEngine):
+    """An engine that remembers the threads that stepped it."""
+
+    def __init__(self, loaded):
+        super().__init__(loaded, CachePool(2**26), max_running=4)
+        self.threads = set()
+
+    def step(self):
+        self.threads.add(threading.current_thread())
+        return super().step()
+
+
+def test_all_passes_run_in_one_thread_beside_the_loop(loaded):
+    async def body(scheduler, engine):
+        for _ in range(3):
+            await asyncio.gather(*(scheduler.complete(loaded.name, request_of()) for _ in range(4)))
+        return engine.threads
+
+    (thread,) = run_with_scheduler(WatchedEngine(loaded), body)
+    assert thread is not threading.current_thread()
+    thread.join()  # it ends with the scheduler
 
 
 class FailingEngine(ModelEngine):
-    """An engine that fails as soon as it has work, after something that happens in the same moment."""
+    """An engine that fails as soon as it has work."""
 
-    def __init__(self, loaded, before_failure):
+    def __init__(self, loaded):
         super().__init__(loaded, CachePool(2**20), max_running=1)
-        self._before_failure = before_failure
 
-    @property
-    def has_work(self):
-        self._before_failure()
+    def step(self):
         raise RuntimeError("no memory")
 
 
 def test_an_error_reaches_those_who_wait_beside_one_who_gave_up_in_the_same_moment(loaded):
     async def main():
-        def give_up():
-            leaving.cancel()
-
-        scheduler = Scheduler([FailingEngine(loaded, give_up)])
-        leaving, waiting = (asyncio.create_task(scheduler.complete(loaded.name, request_of())) for _ in range(2))
+        scheduler = Scheduler([FailingEngine(loaded)])
+        leaving = scheduler.complete(loaded.name, request_of())
+        leaving.send(None).cancel()  # as a task is cancelled; it does not run again until it is closed
+        waiting = asyncio.create_task(scheduler.complete(loaded.name, request_of()))
         running = asyncio.create_task(scheduler.run())
-        await asyncio.wait([leaving, running])
-        await asyncio.sleep(0)  # the call that waits is told by now, and runs
-        return leaving.cancelled(), waiting.done() and str(waiting.exception()), str(running.exception())
+        await asyncio.wait([waiting, running])
+        leaving.close()
+        return str(waiting.exception()), str(running.exception())
 
-    assert asyncio.run(main()) == (True, "the engine stopped: no memory", "no memory")
+    assert asyncio.run(main()) == ("the engine stopped: no memory", "no memory")
