@@ -10,7 +10,7 @@ from storage.runs import open_run
 from tasks.collect import Collected, collect_episodes
 from tasks.find_models import find_models
 from tasks.plans.clients import evaluation_client, scripted_client
-from tasks.plans.models import evaluation_conditions, scripted_conditions
+from tasks.plans.models import ALL_CELLS, ChosenCells, evaluation_conditions, scripted_conditions
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import PlanName
 from tasks.plans.run import Limits, Run
@@ -39,18 +39,26 @@ def evaluate_models(
             evaluate_part(run, part)
 
 
-def evaluate_part(run: Run, part: StudyPart, *, variant: str | None = None, replicates: int | None = None) -> None:
-    """Serve a part's models and play every cell of its evaluations.
+def evaluate_part(
+    run: Run,
+    part: StudyPart,
+    *,
+    variant: str | None = None,
+    replicates: int | None = None,
+    chosen: ChosenCells = ALL_CELLS,
+) -> None:
+    """Serve a part's models and play the chosen cells of its evaluations.
 
     Args:
         run: The run that lands the episodes.
         part: Models and evaluations.
         variant: Variant to land the episodes under; the plan's own without it.
         replicates: Repetitions of every episode; the plan's own without it.
+        chosen: The cells.
     """
     tokenizer = provide_tokenizer(run, part)
-    models = find_models(run, part, tokenizer)
-    with serve_models(run, part, models, tell=say) as server:
+    models = chosen.served(find_models(run, part, tokenizer))
+    with serve_models(run, part, models, tell=say, cells=chosen) as server:
         served = evaluation_client(run, server.base_url)
         played: list[PrefectFuture[Collected]] = []
         for evaluation in part.evaluations:
@@ -69,6 +77,7 @@ def evaluate_part(run: Run, part: StudyPart, *, variant: str | None = None, repl
                     replicates=replicates or evaluation.replicates,
                 )
                 for condition, client, counted_by in cells
+                if chosen.holds(condition)
             ]
         wait(played)
         say_errors([future.result() for future in played])

@@ -6,6 +6,7 @@ from flows.analyse_study import analyse_study
 from flows.cli.command import run_as_command
 from flows.evaluate_models import evaluate_part
 from storage.runs import finished_runs, landed_plan, start_run
+from tasks.plans.models import ALL_CELLS, ChosenCells
 from tasks.plans.presets import PlanName
 from tasks.plans.run import Limits
 from tasks.running.errors import UserError
@@ -19,13 +20,18 @@ def reevaluate_model(
     scale: PlanName = "laptop",
     limits: Limits = Limits(),  # noqa: B008 - frozen
     study_run: str | None = None,
+    cells: ChosenCells = ALL_CELLS,
 ) -> None:
-    """Evaluate the trained models of a finished study again on its fixed instances, each time as a new replicate.
+    """Evaluate the models of a finished study again on its fixed instances, each time as a new replicate.
+
+    A model that is chosen by name, or runs under a chosen contract, is refused where it was trained on another one,
+    unless the caller says that this is a cross-evaluation.
 
     Args:
         scale: Name of the plan whose latest finished study is taken.
         limits: When to stop.
         study_run: Run of the study, where it is not the latest.
+        cells: Model and runtime contract, where not every cell is wanted.
     """
     studies = [study_run] if study_run else finished_runs("reproduce_study", plan_name=scale)
     if not studies:
@@ -37,7 +43,7 @@ def reevaluate_model(
             if part.variant == "main":
                 own = tuple(evaluation for evaluation in part.evaluations if evaluation.variant is None)
                 again = part.model_copy(update={"evaluations": own})
-                evaluate_part(run, again, variant=VARIANT, replicates=replicates)
+                evaluate_part(run, again, variant=VARIANT, replicates=replicates, chosen=cells)
         analyse_study(scale, limits=limits, run_id=run.run_id)
 
 

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
 
-from tasks.plans.models import RUNTIME_CONTRACTS, StudyModel, served_models
+from tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart
 from tasks.running.progress import waiting_line
@@ -15,7 +15,11 @@ from tasks.sft.card import ContractMismatchWarning, load_for_runtime
 
 @contextmanager
 def serve_models(
-    run: Run, part: StudyPart, models: Sequence[StudyModel], tell: Callable[[str], None]
+    run: Run,
+    part: StudyPart,
+    models: Sequence[StudyModel],
+    tell: Callable[[str], None],
+    cells: ChosenCells = ALL_CELLS,
 ) -> Iterator[RunningServer]:
     """Yield a running endpoint for the models; no task, because it lasts for as long as others use it.
 
@@ -23,6 +27,7 @@ def serve_models(
     each mismatch by name.
 
     Raises:
+        ContractMismatchError: A chosen cell is a mismatch, and nobody called it a cross-evaluation.
         UserError: A model's folder holds no finished training.
         ServerError: The server does not start, dies, or does not serve a model.
     """
@@ -30,7 +35,7 @@ def serve_models(
     log = run.places.logs / f"serving-{run.run_id}-{part.variant}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8") as file:
-        for mismatch in _mismatches(models):
+        for mismatch in _mismatches(models, cells):
             file.write(f"warning: {mismatch}\n")
             tell(f"cross-evaluation: {mismatch}")
     with ExitStack() as stack:
@@ -41,12 +46,12 @@ def serve_models(
         yield server
 
 
-def _mismatches(models: Sequence[StudyModel]) -> list[str]:
-    """Load every trained model's card for both contracts and return what that warns of."""
+def _mismatches(models: Sequence[StudyModel], cells: ChosenCells) -> list[str]:
+    """Load every trained model's card for the runtimes of its cells and return what that warns of."""
     with catch_warnings(record=True) as caught:
         simplefilter("always", ContractMismatchWarning)
         for model in models:
             if model.kind != "base":
-                for contract in RUNTIME_CONTRACTS:
-                    load_for_runtime(Path(model.path), contract, is_cross_evaluation=True)
+                for contract in cells.runtime_contracts:
+                    load_for_runtime(Path(model.path), contract, cells.may_cross)
     return [str(warning.message) for warning in caught]

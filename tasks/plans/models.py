@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.agent.condition import Condition
 from tasks.plans.run import Run
-from tasks.plans.spec import EvaluationSpec, StudyPart
+from tasks.plans.spec import ContractName, EvaluationSpec, StudyPart
+from tasks.running.errors import UserError
 from tasks.serving.spec import ServedModels
 
 BASE_NAME = "base"
@@ -30,6 +31,50 @@ class StudyModel(BaseModel):
     train_contract: str | None
     """Contract of the training traces; none for the base."""
     training_seed: int | None
+
+
+class ChosenCells(BaseModel):
+    """Which cells of a study are evaluated again; all of them where nothing is chosen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str | None = Field(default=None, description="Name of one model, e.g. persistent-0; all models without it.")
+    runtime_contract: ContractName | None = Field(
+        default=None, description="Contract of the runtime; both contracts without it."
+    )
+    is_cross_evaluation: bool = Field(
+        default=False,
+        description="Say that a chosen model is meant to run under another contract than its own.",
+    )
+
+    @property
+    def runtime_contracts(self) -> tuple[str, ...]:
+        """The contracts that chosen models run under."""
+        return RUNTIME_CONTRACTS if self.runtime_contract is None else (self.runtime_contract,)
+
+    @property
+    def may_cross(self) -> bool:
+        """Whether a model may run under another contract than its own; a whole study does so on purpose."""
+        return self.is_cross_evaluation or (self.model is None and self.runtime_contract is None)
+
+    def served(self, models: Sequence[StudyModel]) -> list[StudyModel]:
+        """Return the chosen models and the base, without which no server starts.
+
+        Raises:
+            UserError: No model has the chosen name.
+        """
+        names = [model.name for model in models]
+        if self.model is not None and self.model not in names:
+            raise UserError(f"the study has no model {self.model!r}; choose from {', '.join(names)}")
+        return [model for model in models if self.model in (None, model.name) or model.kind == "base"]
+
+    def holds(self, condition: Condition) -> bool:
+        """Tell whether a condition is a chosen cell."""
+        return self.model in (None, condition.model_name) and condition.runtime_contract in self.runtime_contracts
+
+
+ALL_CELLS = ChosenCells()
+"""A study's own 2x2, every cell of it."""
 
 
 def model_name(contract: str, seed: int) -> str:

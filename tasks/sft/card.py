@@ -96,7 +96,9 @@ def load_for_runtime(folder: Path, runtime_contract: str, is_cross_evaluation: b
         return card
     mismatch = f"model {folder.name} was trained on the {card.contract} contract, the runtime is {runtime_contract}"
     if not is_cross_evaluation:
-        raise ContractMismatchError(f"{mismatch}; load the other model, or say that this is a cross-evaluation")
+        raise ContractMismatchError(
+            f"{mismatch}; load the other model, or say that this is a cross-evaluation (--is-cross-evaluation)"
+        )
     warnings.warn(mismatch, ContractMismatchWarning, stacklevel=2)
     return card
 

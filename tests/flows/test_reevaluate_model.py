@@ -5,8 +5,11 @@ from collections import Counter
 
 import pytest
 
+from flows.cli.command import run_as_command
+from flows.reevaluate_model import reevaluate_model
 from storage.landing import LandingZone
-from tests.flows.flow_process import run_flow
+from tasks.plans.models import ChosenCells
+from tests.flows.flow_process import run_flow, start_flow
 
 SMOKE = ("--scale", "smoke")
 STUDY = ("reproduce_study", *SMOKE, "--train-count", "12", "--evaluation-count", "2")
@@ -51,3 +54,32 @@ def test_every_reevaluation_adds_one_replicate_and_leaves_the_tables_of_the_stud
     printed_again = run_flow(tmp_path, *STUDY)
     assert "variant reevaluation" in printed_again
     assert lines_of_the_study(printed_again) == lines_of_the_study(printed)
+
+
+@pytest.mark.prefect
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_one_model_is_evaluated_again_under_its_own_contract_and_under_another_only_on_purpose(tmp_path):
+    run_flow(tmp_path, *STUDY)
+    other = ("reevaluate_model", *SMOKE, "--model", "persistent-0", "--runtime-contract", "stateless")
+    refused = start_flow(tmp_path, *other)
+    _, said = refused.communicate()
+    assert refused.returncode == 1
+    assert "trained on the persistent contract, the runtime is stateless" in said
+    assert evaluated(tmp_path, "reevaluation") == {}
+
+    run_flow(tmp_path, *other, "--is-cross-evaluation")
+    (played,) = evaluated(tmp_path, "reevaluation").values()
+    assert {(train, runtime) for _, _, train, runtime, _ in played} == {("persistent", "stateless")}
+    assert len(played) == 2
+
+
+def test_a_model_and_a_contract_are_options_of_the_command():
+    seen = []
+    with pytest.raises(SystemExit):
+        run_as_command(
+            reevaluate_model,
+            ["--model", "persistent-0", "--runtime-contract", "stateless", "--is-cross-evaluation"],
+            answer=lambda parameters: seen.append(parameters["cells"]) or True,
+        )
+    assert seen == [ChosenCells(model="persistent-0", runtime_contract="stateless", is_cross_evaluation=True)]

@@ -15,13 +15,14 @@ from tasks.find_models import find_models
 from tasks.generate import generate_instance_set
 from tasks.merge import merge_landing
 from tasks.plans.clients import evaluation_client, scripted_client, teacher_client
-from tasks.plans.models import evaluation_conditions, model_folder, scripted_conditions
+from tasks.plans.models import ChosenCells, evaluation_conditions, model_folder, scripted_conditions
 from tasks.plans.overrides import Overrides
 from tasks.plans.run import Limits, Run
 from tasks.plans.spec import teacher_conditions
 from tasks.prepare import digest_traces, prepare_training_data
 from tasks.provide_tokenizer import provide_tokenizer
 from tasks.serve import serve_models
+from tasks.sft.card import ContractMismatchError
 from tasks.train import train_model
 
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2
@@ -149,3 +150,13 @@ def test_a_person_and_the_log_are_warned_by_name_once_of_every_model_under_the_o
     (log,) = study.places.logs.glob("serving-*.log")
     warned = [line for line in log.read_text().splitlines() if line.startswith("warning: ")]
     assert warned == [f"warning: {mismatch}" for mismatch in mismatches]
+
+
+def test_one_model_is_not_served_for_the_other_contract_unless_this_is_called_a_cross_evaluation(study, told):
+    (part,) = study.plan.parts
+    chosen = ChosenCells(model="persistent-0", runtime_contract="stateless")
+    models = chosen.served(find_models.fn(study, part, provide_tokenizer.fn(study, part)))
+    assert [model.name for model in models] == ["base", "persistent-0"]
+    server = serve_models(study, part, models, tell=told.append, cells=chosen)
+    with pytest.raises(ContractMismatchError, match="--is-cross-evaluation"):
+        server.__enter__()

@@ -1,0 +1,62 @@
+"""Which models and cells an evaluation takes."""
+
+import pytest
+
+from tasks.agent.condition import Condition
+from tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel
+from tasks.running.errors import UserError
+
+
+def make_model(name, contract=None):
+    return StudyModel(
+        name=name,
+        kind="checkpoint" if contract else "base",
+        path=name,
+        digest=None,
+        train_contract=contract,
+        training_seed=0 if contract else None,
+    )
+
+
+MODELS = [make_model("base"), make_model("persistent-0", "persistent"), make_model("stateless-0", "stateless")]
+
+
+def make_condition(model, contract):
+    return Condition(
+        purpose="evaluation",
+        model_name=model,
+        runtime_contract=contract,
+        bucket="small",
+        split="evaluation",
+        is_out_of_distribution=False,
+    )
+
+
+def test_every_cell_of_a_study_is_a_cross_evaluation():
+    assert ALL_CELLS.may_cross
+    assert ALL_CELLS.served(MODELS) == MODELS
+    assert ALL_CELLS.runtime_contracts == ("persistent", "stateless")
+    assert all(ALL_CELLS.holds(make_condition(model.name, "stateless")) for model in MODELS)
+
+
+@pytest.mark.parametrize("choice", [{"model": "persistent-0"}, {"runtime_contract": "stateless"}])
+def test_what_is_chosen_crosses_contracts_only_where_the_caller_says_so(choice):
+    assert not ChosenCells(**choice).may_cross
+    assert ChosenCells(**choice, is_cross_evaluation=True).may_cross
+
+
+def test_a_chosen_model_is_served_with_the_base_and_plays_alone():
+    cells = ChosenCells(model="persistent-0", runtime_contract="persistent")
+    assert [model.name for model in cells.served(MODELS)] == ["base", "persistent-0"]
+    held = [
+        (model.name, contract)
+        for model in [*MODELS, make_model("scripted")]
+        for contract in ("persistent", "stateless")
+        if cells.holds(make_condition(model.name, contract))
+    ]
+    assert held == [("persistent-0", "persistent")]
+
+
+def test_a_model_that_the_study_lacks_is_refused_with_those_it_has():
+    with pytest.raises(UserError, match="no model 'persistent-7'; choose from base, persistent-0, stateless-0"):
+        ChosenCells(model="persistent-7").served(MODELS)
