@@ -3,6 +3,7 @@
 from prefect import flow
 
 from flows.cli.command import run_as_command
+from flows.cli.messages import say
 from flows.runners import two_at_a_time
 from storage.runs import open_run
 from tasks.plans.overrides import Overrides
@@ -10,7 +11,7 @@ from tasks.plans.presets import PlanName
 from tasks.plans.run import Limits
 from tasks.prepare import read_training_data
 from tasks.provide_tokenizer import provide_tokenizer
-from tasks.train import train_base, train_model
+from tasks.train import train_base, train_model, unknown_sizes
 
 
 @flow(name="train-models", task_runner=two_at_a_time())
@@ -31,6 +32,8 @@ def train_models(
     with open_run("train_models", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
             read_training_data(run, part)  # said before a tokenizer or a base is trained for hours
+        for line in unknown_sizes(run.plan.parts):
+            say(line)
         for part in run.plan.parts:
             tokenizer = provide_tokenizer(run, part)
             if part.own_base is not None:

@@ -16,7 +16,9 @@ from tasks.running.places import HOME_VARIABLE
 from tasks.running.progress import Advance, progress_bar
 from tasks.sft.card import CARD_NAME
 from tasks.sft.conversations import digest_of_file
+from tasks.sft.hub import expanded
 from tasks.sft.plain_corpus import write_plain_corpus
+from tasks.sft.room import unknown_size
 from tasks.sft.train import TrainedModel, read_trained
 from tasks.sft.train_process import TrainingJob, train_in_process
 from tasks.sft.training_log import TrainingMetric
@@ -73,6 +75,17 @@ def train_base(run: Run, part: StudyPart, own_base: OwnBaseSpec, tokenizer: Path
     trained = _finish(job, f"{part.variant}, training the {part.base} base")
     LandingZone(run.landing).write(_rows(run, part, digest_of_file(corpus), trained), run.run_id)
     return output
+
+
+def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:
+    """Return a line for every base whose size nobody tells, so that its training's room is not checked.
+
+    Raises:
+        UserError: A base is missing, gated or out of reach.
+    """
+    trainings = {part.training: part.training.base_model for part in parts if part.own_base is None}
+    lines = (unknown_size(training, expanded(source)) for training, source in trainings.items() if source is not None)
+    return [line for line in lines if line is not None]
 
 
 def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:

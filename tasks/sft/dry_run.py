@@ -11,9 +11,10 @@ from tasks.sft.conversations import Conversation, read_conversations
 from tasks.sft.example_lengths import ExpectedExamples
 from tasks.sft.hub import expanded
 from tasks.sft.load import load_training_tokenizer
+from tasks.sft.model_shape import ModelShape, shape_of
 from tasks.sft.packing import packed_count
 from tasks.sft.prepare import NOTHING_TO_LEARN, learnable_rows, split_rows
-from tasks.sft.resources import GIB, ModelShape, ResourceEstimate, estimate_resources, shape_of
+from tasks.sft.resources import GIB, ResourceEstimate, download_bytes, estimate_resources
 from tasks.sft.spec import TrainingSpec
 
 CHARACTERS_PER_TOKEN = 3.5
@@ -53,6 +54,8 @@ class TrainingEstimate(BaseModel):
     """What one optimizer step sees, in words."""
     resources: ResourceEstimate | None
     """Estimated bytes; none where the model's shape is not known here."""
+    download_bytes: int
+    """Estimated bytes of a hub model's weights, where the training starts from one."""
     hours: dict[str, float]
     """Estimated hours by device."""
     warnings: tuple[str, ...] = ()
@@ -71,11 +74,12 @@ class TrainingEstimate(BaseModel):
         ]
         if self.resources is not None:
             parts = self.resources
+            downloaded = f", and {self.download_bytes / GIB:.1f} for the base's download" if self.download_bytes else ""
             lines += [
                 f"parameters: {parts.parameter_count:,}, trained {parts.trained_parameter_count:,}",
                 f"memory (estimate): {parts.memory_bytes / GIB:.1f} GiB = weights {parts.weight_bytes / GIB:.1f}"
                 f" + optimizer {parts.training_bytes / GIB:.1f} + activations {parts.activation_bytes / GIB:.1f}",
-                f"disk (estimate): {parts.disk_bytes / GIB:.1f} GiB",
+                f"disk (estimate): {parts.disk_bytes / GIB:.1f} GiB{downloaded}",
             ]
         lines += [f"hours on {device} (estimate): {hours:.2f}" for device, hours in self.hours.items()]
         return lines + [f"warning: {warning}" for warning in self.warnings]
@@ -135,6 +139,7 @@ def plan_training(
         step_count=step_count,
         effective_batch=effective_batch(spec),
         resources=resources,
+        download_bytes=0 if shape is None else download_bytes(spec, source, shape),
         hours=_hours(spec, shape, sum(lengths) * step_count / per_pass),
         warnings=warnings,
     )

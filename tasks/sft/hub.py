@@ -7,6 +7,11 @@ from pathlib import Path
 
 from tasks.running.errors import UserError
 
+WEIGHT_FILES = (
+    "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"
+)  # fmt: skip
+"""What the hub's models call their weights."""
+
 
 def is_local(source: str) -> bool:
     """Tell whether a source is meant as a folder: it exists, or it is written as a path."""
@@ -16,6 +21,21 @@ def is_local(source: str) -> bool:
 def expanded(source: str) -> str:
     """Return a source with a leading `~` as the home folder that it stands for."""
     return str(Path(source).expanduser()) if source.startswith("~") else source
+
+
+def cache_folder() -> Path:
+    """Return the folder that models of the hub are downloaded to."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE)
+
+
+def is_downloaded(source: str, revision: str | None) -> bool:
+    """Tell whether weights of a hub's model lie in the cache, whole or begun."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = (try_to_load_from_cache(source, name, revision=revision) for name in WEIGHT_FILES)
+    return any(isinstance(path, str) for path in found)
 
 
 @contextmanager

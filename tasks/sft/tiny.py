@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.sft.resources import scratch_shape
+from tasks.sft.model_shape import scratch_shape
 from tasks.sft.spec import ArchitectureSpec
 from tasks.sft.tokenizer import END_OF_TURN, PADDING, load_tokenizer
 

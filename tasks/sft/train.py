@@ -14,7 +14,7 @@ from tasks.sft.hub import expanded
 from tasks.sft.load import load_start
 from tasks.sft.prepare import prepare_data
 from tasks.sft.quiet import quiet_libraries
-from tasks.sft.resources import check_resources
+from tasks.sft.room import check_room
 from tasks.sft.spec import TrainingSpec
 from tasks.sft.trainer import can_validate, open_trainer
 from tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
@@ -71,7 +71,7 @@ def train(
     import torch  # takes seconds, so what can be refused without it has been
 
     quiet_libraries()
-    check_resources(spec, source, output)
+    check_room(spec, source, output)
     started_at = datetime.now(UTC)
     if not torch.cuda.is_available():
         torch.set_num_threads(spec.cpu_threads)

@@ -20,7 +20,7 @@ from tasks.plans.run import Limits
 from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPlan
 from tasks.serving.spec import ServingSpec
 from tasks.sft.card import ModelCard, write_card
-from tasks.sft.resources import ModelShape
+from tasks.sft.model_shape import ModelShape
 from tasks.sft.spec import LoraSpec, TokenizerSpec
 from tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer, load_tokenizer
 from tests.benchmarks.gpu import utilisation_in_words

@@ -9,7 +9,8 @@ import pytest
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
 from tasks.sft.dry_run import GPU_GIB
 from tasks.sft.load import attention
-from tasks.sft.resources import GIB, KNOWN_SHAPES, estimate_resources
+from tasks.sft.model_shape import KNOWN_SHAPES
+from tasks.sft.resources import GIB, estimate_resources
 from tasks.sft.spec import TRAINING, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
 from tasks.sft.train import train

@@ -1,0 +1,128 @@
+"""The shape of a Qwen3-architecture model: the numbers that decide its parameters."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tasks.sft.spec import ArchitectureSpec, LoraSpec, TrainingSpec
+
+if TYPE_CHECKING:
+    from transformers import Qwen3Config
+
+
+class ModelShape(NamedTuple):
+    """The numbers that decide a Qwen3-architecture model's size."""
+
+    hidden_size: int
+    layer_count: int
+    head_count: int
+    key_value_head_count: int
+    head_size: int
+    intermediate_size: int
+    vocabulary_size: int
+    max_positions: int
+    is_tied: bool
+    """Whether the output head is the embedding."""
+
+    @property
+    def module_sizes(self) -> dict[str, tuple[int, int]]:
+        """Rows and columns of a layer's projections, by name."""
+        query, key_value = self.head_count * self.head_size, self.key_value_head_count * self.head_size
+        return {
+            "q_proj": (query, self.hidden_size),
+            "k_proj": (key_value, self.hidden_size),
+            "v_proj": (key_value, self.hidden_size),
+            "o_proj": (self.hidden_size, query),
+            "gate_proj": (self.intermediate_size, self.hidden_size),
+            "up_proj": (self.intermediate_size, self.hidden_size),
+            "down_proj": (self.hidden_size, self.intermediate_size),
+        }
+
+    @property
+    def layer_parameter_count(self) -> int:
+        """Parameters of the projections of all layers."""
+        return self.layer_count * sum(rows * columns for rows, columns in self.module_sizes.values())
+
+    @property
+    def other_parameter_count(self) -> int:
+        """Parameters of embedding, output head and norms."""
+        norms = self.layer_count * (2 * self.hidden_size + 2 * self.head_size) + self.hidden_size
+        return (1 if self.is_tied else 2) * self.vocabulary_size * self.hidden_size + norms
+
+    @property
+    def parameter_count(self) -> int:
+        """All parameters."""
+        return self.layer_parameter_count + self.other_parameter_count
+
+    def adapter_parameter_count(self, lora: LoraSpec) -> int:
+        """Parameters of adapters on the projections that the LoRA targets, and of an embedding trained beside them."""
+        sizes = [self.module_sizes[name] for name in lora.target_modules]
+        embedding = self.vocabulary_size * self.hidden_size if lora.has_trained_embedding else 0
+        return self.layer_count * lora.rank * sum(rows + columns for rows, columns in sizes) + embedding
+
+    def configuration(self, **fields: Any) -> "Qwen3Config":
+        """Return the library's configuration of such a model; `fields` are what a shape does not say, e.g. `dtype`."""
+        from transformers import Qwen3Config
+
+        return Qwen3Config(
+            vocab_size=self.vocabulary_size,
+            hidden_size=self.hidden_size,
+            intermediate_size=self.intermediate_size,
+            num_hidden_layers=self.layer_count,
+            num_attention_heads=self.head_count,
+            num_key_value_heads=self.key_value_head_count,
+            head_dim=self.head_size,
+            max_position_embeddings=self.max_positions,
+            tie_word_embeddings=self.is_tied,
+            **fields,
+        )
+
+
+KNOWN_SHAPES: dict[str, ModelShape] = {
+    "Qwen/Qwen3-8B": ModelShape(4096, 36, 32, 8, 128, 12288, 151936, 40960, is_tied=False),
+}
+"""Shapes of hub models whose size is asked for without their files."""
+
+
+def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
+    """Return the shape of the model that a training starts from; none where only its files would tell."""
+    if spec.architecture is not None and spec.tokenizer is not None:
+        return scratch_shape(spec.architecture, spec.tokenizer.vocabulary_size)
+    config = Path(source) / "config.json"
+    if config.exists():
+        return shape_from_config(json.loads(config.read_text(encoding="utf-8")))
+    return KNOWN_SHAPES.get(source)
+
+
+def scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
+    """Return the shape of a scratch model: every head with its own keys and values, the output head tied."""
+    heads = spec.hidden_size // spec.head_size
+    return ModelShape(
+        spec.hidden_size,
+        spec.layer_count,
+        heads,
+        heads,
+        spec.head_size,
+        spec.intermediate_size,
+        vocabulary_size,
+        spec.max_positions,
+        is_tied=True,
+    )
+
+
+def shape_from_config(config: dict) -> ModelShape | None:
+    """Return the shape that a model's `config.json` tells; none where its words are not Qwen3's."""
+    try:
+        return ModelShape(
+            config["hidden_size"],
+            config["num_hidden_layers"],
+            config["num_attention_heads"],
+            config["num_key_value_heads"],
+            config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"],
+            config["intermediate_size"],
+            config["vocab_size"],
+            config["max_position_embeddings"],
+            bool(config.get("tie_word_embeddings")),
+        )
+    except KeyError:
+        return None

@@ -1,0 +1,97 @@
+"""Whether a training fits on a machine, said before it loads anything."""
+
+import json
+
+import pytest
+
+from tasks.running.errors import UserError
+from tasks.sft.resources import GIB
+from tasks.sft.room import check_room, find_shape, smallest_limit, unknown_size
+from tasks.sft.spec import TRAINING
+
+PAPER = TRAINING["paper"]
+QWEN3 = {
+    "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
+    "intermediate_size": 16, "vocab_size": 10, "max_position_embeddings": 64, "tie_word_embeddings": True,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty cache of the hub, which cannot be reached."""
+    folder = tmp_path / "hub"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(folder))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    return folder
+
+
+def keep(cache, model, name, text):
+    """Put a file of a model into the cache as a download does."""
+    model_folder = cache / f"models--{model.replace('/', '--')}"
+    snapshot = model_folder / "snapshots" / "0000"
+    snapshot.mkdir(parents=True, exist_ok=True)
+    (snapshot / name).write_text(text)
+    (model_folder / "refs").mkdir(exist_ok=True)
+    (model_folder / "refs" / "main").write_text("0000")
+
+
+def with_batch(**changes):
+    return PAPER.model_copy(update={"batch": PAPER.batch.model_copy(update=changes)})
+
+
+def test_what_a_training_writes_must_fit_on_its_disk(tmp_path):
+    many = PAPER.model_copy(update={"kept_checkpoints": 10**6})
+    with pytest.raises(UserError, match=r"training paper writes about .* GiB free"):
+        check_room(many, "Qwen/Qwen3-8B", tmp_path)
+
+
+def test_the_download_of_a_base_must_fit_beside_what_the_training_writes(tmp_path, cache):
+    # 174.6M adapter weights: 4 checkpoints of 3 x 0.33 GiB and the adapter itself; 8.2 billion of the base
+    with pytest.raises(UserError) as caught:
+        check_room(PAPER, "Qwen/Qwen3-8B", tmp_path / "model", find_free=lambda _: 16 * GIB)
+    assert str(caught.value) == (
+        "the download of base model Qwen/Qwen3-8B takes about 15.3 GiB, the training 4.2 GiB more on the same disk, "
+        f"and {tmp_path} has 16.0 GiB free; free some space, set HF_HOME to a folder on another disk or name a local "
+        "copy"
+    )
+
+
+def test_a_base_that_is_downloaded_needs_no_more_room(tmp_path, cache):
+    keep(cache, "Qwen/Qwen3-8B", "model.safetensors.index.json", "{}")
+    short = with_batch(max_length=10**9)  # goes on to the check of the memory
+    with pytest.raises(UserError, match="GiB of memory and"):
+        check_room(short, "Qwen/Qwen3-8B", tmp_path / "model", find_free=lambda _: 16 * GIB)
+
+
+def test_a_small_model_fits(tmp_path):
+    check_room(TRAINING["smoke"], "", tmp_path)
+
+
+def test_a_hub_model_s_size_is_in_its_config(cache):
+    keep(cache, "some/body", "config.json", json.dumps(QWEN3))
+    shape = find_shape(PAPER, "some/body")
+    assert shape is not None
+    assert (shape.hidden_size, shape.layer_count) == (8, 2)
+    assert unknown_size(PAPER, "some/body") is None
+
+
+def test_a_model_of_another_architecture_is_named_in_one_line_and_trained_unchecked(tmp_path, cache):
+    keep(cache, "some/body", "config.json", json.dumps({"n_embd": 8}))
+    assert unknown_size(PAPER, "some/body") == (
+        "the size of base model some/body is unknown, as its config.json is no Qwen3 model's: whether disk and memory "
+        "suffice for training paper is not checked"
+    )
+    check_room(PAPER, "some/body", tmp_path, find_free=lambda _: 0)
+
+
+def test_a_model_that_is_nowhere_is_one_line(tmp_path):
+    with pytest.raises(UserError, match=r"no usable base model no/body on the hub, or the hub cannot be reached"):
+        unknown_size(PAPER, "no/body")
+    with pytest.raises(UserError, match=r"no usable base model .* in that folder"):
+        unknown_size(PAPER, str(tmp_path))
+
+
+@pytest.mark.parametrize(("limit", "usable"), [("3000\n", 3000), ("9223372036854771712\n", 8000), ("max\n", 8000)])
+def test_a_containers_limit_counts_where_it_is_below_the_machines_memory(tmp_path, limit, usable):
+    (tmp_path / "memory.max").write_text(limit)
+    assert smallest_limit(8000, [tmp_path / "memory.max", tmp_path / "not there"]) == usable
