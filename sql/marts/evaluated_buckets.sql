@@ -1,14 +1,30 @@
--- one row per evaluated bucket of a plan: which of the paper's splits it stands for, and what ours was measured on
-with final as (
-    select distinct
+-- one row per bucket of a plan under a variant, base, visibility and header, whose cells are compared with each other
+with described_buckets as (
+    select
         episode_metrics.plan_digest,
+        episode_metrics.variant,
+        episode_metrics.base,
+        episode_metrics.visibility,
+        episode_metrics.header,
         episode_metrics.bucket,
-        episode_metrics.published_split,
-        episode_metrics.scale,
-        episode_metrics.measured_on
+        -- a bucket is one row even where its episodes disagree: imports may name a scale each
+        min(episode_metrics.scale) as scale,
+        min(episode_metrics.measured_on) as measured_on,
+        max(episode_metrics.published_split) as published_split
     from marts.episode_metrics
     where episode_metrics.purpose = 'evaluation'
+    group by all
+),
+
+final as (
+    select
+        described_buckets.*,
+        -- whether the bucket was played as the paper's was, so that a published value may stand beside it
+        published_setting.variant is not null as is_as_published,
+        described_buckets.scale = 'paper' as is_at_paper_scale
+    from described_buckets
+    left join staging.published_setting using (variant, visibility, header)
 )
 
 select * from final
-order by plan_digest, bucket
+order by plan_digest, variant, base, visibility, header, bucket

@@ -2,14 +2,11 @@
 with counted_cells as (
     select
         episode_metrics.plan_digest,
-        episode_metrics.scale,
-        episode_metrics.measured_on,
         episode_metrics.variant,
         episode_metrics.base,
         episode_metrics.visibility,
         episode_metrics.header,
         episode_metrics.bucket,
-        episode_metrics.published_split,
         episode_metrics.model,
         episode_metrics.train_contract,
         episode_metrics.runtime_contract,
@@ -55,15 +52,13 @@ with counted_cells as (
 final as (
     select
         counted_cells.*,
-        -- whether the cell was played as the paper's were, so that its published value may stand beside it
-        counted_cells.variant = 'main'
-        and counted_cells.visibility = 'declared'
-        and counted_cells.header = 'names' as is_as_published,
+        evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
         100 * mean_intervals.score_low as score_pct_low,
         100 * mean_intervals.score_high as score_pct_high,
         mean_intervals.total_tokens_low as mean_total_tokens_low,
         mean_intervals.total_tokens_high as mean_total_tokens_high
     from counted_cells
+    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     left join staging.mean_intervals
         on counted_cells.plan_digest = mean_intervals.plan_digest
         and counted_cells.variant = mean_intervals.variant

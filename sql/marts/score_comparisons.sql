@@ -27,10 +27,13 @@ with final as (
         paired_comparisons.effect_size,
         paired_comparisons.effect_size_authors,
         paired_comparisons.equivalence_p_value,
+        paired_comparisons.equivalence_p_holm,
         paired_comparisons.equivalence_verdict,
         100 * paired_comparisons.smallest_detectable as smallest_detectable_points,
         paired_comparisons.solved_p_value,
+        paired_comparisons.solved_p_holm,
         paired_comparisons.missing_name_p_value,
+        paired_comparisons.missing_name_p_holm,
         paired_comparisons.token_ratio,
         paired_comparisons.token_ratio_low,
         paired_comparisons.token_ratio_high,
@@ -40,13 +43,23 @@ with final as (
         published_comparisons.mean_b_pct as qwen3_8b_mean_b_pct,
         published_comparisons.difference_points as qwen3_8b_difference_points,
         published_comparisons.significance as qwen3_8b_significance,
-        case when evaluated_buckets.scale = 'paper' then
-            100 * paired_comparisons.difference - published_comparisons.difference_points
-        end as difference_points_difference
+        if(
+            evaluated_buckets.is_at_paper_scale,
+            100 * paired_comparisons.mean_a - published_comparisons.mean_a_pct,
+            null
+        ) as mean_a_pct_difference,
+        if(
+            evaluated_buckets.is_at_paper_scale,
+            100 * paired_comparisons.mean_b - published_comparisons.mean_b_pct,
+            null
+        ) as mean_b_pct_difference,
+        if(
+            evaluated_buckets.is_at_paper_scale,
+            100 * paired_comparisons.difference - published_comparisons.difference_points,
+            null
+        ) as difference_points_difference
     from staging.paired_comparisons
-    inner join marts.evaluated_buckets
-        on paired_comparisons.plan_digest = evaluated_buckets.plan_digest
-        and paired_comparisons.bucket = evaluated_buckets.bucket
+    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     left join staging.published_comparisons
         on evaluated_buckets.published_split = published_comparisons.split
         and paired_comparisons.comparison_group = published_comparisons.comparison_group
@@ -54,9 +67,7 @@ with final as (
         and paired_comparisons.runtime_a = published_comparisons.runtime_a
         and coalesce(paired_comparisons.train_b, 'base') = published_comparisons.train_b
         and paired_comparisons.runtime_b = published_comparisons.runtime_b
-        and paired_comparisons.variant = 'main'
-        and paired_comparisons.visibility = 'declared'
-        and paired_comparisons.header = 'names'
+        and evaluated_buckets.is_as_published
 )
 
 select * from final

@@ -15,7 +15,7 @@ with final as (
         max(statistics.high) filter (statistics.metric = 'total_tokens') as total_tokens_high
     from main.statistics
     where statistics.analysis = 'mean'
-        and statistics.method like 'bootstrap percentile%'
+        and statistics.interval_kind = 'percentile'
     group by all
 )
 

@@ -18,10 +18,10 @@ with grouped_statistics as (
         max(statistics.mean_b) filter (analysis = 'wilcoxon' and metric = 'score') as mean_b,
         max(statistics.estimate) filter (analysis = 'wilcoxon' and metric = 'score') as difference,
         max(statistics.low) filter (
-            analysis = 'difference' and metric = 'score' and method like 'bootstrap percentile%'
+            analysis = 'difference' and metric = 'score' and interval_kind = 'percentile'
         ) as difference_low,
         max(statistics.high) filter (
-            analysis = 'difference' and metric = 'score' and method like 'bootstrap percentile%'
+            analysis = 'difference' and metric = 'score' and interval_kind = 'percentile'
         ) as difference_high,
         max(statistics.statistic) filter (analysis = 'wilcoxon' and metric = 'score') as wilcoxon_statistic,
         max(statistics.p_value) filter (analysis = 'wilcoxon' and metric = 'score') as p_value,
@@ -32,20 +32,23 @@ with grouped_statistics as (
         ) as effect_size_authors,
         max(statistics.note) filter (analysis = 'wilcoxon' and metric = 'score') as note,
         max(statistics.p_value) filter (analysis = 'equivalence' and metric = 'score') as equivalence_p_value,
+        max(statistics.p_holm) filter (analysis = 'equivalence' and metric = 'score') as equivalence_p_holm,
         max(statistics.verdict) filter (analysis = 'equivalence' and metric = 'score') as equivalence_verdict,
         max(statistics.estimate) filter (analysis = 'power' and metric = 'score') as smallest_detectable,
         max(statistics.p_value) filter (analysis = 'mcnemar' and metric = 'is_solved') as solved_p_value,
+        max(statistics.p_holm) filter (analysis = 'mcnemar' and metric = 'is_solved') as solved_p_holm,
         max(statistics.p_value) filter (
             analysis = 'mcnemar' and metric = 'has_missing_name'
         ) as missing_name_p_value,
+        max(statistics.p_holm) filter (analysis = 'mcnemar' and metric = 'has_missing_name') as missing_name_p_holm,
         max(statistics.estimate) filter (
-            analysis = 'ratio' and metric = 'total_tokens' and method like 'bootstrap percentile%'
+            analysis = 'ratio' and metric = 'total_tokens' and interval_kind = 'percentile'
         ) as token_ratio,
         max(statistics.low) filter (
-            analysis = 'ratio' and metric = 'total_tokens' and method like 'bootstrap percentile%'
+            analysis = 'ratio' and metric = 'total_tokens' and interval_kind = 'percentile'
         ) as token_ratio_low,
         max(statistics.high) filter (
-            analysis = 'ratio' and metric = 'total_tokens' and method like 'bootstrap percentile%'
+            analysis = 'ratio' and metric = 'total_tokens' and interval_kind = 'percentile'
         ) as token_ratio_high
     from main.statistics
     where statistics.analysis in ('wilcoxon', 'difference', 'ratio', 'equivalence', 'power', 'mcnemar')

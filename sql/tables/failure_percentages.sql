@@ -1,14 +1,12 @@
 -- Section 4.3: what unsolved episodes ended in, as percentages per cell; ours beside Qwen3-8B P->S on Hard
 with named_endings as (
     select
-        episode_metrics.scale,
-        episode_metrics.measured_on,
+        episode_metrics.plan_digest,
         episode_metrics.variant,
         episode_metrics.base,
         episode_metrics.visibility,
         episode_metrics.header,
         episode_metrics.bucket,
-        episode_metrics.published_split,
         episode_metrics.model,
         episode_metrics.train_contract,
         episode_metrics.runtime_contract,
@@ -39,69 +37,40 @@ categories as (
 -- a category that no episode of a cell ended in is none of it, which stands beside the paper's number as well
 counted_endings as (
     select
-        named_endings.scale,
-        named_endings.measured_on,
-        named_endings.variant,
-        named_endings.base,
-        named_endings.visibility,
-        named_endings.header,
-        named_endings.bucket,
-        named_endings.published_split,
-        named_endings.model,
-        named_endings.train_contract,
-        named_endings.runtime_contract,
-        named_endings.condition,
+        named_endings.* exclude (category),
         categories.category,
-        count(*) filter (named_endings.category = categories.category) as episode_count
+        count(*) filter (named_endings.category = categories.category) as episode_count,
+        count(*) as unsolved_count
     from named_endings
     cross join categories
     group by all
 ),
 
-shared_endings as (
-    select
-        counted_endings.*,
-        cast(sum(counted_endings.episode_count) over (
-            partition by
-                counted_endings.variant,
-                counted_endings.base,
-                counted_endings.visibility,
-                counted_endings.header,
-                counted_endings.bucket,
-                counted_endings.model,
-                counted_endings.condition
-        ) as bigint) as unsolved_count
-    from counted_endings
-),
-
 final as (
     select
-        shared_endings.variant,
-        shared_endings.base,
-        shared_endings.visibility,
-        shared_endings.header,
-        shared_endings.bucket,
-        shared_endings.model,
-        shared_endings.condition,
-        shared_endings.measured_on,
-        shared_endings.category,
-        shared_endings.episode_count,
-        shared_endings.unsolved_count,
-        100 * shared_endings.episode_count / shared_endings.unsolved_count as unsolved_pct,
+        counted_endings.variant,
+        counted_endings.base,
+        counted_endings.visibility,
+        counted_endings.header,
+        counted_endings.bucket,
+        counted_endings.model,
+        counted_endings.condition,
+        evaluated_buckets.measured_on,
+        counted_endings.category,
+        counted_endings.episode_count,
+        counted_endings.unsolved_count,
+        100 * counted_endings.episode_count / counted_endings.unsolved_count as unsolved_pct,
         failure_analysis.pct_of_unsolved_published as qwen3_8b_hard_unsolved_pct,
-        case when shared_endings.scale = 'paper' then
-            100 * shared_endings.episode_count / shared_endings.unsolved_count
-            - failure_analysis.pct_of_unsolved_published
-        end as unsolved_pct_difference
-    from shared_endings
+        if(evaluated_buckets.is_at_paper_scale, unsolved_pct - failure_analysis.pct_of_unsolved_published, null)
+            as unsolved_pct_difference
+    from counted_endings
+    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     left join published.failure_analysis
-        on shared_endings.published_split = failure_analysis.split
-        and shared_endings.train_contract = failure_analysis.train_semantics
-        and shared_endings.runtime_contract = failure_analysis.runtime_semantics
-        and shared_endings.category = failure_analysis.category
-        and shared_endings.variant = 'main'
-        and shared_endings.visibility = 'declared'
-        and shared_endings.header = 'names'
+        on evaluated_buckets.published_split = failure_analysis.split
+        and counted_endings.train_contract = failure_analysis.train_semantics
+        and counted_endings.runtime_contract = failure_analysis.runtime_semantics
+        and counted_endings.category = failure_analysis.category
+        and evaluated_buckets.is_as_published
 )
 
 select * from final

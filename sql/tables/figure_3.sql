@@ -16,7 +16,11 @@ with final as (
         measured_behaviour.qwen3_8b_state_utilization,
         measured_behaviour.qwen3_8b_imports_per_step,
         measured_behaviour.qwen3_8b_context_lifespan,
-        measured_behaviour.qwen3_8b_interpreter_lifespan
+        measured_behaviour.qwen3_8b_interpreter_lifespan,
+        measured_behaviour.state_utilization_difference,
+        measured_behaviour.imports_per_step_difference,
+        measured_behaviour.context_lifespan_difference,
+        measured_behaviour.interpreter_lifespan_difference
     from marts.measured_behaviour
     where measured_behaviour.plan_digest = $plan_digest
         and measured_behaviour.model = 'sft'

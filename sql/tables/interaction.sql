@@ -48,31 +48,30 @@ final as (
         evaluated_buckets.measured_on,
         statistics.analysis,
         statistics.metric,
-        split_part(statistics.method, ',', 1) as method,
+        statistics.interval_kind,
         statistics.pair_count,
         statistics.estimate,
         statistics.low,
         statistics.high,
         statistics.verdict,
         statistics.p_value,
+        statistics.p_holm,
         statistics.effect_size,
         statistics.note,
         evaluated_buckets.published_split as qwen3_8b_split,
-        published_interactions.estimate as qwen3_8b_estimate
+        published_interactions.estimate as qwen3_8b_estimate,
+        if(evaluated_buckets.is_at_paper_scale, statistics.estimate - published_interactions.estimate, null)
+            as estimate_difference
     from main.statistics
-    inner join marts.evaluated_buckets
-        on statistics.plan_digest = evaluated_buckets.plan_digest
-        and statistics.bucket = evaluated_buckets.bucket
+    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     left join published_interactions
         on evaluated_buckets.published_split = published_interactions.split
         and statistics.analysis = published_interactions.analysis
         and statistics.metric = published_interactions.metric
-        and statistics.variant = 'main'
-        and statistics.visibility = 'declared'
-        and statistics.header = 'names'
+        and evaluated_buckets.is_as_published
     where statistics.plan_digest = $plan_digest
         and statistics.comparison_group = 'train_x_runtime'
 )
 
 select * from final
-order by variant, base, visibility, header, bucket, analysis, metric, method desc
+order by variant, base, visibility, header, bucket, analysis, metric, interval_kind desc

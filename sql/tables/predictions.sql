@@ -130,7 +130,7 @@ tested_groups as (
         ) as use_high
     from main.statistics
     where (statistics.comparison_group = 'fixed_runtime' or statistics.analysis = 'interaction')
-        and statistics.method like 'bootstrap percentile%'
+        and statistics.interval_kind = 'percentile'
     group by all
 ),
 

@@ -1,7 +1,6 @@
 -- Table 1: teachers' episodes, one row per metric; ours beside Gemini 3 Flash on Easy
 with measured_teachers as (
     select
-        episode_metrics.measured_on,
         episode_metrics.scale,
         episode_metrics.variant,
         episode_metrics.bucket,
@@ -30,13 +29,12 @@ with measured_teachers as (
 
 unpivoted_metrics as (
     unpivot measured_teachers
-    on columns(* exclude (measured_on, scale, variant, bucket, published_split, runtime_contract))
+    on columns(* exclude (scale, variant, bucket, published_split, runtime_contract))
     into name metric value measured
 ),
 
 paired_contracts as (
     select
-        unpivoted_metrics.measured_on,
         unpivoted_metrics.scale,
         unpivoted_metrics.variant,
         unpivoted_metrics.bucket,
@@ -54,17 +52,26 @@ final as (
         paired_contracts.bucket,
         paired_contracts.metric,
         coalesce(table1.unit, case when paired_contracts.metric like '%tokens%' then 'tokens' else 'count' end) as unit,
-        paired_contracts.measured_on,
+        case paired_contracts.scale
+            when 'paper' then 'paper, Gemini 3 Flash'
+            when 'import' then 'imported rows'
+            else paired_contracts.scale || ', not Gemini 3 Flash'
+        end as measured_on,
         paired_contracts.persistent,
         paired_contracts.stateless,
         paired_contracts.stateless / nullif(paired_contracts.persistent, 0) as stateless_over_persistent,
         table1.persistent as gemini_3_flash_easy_persistent,
         table1.stateless as gemini_3_flash_easy_stateless,
         table1.stateless / table1.persistent as gemini_3_flash_easy_stateless_over_persistent,
-        case when paired_contracts.scale = 'paper' then paired_contracts.persistent - table1.persistent end
+        if(paired_contracts.scale = 'paper', paired_contracts.persistent - table1.persistent, null)
             as persistent_difference,
-        case when paired_contracts.scale = 'paper' then paired_contracts.stateless - table1.stateless end
-            as stateless_difference
+        if(paired_contracts.scale = 'paper', paired_contracts.stateless - table1.stateless, null)
+            as stateless_difference,
+        if(
+            paired_contracts.scale = 'paper',
+            stateless_over_persistent - gemini_3_flash_easy_stateless_over_persistent,
+            null
+        ) as stateless_over_persistent_difference
     from paired_contracts
     left join published.table1
         on paired_contracts.metric = table1.metric

@@ -29,6 +29,12 @@ with final as (
         100 * evaluated_cells.violation_count / evaluated_cells.episode_count as violation_pct,
         100 * evaluated_cells.instability_count / evaluated_cells.episode_count as instability_pct,
         100 * evaluated_cells.silent_suboptimality_count / evaluated_cells.episode_count as silent_suboptimality_pct,
+        -- derived as the published one is: neither solved nor ended normally
+        100 * (
+            evaluated_cells.episode_count
+            - evaluated_cells.solved_count
+            - evaluated_cells.normally_ended_not_optimal_count
+        ) / evaluated_cells.episode_count as not_normally_ended_unsolved_pct,
         table3.pct_episodes_unresolved_ref as qwen3_8b_hard_missing_name_episode_pct,
         table3.unresolved_ref_per_episode as qwen3_8b_hard_missing_names_per_episode,
         table3.normally_terminated_non_optimal as qwen3_8b_hard_normally_ended_not_optimal_count,
@@ -36,9 +42,20 @@ with final as (
         table3.execution_instability as qwen3_8b_hard_instability_count,
         table3.silent_suboptimality as qwen3_8b_hard_silent_suboptimality_count,
         terminations_derived.not_normally_terminated_unsolved as qwen3_8b_hard_not_normally_ended_count,
-        case when evaluated_cells.scale = 'paper' then
-            evaluated_cells.missing_name_episode_pct - table3.pct_episodes_unresolved_ref
-        end as missing_name_episode_pct_difference
+        if(evaluated_cells.is_at_paper_scale, evaluated_cells.missing_name_episode_pct - table3.pct_episodes_unresolved_ref, null)
+            as missing_name_episode_pct_difference,
+        if(evaluated_cells.is_at_paper_scale, evaluated_cells.missing_names_per_episode - table3.unresolved_ref_per_episode, null)
+            as missing_names_per_episode_difference,
+        if(evaluated_cells.is_at_paper_scale, normally_ended_not_optimal_pct - table3.normally_terminated_non_optimal, null)
+            as normally_ended_not_optimal_pct_difference,
+        if(evaluated_cells.is_at_paper_scale, violation_pct - table3.constraint_or_protocol_violation, null)
+            as violation_pct_difference,
+        if(evaluated_cells.is_at_paper_scale, instability_pct - table3.execution_instability, null)
+            as instability_pct_difference,
+        if(evaluated_cells.is_at_paper_scale, silent_suboptimality_pct - table3.silent_suboptimality, null)
+            as silent_suboptimality_pct_difference,
+        if(evaluated_cells.is_at_paper_scale, not_normally_ended_unsolved_pct - terminations_derived.not_normally_terminated_unsolved, null)
+            as not_normally_ended_unsolved_pct_difference
     from marts.evaluated_cells
     left join published.table3
         on evaluated_cells.published_split = table3.split

@@ -145,9 +145,9 @@ final as (
         paired_contracts.stateless,
         published_metrics.persistent as gemini_3_flash_easy_persistent,
         published_metrics.stateless as gemini_3_flash_easy_stateless,
-        case when paired_contracts.scale = 'paper' then paired_contracts.persistent - published_metrics.persistent end
+        if(paired_contracts.scale = 'paper', paired_contracts.persistent - published_metrics.persistent, null)
             as persistent_difference,
-        case when paired_contracts.scale = 'paper' then paired_contracts.stateless - published_metrics.stateless end
+        if(paired_contracts.scale = 'paper', paired_contracts.stateless - published_metrics.stateless, null)
             as stateless_difference
     from paired_contracts
     left join published_metrics

@@ -32,22 +32,19 @@ final as (
         statistics.high as ratio_high,
         statistics.note,
         evaluated_buckets.published_split as qwen3_8b_split,
-        case when statistics.metric = 'total_tokens' then published_ratios.token_ratio end as qwen3_8b_ratio
+        case when statistics.metric = 'total_tokens' then published_ratios.token_ratio end as qwen3_8b_ratio,
+        if(evaluated_buckets.is_at_paper_scale, statistics.estimate - qwen3_8b_ratio, null) as ratio_difference
     from main.statistics
-    inner join marts.evaluated_buckets
-        on statistics.plan_digest = evaluated_buckets.plan_digest
-        and statistics.bucket = evaluated_buckets.bucket
+    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     left join published_ratios
         on evaluated_buckets.published_split = published_ratios.split
         and statistics.train_a = published_ratios.train_semantics
         and statistics.runtime_a = published_ratios.runtime_semantics
-        and statistics.variant = 'main'
-        and statistics.visibility = 'declared'
-        and statistics.header = 'names'
+        and evaluated_buckets.is_as_published
     where statistics.plan_digest = $plan_digest
         and statistics.analysis = 'ratio'
         and statistics.comparison_group = 'against_aligned'
-        and statistics.method like 'bootstrap percentile%'
+        and statistics.interval_kind = 'percentile'
 )
 
 select * from final

@@ -9,7 +9,8 @@ import polars as pl
 from tasks.analysis.alignment import Aligned
 from tasks.analysis.arms import Arms, mean_pair
 from tasks.analysis.contrasts import contrast, difference, itself, ratio, ratio_of_ratios
-from tasks.analysis.decisions import smallest_detectable_difference, two_one_sided_tests
+from tasks.analysis.decisions import holm, smallest_detectable_difference
+from tasks.analysis.equivalence import equivalence_rows
 from tasks.analysis.intervals import Interval, MeanStatistic, bootstrap_intervals, point_estimate
 from tasks.analysis.paired_tests import mcnemar_rows, rank_test_rows, told_of_instances
 from tasks.analysis.rank_tests import signed_rank
@@ -64,6 +65,7 @@ def group_statistics(group: StatisticGroup, episodes: pl.DataFrame, spec: Statis
     compared = [comparison for comparison in COMPARISONS if arms.has(comparison.a, comparison.b)]
     for comparison in compared:
         rows.extend(_comparison_rows(group, arms, comparison, spec))
+    rows.extend(equivalence_rows(group, arms, compared, spec))
     for metric in RANK_TEST_METRICS:
         rows.extend(rank_test_rows(group, arms, compared, metric))
     for metric in BINARY_METRICS:
@@ -73,6 +75,7 @@ def group_statistics(group: StatisticGroup, episodes: pl.DataFrame, spec: Statis
             rows.extend(_interval_rows(group, arms, comparison, spec))
     if arms.has(PP, PS, SP, SS):
         rows.extend(_interaction_rows(group, arms, spec))
+        rows.extend(_interaction_tests(group, arms))
     rows.extend(replicate_rows(group, arms.frames, spec))
     return rows
 
@@ -101,7 +104,6 @@ def _comparison_rows(
     scores = arms.align("score", comparison.a, comparison.b)
     row = partial(group.row, comparison_group=comparison.group, a=comparison.a, b=comparison.b)
     if scores.instance_count:
-        yield _equivalence_row(row, scores, spec)
         yield _power_row(row, scores, spec)
 
 
@@ -127,48 +129,6 @@ def _interval_rows(
             )
 
 
-def _equivalence_row(row: partial[StatisticRow], scores: Aligned, spec: StatisticsSpec) -> StatisticRow:
-    if scores.seed_count > 1:
-        return _crossed_equivalence_row(row, scores, spec)
-    a, b = scores.per_instance()
-    test = two_one_sided_tests(a - b, margin=spec.equivalence_margin, alpha=spec.alpha)
-    verdicts = {True: "equivalent", False: "equivalence not shown", None: None}
-    return row(
-        "equivalence",
-        metric="score",
-        pair_count=a.size,
-        mean_a=float(a.mean()),
-        mean_b=float(b.mean()),
-        estimate=float((a - b).mean()),
-        low=test.low,
-        high=test.high,
-        confidence=1 - 2 * spec.alpha,
-        p_value=test.p_value,
-        verdict=verdicts[test.is_equivalent],
-        method=test.method,
-        note=test.note,
-    )
-
-
-def _crossed_equivalence_row(row: partial[StatisticRow], scores: Aligned, spec: StatisticsSpec) -> StatisticRow:
-    """Return whether the 1 - 2 alpha interval over training seeds and instances lies within the margin."""
-    interval = bootstrap_intervals(scores, difference, spec, confidence=1 - 2 * spec.alpha)[0]
-    means, verdict = mean_pair(scores), None
-    if interval.low is not None and interval.high is not None:
-        is_within = -spec.equivalence_margin < interval.low and interval.high < spec.equivalence_margin
-        verdict = "equivalent" if is_within else "equivalence not shown"
-    return row(
-        "equivalence",
-        metric="score",
-        pair_count=scores.instance_count,
-        mean_a=means[0],
-        mean_b=means[1],
-        verdict=verdict,
-        **_ends(interval, 1 - 2 * spec.alpha)
-        | {"method": f"equivalence, {interval.method}, margin {spec.equivalence_margin:g}, alpha {spec.alpha:g}"},
-    )
-
-
 def _power_row(row: partial[StatisticRow], scores: Aligned, spec: StatisticsSpec) -> StatisticRow:
     a, b = scores.per_instance()
     smallest = smallest_detectable_difference(a - b, alpha=spec.alpha, power=spec.power)
@@ -184,10 +144,7 @@ def _power_row(row: partial[StatisticRow], scores: Aligned, spec: StatisticsSpec
 
 
 def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[StatisticRow]:
-    """Yield (P->P - P->S) - (S->P - S->S), and its ratio form (P->P / P->S) / (S->P / S->S), paired by instance.
-
-    The signed-rank test of the contrasts is a row of its own, with its own method and note.
-    """
+    """Yield (P->P - P->S) - (S->P - S->S), and its ratio form (P->P / P->S) / (S->P / S->S), paired by instance."""
     wanted: list[tuple[str, str, MeanStatistic]] = [("interaction", metric, contrast) for metric in INTERACTION_METRICS]
     wanted += [("interaction_ratio", metric, ratio_of_ratios) for metric in INTERACTION_RATIO_METRICS]
     for analysis, metric, statistic in wanted:
@@ -201,10 +158,22 @@ def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -
                 verdict=_side(interval, 0.0 if analysis == "interaction" else 1.0),
                 **_ends(interval, spec.confidence),
             )
-        if analysis == "interaction":
-            test = told_of_instances(signed_rank(contrast(*aligned.per_instance())), aligned, contrast)
-            estimate = point_estimate(aligned, statistic)
-            yield group.row("interaction_wilcoxon", "train_x_runtime", metric, estimate=estimate, **test._asdict())
+
+
+def _interaction_tests(group: StatisticGroup, arms: Arms) -> Iterator[StatisticRow]:
+    """Yield the signed-rank test of the contrasts per metric; Holm's correction is over the metrics of the group."""
+    contrasts = [(metric, arms.align(metric, PP, PS, SP, SS)) for metric in INTERACTION_METRICS]
+    tests = [signed_rank(contrast(*aligned.per_instance())) for _, aligned in contrasts]
+    corrected = holm([test.p_value for test in tests])
+    for (metric, aligned), test, p_holm in zip(contrasts, tests, corrected, strict=True):
+        yield group.row(
+            "interaction_wilcoxon",
+            "train_x_runtime",
+            metric,
+            estimate=point_estimate(aligned, contrast),
+            p_holm=p_holm,
+            **told_of_instances(test, aligned, contrast)._asdict(),
+        )
 
 
 def _side(interval: Interval, null_value: float) -> str | None:
@@ -217,6 +186,4 @@ def _side(interval: Interval, null_value: float) -> str | None:
 
 
 def _ends(interval: Interval, confidence: float) -> dict[str, Any]:
-    fields = interval._asdict()
-    fields.pop("kind")
-    return {**fields, "confidence": confidence}
+    return {**interval._asdict(), "confidence": confidence}

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,7 @@ from scipy import stats
 
 from tasks.analysis.alignment import Aligned, Values
 from tasks.analysis.spec import StatisticsSpec
-
-IntervalKind = Literal["percentile", "BCa"]
+from tasks.traces.study_rows import IntervalKind
 
 MeanStatistic = Callable[..., Any]
 """A function of the arms' means: arrays of one shape in, an array of that shape out."""
@@ -24,7 +23,7 @@ BATCH_VALUES = 4_000_000
 class Interval(NamedTuple):
     """An interval of a statistic of means; its ends are None where it does not exist."""
 
-    kind: IntervalKind
+    interval_kind: IntervalKind
     estimate: float | None
     low: float | None
     high: float | None
@@ -38,15 +37,17 @@ def bootstrap_intervals(
     """Return a percentile and a BCa interval of `statistic(*means of the arms)`, in this order.
 
     With one training seed, SciPy resamples instances. With several, seeds and instances are resampled as crossed
-    factors by vectorised NumPy, for which SciPy has nothing; the BCa interval is not defined then. Where there is no
-    interval, its ends are None and `note` says why. The point estimate is the statistic of the arms' means.
+    factors by vectorised NumPy, for which SciPy has nothing. There is no BCa interval then: its acceleration comes from
+    leaving out one unit at a time, and three training seeds left out one by one say nothing about a skewness. Where
+    there is no interval, its ends are None and `note` says why. The point estimate is the statistic of the arms' means.
     """
     level = spec.confidence if confidence is None else confidence
     estimate = point_estimate(aligned, statistic)
     if aligned.instance_count < 2:
         return _no_intervals(estimate, f"no interval: {aligned.instance_count} instances, 2 are needed")
     if aligned.seed_count > 1:
-        _, accelerated = _no_intervals(estimate, "not defined for crossed seeds and instances")
+        why = f"no BCa interval: leaving out one of {aligned.seed_count} training seeds gives no acceleration"
+        _, accelerated = _no_intervals(estimate, why)
         return [_crossed(aligned, statistic, spec, level, estimate), accelerated]
     return _resampled_instances(aligned, statistic, spec, level, estimate)
 
@@ -99,9 +100,8 @@ def _no_intervals(estimate: float | None, note: str) -> list[Interval]:
     return [Interval(kind, estimate, None, None, f"bootstrap {kind}, not run", note) for kind in kinds]
 
 
-def _crossed(
-    aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, level: float, estimate: float | None
-) -> Interval:
+def resampled_statistics(aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec) -> Values:
+    """Return the statistic under every resample of training seeds and instances; one may be undefined."""
     arms = aligned.per_seed()
     seed_count, instance_count = arms[0].shape
     seed_weights = _resample_weights(seed_count, spec.resample_count, stream=(spec.seed, 0))
@@ -112,7 +112,14 @@ def _crossed(
         means = [
             np.einsum("bi,bi->b", seed_weights @ np.nan_to_num(arm), instance_weights) / weight_sums for arm in arms
         ]
-        resampled = np.asarray(statistic(*means))
+        return np.asarray(statistic(*means))
+
+
+def _crossed(
+    aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, level: float, estimate: float | None
+) -> Interval:
+    seed_count, instance_count = aligned.per_seed()[0].shape
+    resampled = resampled_statistics(aligned, statistic, spec)
     tail = 100 * (1 - level) / 2
     kept = resampled[np.isfinite(resampled)]
     ends = np.percentile(kept, [tail, 100 - tail]) if kept.size else (np.nan,) * 2

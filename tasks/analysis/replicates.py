@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 from scipy import stats
 
+from tasks.analysis.decisions import holm
 from tasks.analysis.rank_tests import signed_rank
 from tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
 from tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
@@ -17,12 +18,14 @@ def replicate_rows(
 ) -> Iterator[StatisticRow]:
     """Yield a signed-rank test of replicate 0 against 1 per trained arm and metric, and the share that rejects.
 
-    Nothing comes of a group without replicates. Where the null hypothesis holds by construction, the share is to be
+    Nothing comes of a group without replicates. Holm's correction is over all tests of the group; the share is of the
+    raw p-values. Where the null hypothesis holds by construction, the share is to be
     about `alpha`; its interval is the exact binomial one, as if the tests were independent, which those of one arm are
     not. A test without two differences is none.
     """
     tests = [row for arm, frame in _replicated(frames) for row in _arm_rows(group, arm, frame)]
-    yield from tests
+    corrected = holm([row.p_value for row in tests])
+    yield from (row.model_copy(update={"p_holm": p_holm}) for row, p_holm in zip(tests, corrected, strict=True))
     p_values = [row.p_value for row in tests if row.p_value is not None]
     if p_values:
         rejections = sum(p_value < spec.alpha for p_value in p_values)
@@ -37,6 +40,7 @@ def replicate_rows(
             low=float(interval.low),
             high=float(interval.high),
             confidence=spec.confidence,
+            interval_kind="exact binomial",
             method="share of tests, exact binomial interval",
         )
 

@@ -18,6 +18,7 @@ OPTIONAL_FIELDS = (
     "low",
     "high",
     "confidence",
+    "interval_kind",
     "statistic",
     "p_value",
     "p_holm",

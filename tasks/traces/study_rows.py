@@ -183,6 +183,9 @@ class CheckResultRow(Row):
     checked_at: datetime
 
 
+IntervalKind = Literal["percentile", "BCa", "t", "exact binomial"]
+
+
 class StatisticRow(Row):
     """A statistic with its method; maths with a name is computed by SciPy and lands here."""
 
@@ -216,9 +219,12 @@ class StatisticRow(Row):
     """Lower end of the interval."""
     high: float | None
     confidence: float | None
+    interval_kind: IntervalKind | None
+    """How the interval is made; none for a statistic that has none."""
     statistic: float | None
     p_value: float | None
     p_holm: float | None
+    """Corrected by Holm over the tests of one kind and metric in a group (of all metrics where they share the arms)."""
     effect_size: float | None
     """Signed rank-biserial correlation (W+ - W-)/(W+ + W-)."""
     effect_size_authors: float | None

@@ -198,6 +198,7 @@ class HandMade:
             "metric": "score",
             "pair_count": 2,
             "method": "bootstrap percentile, by hand",
+            "interval_kind": "percentile",
         }
         self.add(StatisticRow(**{**defaults, **values}))
 

@@ -22,6 +22,11 @@ PAIR = {
 }
 
 
+def without_differences(*columns):
+    """Return empty difference columns, as every scale but the paper's has them."""
+    return {f"{column}_difference": None for column in columns}
+
+
 def cells(rows, *columns):
     """Return some columns of every row by condition."""
     return {row["condition"]: tuple(row[column] for column in columns) for row in rows}

@@ -75,7 +75,7 @@ def base(make_row, make_rows):
 def bundles(make_row, make_rows):
     def statistic(analysis, **values):
         group = {"plan_digest": "plan", "visibility": "declared", "header": "names", "runtime_a": "persistent"}
-        named = {"analysis": analysis, "metric": "score", "method": "bootstrap percentile"}
+        named = {"analysis": analysis, "metric": "score", "interval_kind": "percentile"}
         return make_row(StatisticRow, statistic_id=analysis, **group, **named, **values)
 
     return [

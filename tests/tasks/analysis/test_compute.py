@@ -1,5 +1,7 @@
 """Statistics of a group of four cells and a base model on four instances, worked out by hand."""
 
+from math import pi
+
 import polars as pl
 import pytest
 
@@ -123,6 +125,7 @@ def test_mcnemar_counts_the_discordant_pairs(rows):
 def test_equivalence_and_power_stand_beside_each_comparison(rows):
     row = one(rows, "equivalence", "end_to_end", "score")
     assert (row.estimate, row.verdict, row.note) == (0.0, "equivalent", "no p-value: all 4 differences equal 0")
+    assert (row.interval_kind, row.p_value, row.p_holm) == ("t", None, None)
     row = one(rows, "power", "native_vs_mismatched", "score", arms="P->P P->S")
     # standard deviation of 0.1, 0.2, 0.3, -0.4 is sqrt(0.29 / 3)
     assert row.estimate == pytest.approx(2.801585 * (0.29 / 3) ** 0.5 / 2)
@@ -144,6 +147,36 @@ def test_interaction_is_the_difference_of_differences_and_the_ratio_of_ratios(ro
     assert (test.pair_count, test.nonzero_count, test.statistic) == (4, 4, 3.5)
     assert test.p_value == pytest.approx(2 * 6 / 16)
     assert test.method == ("wilcoxon signed-rank, permutation, zero_method wilcox, no continuity correction, two-sided")
+
+
+def test_holm_corrects_the_interaction_over_its_metrics(rows):
+    tested = [row for row in rows if row.analysis == "interaction_wilcoxon" and row.p_value is not None]
+    # tokens: contrasts -210, -190, -220, -180 have one sign, 2 of the 16 patterns; the other metrics have no test
+    assert [(row.metric, row.p_value, row.p_holm) for row in tested] == [
+        ("score", 0.75, 0.75),
+        ("total_tokens", 0.125, 0.25),
+    ]
+
+
+def test_holm_corrects_equivalence_over_the_comparisons():
+    spec = StatisticsSpec(resample_count=20, equivalence_margin=0.1)
+    rows = compute_statistics(episodes(), plan_digest="plan", run_id="run", spec=spec)
+    row = one(rows, "equivalence", "fixed_runtime", "score", arms="P->P S->P")
+    # one difference of 0.1 in four: the mean 0.025 is three standard errors below the margin, and Student's t with 3
+    # degrees is above 3 with this chance; with that of the same size, two of the six tests with a spread
+    assert row.p_value == pytest.approx(0.5 - (3**0.5 / 4 + pi / 3) / pi)
+    tested = [row.p_value for row in rows if row.analysis == "equivalence" and row.p_value is not None]
+    assert (len(tested), min(tested)) == (6, row.p_value)
+    assert row.p_holm == pytest.approx(6 * min(tested))
+
+
+def test_every_interval_names_its_kind(rows):
+    with_ends = {(row.analysis, row.interval_kind) for row in rows if row.low is not None}
+    bootstrapped = ("mean", "difference", "ratio", "interaction", "interaction_ratio")
+    assert with_ends == {(analysis, kind) for analysis in bootstrapped for kind in ("percentile", "BCa")} | {
+        ("equivalence", "t")
+    }
+    assert {row.interval_kind for row in rows if row.analysis in ("wilcoxon", "mcnemar", "power")} == {None}
 
 
 def test_interaction_of_a_metric_that_is_always_zero_has_no_test_and_no_ratio(rows):
@@ -221,13 +254,15 @@ def test_equivalence_over_several_seeds_is_decided_by_the_interval_that_resample
     is_pp = (pl.col("train_contract") == "persistent") & (pl.col("runtime_contract") == "persistent")
     shift = pl.when(is_pp).then(pl.lit(0.04) * (1 - 2 * pl.col("training_seed"))).otherwise(0.0)
     shifted = episodes(seeds=(0, 1)).with_columns(pl.col("score") + shift)
-    for margin, verdict in ((0.05, "equivalent"), (0.03, "equivalence not shown")):
+    for margin, p_value, verdict in ((0.05, 1 / 201, "equivalent"), (0.03, 0.25, "equivalence not shown")):
         spec = StatisticsSpec(resample_count=200, equivalence_margin=margin)
         rows = compute_statistics(shifted, plan_digest="plan", run_id="run", spec=spec)
         row = one(rows, "equivalence", "end_to_end", "score")
         assert row.estimate == pytest.approx(0.0)
         assert (row.low, row.high) == (pytest.approx(-0.04), pytest.approx(0.04))
-        assert (row.confidence, row.p_value, row.verdict) == (0.9, None, verdict)
+        # no resample reaches the wider margin; beyond each end of the narrower one lies a quarter, within 4 deviations
+        assert row.p_value == pytest.approx(p_value, abs=0 if verdict == "equivalent" else 0.12)
+        assert (row.confidence, row.interval_kind, row.verdict) == (0.9, "percentile", verdict)
         assert row.method.startswith(
             "equivalence, bootstrap percentile, 200 resamples of 2 training seeds x 4 instances"
         )

@@ -3,7 +3,7 @@ from math import atan, pi
 import numpy as np
 import pytest
 
-from tasks.analysis.decisions import holm, smallest_detectable_difference, two_one_sided_tests
+from tasks.analysis.decisions import holm, smallest_detectable_difference, two_one_sided_shares, two_one_sided_tests
 
 
 def test_equivalence_is_the_larger_of_two_one_sided_t_tests():
@@ -23,6 +23,21 @@ def test_differences_without_spread_decide_by_their_value(value, expected):
     result = two_one_sided_tests(np.full(3, value), margin=0.05, alpha=0.05)
     assert (result.p_value, result.is_equivalent) == (None, expected)
     assert result.note == f"no p-value: all 3 differences equal {value:g}"
+
+
+def test_equivalence_by_resamples_is_the_larger_share_beyond_the_margin():
+    resampled = np.concatenate([np.full(3, -0.05), np.full(94, 0.01), np.full(2, 0.06), [np.nan]])
+    result = two_one_sided_shares(resampled, margin=0.05, alpha=0.05)
+    # three of 99 at the lower end, two above the upper one, and the sample itself
+    assert (result.p_value, result.is_equivalent, result.low, result.high) == (4 / 100, True, 0.01, 0.01)
+    assert two_one_sided_shares(resampled, margin=0.01, alpha=0.05).is_equivalent is False
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.0, True), (-0.06, False)])
+def test_resamples_without_spread_decide_by_their_value(value, expected):
+    result = two_one_sided_shares(np.full(10, value), margin=0.05, alpha=0.05)
+    assert (result.p_value, result.is_equivalent) == (None, expected)
+    assert result.note == f"no p-value: the difference is {value:g} in every resample"
 
 
 def test_one_pair_is_not_tested():

@@ -6,7 +6,7 @@ from tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
 from tasks.analysis.statistic_rows import StatisticGroup
 
 GROUP = StatisticGroup("run", "plan", "a-a", "scratch", "declared", "names", "small")
-PP, BASE = Arm("persistent", "persistent"), Arm(None, "persistent")
+PP, SS, BASE = Arm("persistent", "persistent"), Arm("stateless", "stateless"), Arm(None, "persistent")
 
 
 def played(tokens, again):
@@ -27,6 +27,16 @@ def test_the_share_of_rejections_counts_the_tests_that_could_be_made():
     share = rows[-1]
     assert (share.analysis, share.pair_count, share.nonzero_count, share.estimate) == ("replicate_rejections", 1, 1, 1)
     assert (share.low, share.high) == (pytest.approx(0.025), 1.0)  # one of one: (alpha / 2) ** (1 / 1)
+
+
+def test_holm_corrects_over_all_tests_of_the_control():
+    frames = {PP: played([110] * 8, range(100, 108)), SS: played([1, 2, 3, 4], [2, 1, 4, 3])}
+    tested = [row for row in replicate_rows(GROUP, frames, StatisticsSpec()) if row.p_value is not None]
+    # 2/256 of the one arm and 1 of the other, whose differences balance
+    assert [(row.train_a, row.p_value, row.p_holm) for row in tested] == [
+        ("persistent", pytest.approx(2 / 256), pytest.approx(4 / 256)),
+        ("stateless", 1.0, 1.0),
+    ]
 
 
 def test_replicates_that_differ_to_both_sides_do_not_reject():
