@@ -23,6 +23,7 @@ from tasks.plans.preflight import check_needs
 from tasks.plans.presets import PlanName, resolve_plan
 from tasks.plans.run import Limits
 from tasks.running.places import name_places
+from tasks.running.progress import progress_bar
 
 
 @flow(name="reproduce-study")
@@ -69,7 +70,7 @@ def is_answered(scale: PlanName, overrides: Overrides, limits: Limits, *, dry_ru
         print_estimate(plan, limits)
     elif is_finished(plan):
         places = name_places()
-        merge(places.landing, places.warehouse)
+        merge(places.landing, places.warehouse, open_bar=progress_bar)
         print_study(plan)
     else:
         return False

@@ -12,6 +12,7 @@ import polars as pl
 from storage.warehouse import Warehouse
 from tasks.checks.check import Check, Suite
 from tasks.checks.run import CheckBackendError, run_suites
+from tasks.running.progress import OpenBar, no_bar
 from tasks.traces.study_rows import TABLES, CheckResultRow
 
 REQUIRED_TABLES = ("runs", "instances", "items", "episodes", "turns", "steps")
@@ -42,6 +43,7 @@ def gate_warehouse(
     run_id: str | None = None,
     plan_digest: str | None = None,
     required_tables: Sequence[str] = REQUIRED_TABLES,
+    open_bar: OpenBar = no_bar,
 ) -> list[CheckResultRow]:
     """Evaluate every check on the merged tables, write Data Docs, and return one row per check, passed or not.
 
@@ -55,6 +57,7 @@ def gate_warehouse(
         plan_digest: Plan that is complete. Checks that compare a plan's conditions then leave other plans out, which
             may be under way; by default every plan counts.
         required_tables: Tables that must hold rows.
+        open_bar: Shows the checks, first as they are queried, then as Great Expectations gates them.
 
     Raises:
         QueryError: A file of `sql/checks` does not run.
@@ -62,14 +65,18 @@ def gate_warehouse(
     """
     checked_at = datetime.now(UTC)
     with Warehouse.open(path) as warehouse:
-        offenders = _find_offenders(warehouse, plan_digest)
+        offenders = _find_offenders(warehouse, plan_digest, open_bar)
         suites = [
             _table_suite(warehouse, offenders["table_name"], required_tables),
             *(_subject_suite(warehouse, id_column, offenders[id_column]) for id_column in list(SUBJECTS)[1:]),
         ]
     suites = [suite for suite in suites if suite.frame.height]
     rows = run_suites(
-        suites, Path(docs_folder), run_id=run_id or f"gate-{checked_at:%Y%m%dT%H%M%S}", checked_at=checked_at
+        suites,
+        Path(docs_folder),
+        run_id=run_id or f"gate-{checked_at:%Y%m%dT%H%M%S}",
+        checked_at=checked_at,
+        open_bar=open_bar,
     )
     require_same_counts(suites, rows)
     return rows
@@ -96,19 +103,24 @@ def require_same_counts(suites: Sequence[Suite], rows: Sequence[CheckResultRow])
                 )
 
 
-def _find_offenders(warehouse: Warehouse, plan_digest: str | None) -> dict[str, dict[str, pl.DataFrame]]:
+def _find_offenders(
+    warehouse: Warehouse, plan_digest: str | None, open_bar: OpenBar
+) -> dict[str, dict[str, pl.DataFrame]]:
     """Return, by id column and check, how many rows of each id break the check."""
     offenders: dict[str, dict[str, pl.DataFrame]] = defaultdict(dict)
-    for check in check_files():
-        rows = warehouse.sql(check.query).polars()
-        if plan_digest is not None and "plan_digest" in rows.columns:
-            rows = rows.filter(pl.col("plan_digest") == plan_digest)
-        id_column = rows.columns[0]
-        if id_column not in SUBJECTS:
-            raise ValueError(
-                f"sql/checks/{check.name}.sql starts with {id_column!r}; choose from {', '.join(SUBJECTS)}"
-            )
-        offenders[id_column][check.name] = rows.group_by(id_column).agg(pl.len().cast(pl.Int64).alias(check.name))
+    checks = check_files()
+    with open_bar("checks on the merged tables", len(checks), "checks") as advance:
+        for check in checks:
+            rows = warehouse.sql(check.query).polars()
+            if plan_digest is not None and "plan_digest" in rows.columns:
+                rows = rows.filter(pl.col("plan_digest") == plan_digest)
+            id_column = rows.columns[0]
+            if id_column not in SUBJECTS:
+                raise ValueError(
+                    f"sql/checks/{check.name}.sql starts with {id_column!r}; choose from {', '.join(SUBJECTS)}"
+                )
+            offenders[id_column][check.name] = rows.group_by(id_column).agg(pl.len().cast(pl.Int64).alias(check.name))
+            advance(1, check.name)
     return offenders
 
 

@@ -18,6 +18,7 @@ from storage.landing import LandingZone
 from storage.quarantine import Refusal, record_refusals
 from storage.schemas import EPISODE_CHILDREN, arrow_schema, row_model
 from storage.sources import each_once, lost_episodes, table_source
+from tasks.running.progress import OpenBar, no_bar
 from tasks.traces.rows import EpisodeRow
 from tasks.traces.study_rows import TABLES
 
@@ -42,16 +43,21 @@ class UnreadableBundleError(StorageError):
 
 
 def insert_bundles(
-    connection: DuckDBPyConnection, landing: LandingZone, bundles: Sequence[Manifest], refusals: Sequence[Refusal]
+    connection: DuckDBPyConnection,
+    landing: LandingZone,
+    bundles: Sequence[Manifest],
+    refusals: Sequence[Refusal],
+    open_bar: OpenBar = no_bar,
 ) -> Inserted:
     """Insert the bundles' new rows, remember the bundles and note the refusals, all in one transaction.
 
-    Raise `UnreadableBundleError` where DuckDB fails while it reads the files.
+    Raise `UnreadableBundleError` where DuckDB fails while it reads the files. `open_bar` shows the rows, a table at a
+    time.
     """
     shares = share_episodes(bundles, _present_episodes(connection, bundles))
     connection.register("lost_episodes", lost_episodes(shares))
     with transaction(connection):
-        counts = _insert_tables(connection, landing, shares)
+        counts = _insert_tables(connection, landing, shares, open_bar)
         _remember(connection, landing, bundles)
         record_refusals(connection, landing.url, refusals)
     connection.unregister("lost_episodes")
@@ -69,17 +75,25 @@ def _present_episodes(connection: DuckDBPyConnection, bundles: Sequence[Manifest
     return {episode_id for (episode_id,) in present}
 
 
-def _insert_tables(connection: DuckDBPyConnection, landing: LandingZone, shares: Sequence[Share]) -> dict[str, int]:
+def _insert_tables(
+    connection: DuckDBPyConnection, landing: LandingZone, shares: Sequence[Share], open_bar: OpenBar
+) -> dict[str, int]:
+    promised = {table: _promised_rows(table, shares) for table in TABLES}
+    counts = {}
     try:
-        counts = {
-            table: _insert_table(connection, table, source)
-            for table in TABLES
-            if (source := table_source(landing.store, table, shares))
-        }
+        with open_bar("merge", sum(promised.values()), "rows") as advance:
+            for table in TABLES:
+                if source := table_source(landing.store, table, shares):
+                    counts[table] = _insert_table(connection, table, source)
+                    advance(promised[table], table)
         _check_counts(counts, shares)
     except (duckdb.Error, WarehouseError) as error:
         raise UnreadableBundleError(error) from error
     return counts
+
+
+def _promised_rows(table: str, shares: Sequence[Share]) -> int:
+    return sum(file.row_count for share in shares if (file := share.manifest.file(table)))
 
 
 def _insert_table(connection: DuckDBPyConnection, table: str, source: str) -> int:
@@ -138,7 +152,7 @@ def _check_counts(counts: dict[str, int], shares: Sequence[Share]) -> None:
     if any(share.lost_episode_ids for share in shares):
         return
     for table in _EPISODE_TABLES:
-        promised = sum(file.row_count for share in shares if (file := share.manifest.file(table)))
+        promised = _promised_rows(table, shares)
         if counts.get(table, 0) != promised:
             raise WarehouseError(f"{counts.get(table, 0)} rows of {table!r} read, the manifests say {promised}")
 

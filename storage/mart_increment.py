@@ -13,6 +13,7 @@ from duckdb import DuckDBPyConnection
 from storage.connection import transaction
 from storage.mart_sources import MartSource
 from storage.schemas import EPISODE_CHILDREN
+from tasks.running.progress import Advance, OpenBar, no_bar
 from tasks.traces.rows import EpisodeRow
 from tasks.traces.study_rows import TABLES
 
@@ -22,7 +23,9 @@ LARGEST_SHARE = 0.5
 _EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
 
 
-def measure_new_episodes(connection: DuckDBPyConnection, sources: Sequence[MartSource]) -> bool:
+def measure_new_episodes(
+    connection: DuckDBPyConnection, sources: Sequence[MartSource], open_bar: OpenBar = no_bar
+) -> bool:
     """Measure the episodes that the marts do not know, and those that these concern; tell whether it was worth it.
 
     The marts must have been made from the same sources before. Nothing changes where most episodes are new.
@@ -34,14 +37,16 @@ def measure_new_episodes(connection: DuckDBPyConnection, sources: Sequence[MartS
         with_episodes = _marts_with_episodes(connection, live)
         marts = [source for source in sources if source.schema == "marts"]
         measured = [mart for mart in marts if mart.name in with_episodes] if stale_count else []
-        if measured:
-            _measure(connection, live, sources, measured)
-        connection.execute(f"use {live}")
-        with transaction(connection):
-            _replace_stale(connection, measured)
-            for mart in marts:
-                if mart.name not in with_episodes:
+        summaries = [mart for mart in marts if mart.name not in with_episodes]
+        with open_bar("marts", len(measured) + len(summaries), "marts") as advance:
+            if measured:
+                _measure(connection, live, sources, measured, advance)
+            connection.execute(f"use {live}")
+            with transaction(connection):
+                _replace_stale(connection, measured)
+                for mart in summaries:
                     connection.execute(f'create or replace table marts."{mart.name}" as {mart.statement}')
+                    advance(1, mart.name)
     return True
 
 
@@ -82,7 +87,11 @@ def _find_stale(connection: DuckDBPyConnection, live: str) -> int:
 
 
 def _measure(
-    connection: DuckDBPyConnection, live: str, sources: Sequence[MartSource], marts: Sequence[MartSource]
+    connection: DuckDBPyConnection,
+    live: str,
+    sources: Sequence[MartSource],
+    marts: Sequence[MartSource],
+    advance: Advance,
 ) -> None:
     """Compute the stale episodes' rows of some marts in `increment`, and leave that as the default database."""
     connection.execute("use increment")
@@ -99,6 +108,7 @@ def _measure(
             connection.execute(f'create view staging."{source.name}" as {source.statement}')
     for mart in marts:
         connection.execute(f'create table marts."{mart.name}" as {mart.statement}')
+        advance(1, mart.name)
 
 
 def _replace_stale(connection: DuckDBPyConnection, marts: Sequence[MartSource]) -> None:

@@ -12,6 +12,7 @@ from storage.connection import transaction
 from storage.errors import WarehouseError
 from storage.mart_increment import measure_new_episodes
 from storage.mart_sources import MartSource, read_mart_sources, sources_digest
+from tasks.running.progress import OpenBar, no_bar
 
 
 class Refresh(StrEnum):
@@ -25,30 +26,33 @@ class Refresh(StrEnum):
     """Everything was computed."""
 
 
-def refresh_marts(connection: DuckDBPyConnection, *, is_materialized: bool = True) -> Refresh:
+def refresh_marts(
+    connection: DuckDBPyConnection, *, is_materialized: bool = True, open_bar: OpenBar = no_bar
+) -> Refresh:
     """Make `published.NAME` a table of every CSV file, `staging.NAME` a view and `marts.NAME` a table; tell how.
 
     Within a schema, files run in the order of their names; the schemas stand in this order. Where the files are those
     of the last time, only the episodes that came since are measured. Without `is_materialized`, marts are views too,
-    for a database that holds no rows of its own. Raise `WarehouseError` naming a file that does not bind.
+    for a database that holds no rows of its own. Raise `WarehouseError` naming a file that does not bind. `open_bar`
+    shows the marts that are computed.
     """
     sources = read_mart_sources()
     if not is_materialized:
-        _rebuild(connection, sources, "view")
+        _rebuild(connection, sources, "view", no_bar)
         return Refresh.REBUILD
     digest = sources_digest(sources)
     former = connection.sql("select sql_digest, bundle_count from main.refreshed_marts").fetchall()
     if former == [(digest, _bundle_count(connection))]:
         return Refresh.NOTHING
     is_same_sql = [sql_digest for sql_digest, _ in former] == [digest]
-    if is_same_sql and measure_new_episodes(connection, sources):
+    if is_same_sql and measure_new_episodes(connection, sources, open_bar):
         # A merger that is killed right here finds nothing left to measure the next time.
         connection.execute(
             "update main.refreshed_marts set bundle_count = $count, refreshed_at = $now",
             {"count": _bundle_count(connection), "now": datetime.now(UTC)},
         )
         return Refresh.INCREMENT
-    _rebuild(connection, sources, "table", digest)
+    _rebuild(connection, sources, "table", open_bar, digest)
     return Refresh.REBUILD
 
 
@@ -56,10 +60,12 @@ def _rebuild(
     connection: DuckDBPyConnection,
     sources: Sequence[MartSource],
     mart_kind: Literal["table", "view"],
+    open_bar: OpenBar,
     digest: str | None = None,
 ) -> None:
     kinds = {"published": "table", "staging": "view", "marts": mart_kind}
-    with transaction(connection):
+    mart_count = sum(source.schema == "marts" for source in sources)
+    with transaction(connection), open_bar("marts", mart_count, "marts") as advance:
         _drop_leftovers(connection)
         connection.execute("create schema if not exists published")
         for source in sources:
@@ -69,6 +75,7 @@ def _rebuild(
                 )
             except duckdb.Error as error:
                 raise WarehouseError(f"sql/{source.schema}/{source.name}: {error}") from error
+            advance(source.schema == "marts", source.name)
         connection.execute("delete from main.refreshed_marts")
         if digest is not None:
             connection.execute(

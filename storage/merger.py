@@ -18,6 +18,7 @@ from storage.marts import refresh_marts
 from storage.migrations import migrate
 from storage.published import is_published, publish, settle
 from storage.quarantine import Refusal, inspect_bundles, inspect_contents, inspect_landing, quarantine_files
+from tasks.running.progress import OpenBar, no_bar
 
 GRACE = timedelta(hours=1)
 """Age from which files without a manifest count as left behind by a killed writer."""
@@ -51,12 +52,13 @@ def merge(
     grace: timedelta = GRACE,
     memory_limit: str = "2500MB",
     threads: int | None = None,
+    open_bar: OpenBar = no_bar,
 ) -> MergeReport:
     """Take every bundle that is not yet in the warehouse into it, refresh the marts and publish a copy for readers.
 
     Merging the same landing zone again changes nothing. Torn and foreign files go to quarantine, with a row that says
-    why, and the rest goes on. Raise `WarehouseBusyError` while another process merges, and `WarehouseError` for a file
-    that is no warehouse or cannot be written.
+    why, and the rest goes on. `open_bar` shows rows and marts as they come. Raise `WarehouseBusyError` while another
+    process merges, and `WarehouseError` for a file that is no warehouse or cannot be written.
     """
     started = time.monotonic()
     landing = landing if isinstance(landing, LandingZone) else LandingZone(landing)
@@ -69,8 +71,8 @@ def merge(
             migrate(connection)
             if filesystem := filesystem_for_duckdb(landing.store):
                 connection.register_filesystem(filesystem)
-            report = _take_in(connection, landing, grace)
-            refresh_marts(connection)
+            report = _take_in(connection, landing, grace, open_bar)
+            refresh_marts(connection, open_bar=open_bar)
             # Closing would do it too, but keep a full disk to itself and leave the rows beside the file.
             connection.execute("checkpoint")
         except duckdb.Error as error:
@@ -108,7 +110,7 @@ def _create_if_absent(path: Path) -> None:
     draft.replace(path)
 
 
-def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timedelta) -> MergeReport:
+def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timedelta, open_bar: OpenBar) -> MergeReport:
     started = time.monotonic()
     merged = {row[0] for row in connection.sql("select bundle_id from main.merged_bundles").fetchall()}
     manifests = landing.manifests(known=merged)
@@ -117,13 +119,13 @@ def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timede
     bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store)
     refusals = [*strays, *unfit]
     try:
-        inserted = insert_bundles(connection, landing, bundles, refusals)
+        inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
     except UnreadableBundleError as error:
         bundles, torn = inspect_contents(bundles, landing.store)
         if not torn:
             raise error.cause from error
         refusals += torn
-        inserted = insert_bundles(connection, landing, bundles, refusals)
+        inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
     # After the commit: a kill in between leaves the files where the next merge finds and moves them.
     quarantine_files(landing.store, refusals)
     return MergeReport(

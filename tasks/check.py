@@ -6,6 +6,7 @@ from storage.gate import gate_warehouse
 from storage.landing import LandingZone
 from tasks.plans.run import Run
 from tasks.running.errors import UserError
+from tasks.running.progress import progress_bar
 
 
 @task
@@ -16,7 +17,9 @@ def check_warehouse(run: Run) -> int:
         UserError: A check fails; the message names it, the rows that break it are in `check_results` and Data Docs.
     """
     docs = run.places.documents / "warehouse_docs"
-    rows = gate_warehouse(run.places.warehouse, docs, run_id=run.run_id, plan_digest=run.plan.digest)
+    rows = gate_warehouse(
+        run.places.warehouse, docs, run_id=run.run_id, plan_digest=run.plan.digest, open_bar=progress_bar
+    )
     LandingZone(run.landing).write({"check_results": rows}, run.run_id)
     failed = [f"{row.check_name} broken by {row.unexpected_count}" for row in rows if not row.is_passed]
     if failed:

@@ -4,9 +4,10 @@ from prefect import task
 
 from storage.merger import MergeReport, merge
 from tasks.plans.run import Run
+from tasks.running.progress import progress_bar
 
 
 @task
 def merge_landing(run: Run) -> MergeReport:
     """Take every landed bundle into the warehouse, refresh the marts and publish a copy for readers."""
-    return merge(run.landing, run.places.warehouse)
+    return merge(run.landing, run.places.warehouse, open_bar=progress_bar)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasks.checks.check import Check, Suite
 from tasks.running.errors import UserError
+from tasks.running.progress import OpenBar, no_bar
 from tasks.traces.study_rows import CheckResultRow
 
 if TYPE_CHECKING:
@@ -43,20 +44,24 @@ class FailedChecksError(UserError):
 
 
 def run_suites(
-    suites: Sequence[Suite], docs_folder: Path, *, run_id: str, checked_at: datetime
+    suites: Sequence[Suite], docs_folder: Path, *, run_id: str, checked_at: datetime, open_bar: OpenBar = no_bar
 ) -> list[CheckResultRow]:
     """Evaluate every suite, write Data Docs to `docs_folder/index.html`, and return one row per check.
+
+    `open_bar` shows the checks, a suite at a time.
 
     Raises:
         CheckBackendError: A check could not be evaluated.
     """
     context = _open_context(docs_folder)
     rows = []
-    for suite in suites:
-        outcomes = _evaluate(context, suite)
-        rows += [
-            _row(suite, check, outcomes[check.name], run_id=run_id, checked_at=checked_at) for check in suite.checks
-        ]
+    with open_bar("Great Expectations", sum(len(suite.checks) for suite in suites), "checks") as advance:
+        for suite in suites:
+            outcomes = _evaluate(context, suite)
+            rows += [
+                _row(suite, check, outcomes[check.name], run_id=run_id, checked_at=checked_at) for check in suite.checks
+            ]
+            advance(len(suite.checks), suite.name)
     context.build_data_docs(site_names=[_SITE])
     return rows
 

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,6 +21,14 @@ class Advance(Protocol):
 
     def __call__(self, count: int, detail: str = "") -> None:
         """Advance by `count` units; `detail` stands behind the label until the next call."""
+        ...
+
+
+class OpenBar(Protocol):
+    """Opens a bar for a stage that goes on inside a plain function: `progress_bar` where a person waits."""
+
+    def __call__(self, label: str, total: int, unit: str) -> AbstractContextManager[Advance]:
+        """Open a bar of `total` units, closed with the block."""
         ...
 
 
@@ -49,13 +57,17 @@ _display = _Display()
 def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
     """Show a bar while a stage goes on and yield the function that advances it.
 
-    Several bars may be open at once, from several threads.
+    Several bars may be open at once, from several threads. Where there is nothing to do, nothing is shown.
 
     Args:
         label: What is being done.
         total: Units to do.
         unit: Plural of the unit, e.g. `episodes`.
     """
+    if total == 0:
+        with no_bar(label, total, unit) as advance:
+            yield advance
+        return
     if not sys.stderr.isatty():
         with _plain_lines(label, total, unit) as advance:
             yield advance
@@ -80,6 +92,12 @@ def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
             if _display.bar_count == 0:
                 progress.stop()
                 _display.progress = None
+
+
+@contextmanager
+def no_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
+    """Show nothing: for whoever calls a stage as a plain function."""
+    yield lambda count, detail="": None
 
 
 @contextmanager

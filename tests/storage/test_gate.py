@@ -11,6 +11,7 @@ from storage.migrations import migrate
 from tasks.checks.check import Check, Suite
 from tasks.checks.run import CheckBackendError
 from tasks.traces.study_rows import CheckResultRow
+from tests.bars import RecordedBars
 
 
 @pytest.fixture
@@ -29,7 +30,11 @@ def _change(path: Path, statement: str) -> None:
 
 @pytest.mark.slow
 def test_a_sound_study_passes_every_check_and_has_data_docs(path, tmp_path):
-    rows = gate_warehouse(path, tmp_path / "docs", run_id="run")
+    bars = RecordedBars()
+    rows = gate_warehouse(path, tmp_path / "docs", run_id="run", open_bar=bars.open)
+    queried, gated = bars.named("checks on the merged tables"), bars.named("Great Expectations")
+    assert queried.done == queried.total == len(check_files())
+    assert gated.done == gated.total == len(rows)
     assert {row.check_name for row in rows} == {"table_rows_exist", *(check.name for check in check_files())}
     assert [row.check_name for row in rows if not row.is_passed] == []
     assert {row.suite: row.row_count for row in rows if row.suite in ("episodes", "instances")} == {

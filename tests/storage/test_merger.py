@@ -12,12 +12,14 @@ from storage.connection import open_memory
 from storage.errors import WarehouseBusyError, WarehouseError
 from storage.insertion import insert_bundles
 from storage.lock import owned
+from storage.mart_sources import read_mart_sources
 from storage.merger import merge
 from storage.migrations import migrate
 from storage.published import published_path
 from storage.warehouse import Warehouse
 from tasks.traces.rows import FinishReason, InstanceRow
 from tasks.traces.study_rows import RunRow, StatisticRow, TrainingExampleRow
+from tests.bars import RecordedBars
 
 NO_GRACE = timedelta(0)
 
@@ -46,6 +48,25 @@ def test_a_merge_takes_every_row_in_once(landing, path, make_episode, make_row):
         ("f", 2),
         ("f", 3),
     ]
+
+
+def test_a_merge_shows_its_rows_and_marts(landing, path, make_episode):
+    landing.write(make_episode("e", step_count=2), "run")
+    bars = RecordedBars()
+    merge(landing, path, open_bar=bars.open)
+    rows, marts = bars.named("merge"), bars.named("marts")
+    assert (rows.unit, rows.total, rows.done) == ("rows", 5, 5)  # an episode, two turns, two steps
+    assert marts.done == marts.total == sum(source.schema == "marts" for source in read_mart_sources())
+
+    bars = RecordedBars()
+    merge(landing, path, open_bar=bars.open)
+    assert bars.shown == []  # nothing was new
+
+    for number in range(4):
+        landing.write(make_episode(f"e-{number}"), "run")
+        bars = RecordedBars()
+        merge(landing, path, open_bar=bars.open)
+    assert bars.named("marts").done == marts.total  # also where only the new episode is measured
 
 
 def test_merging_again_changes_nothing(landing, path, make_episode):

@@ -5,7 +5,7 @@ import pytest
 from rich.progress import Progress
 
 from tasks.running import progress as module
-from tasks.running.progress import RateColumn, progress_bar, waiting_line
+from tasks.running.progress import RateColumn, no_bar, progress_bar, waiting_line
 
 
 def test_without_a_terminal_a_stage_is_one_line_at_its_end(capsys):
@@ -33,6 +33,14 @@ def test_a_detail_stands_at_the_end_of_a_line(capsys, monkeypatch):
     with progress_bar("training", 2, "steps") as advance:
         advance(1, "loss 0.250")
     assert capsys.readouterr().err.splitlines()[0].endswith(" s to go, loss 0.250")
+
+
+def test_where_there_is_nothing_to_do_nothing_is_shown(capsys):
+    with progress_bar("merge", 0, "rows") as advance:
+        advance(0)
+    with no_bar("merge", 3, "rows") as advance:
+        advance(3, "episodes")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_lines_go_to_standard_error_alone(capsys):
