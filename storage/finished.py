@@ -6,22 +6,7 @@ from storage.landing import LandingZone
 from storage.runs import finished_runs
 from tasks.plans.spec import StudyPlan
 from tasks.running.places import name_places
-from tasks.traces.rows import FinishReason
-
-EPISODE = (
-    "purpose",
-    "variant",
-    "base",
-    "model_name",
-    "model_digest",
-    "runtime_contract",
-    "visibility",
-    "header",
-    "bucket",
-    "instance_id",
-    "replicate",
-)
-"""What makes two attempts attempts at the same episode."""
+from tasks.traces.rows import EpisodeRow, FinishReason
 
 
 def is_finished(plan: StudyPlan) -> bool:
@@ -32,15 +17,18 @@ def is_finished(plan: StudyPlan) -> bool:
 
 
 def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
-    """Return the number of a plan's episodes all of whose attempts ended with `error` and that the next start plays.
+    """Return the number of a plan's episodes whose last attempt ended with `error` and that the next start plays.
 
     Only episodes of its own parts count: a re-evaluation lands under a variant that the study does not play. A
     teacher's episode that has had all the attempts that the plan allows is given up.
     """
     variants = sorted({name for part in plan.parts for name in part.episode_variants()})
     episodes = zone.scan("episodes").filter((pl.col("plan_digest") == plan.digest) & pl.col("variant").is_in(variants))
-    attempts = episodes.group_by(EPISODE).agg(
-        has_failed=(pl.col("finish_reason") == FinishReason.ERROR.value).all(), attempt_count=pl.len()
+    newest_first = pl.col("finish_reason").sort_by(
+        "started_at", "attempt", "episode_id", descending=[True, True, False]
+    )
+    attempts = episodes.group_by(EpisodeRow.SAME_EPISODE).agg(
+        has_failed=newest_first.first() == FinishReason.ERROR.value, attempt_count=pl.len()
     )
     return attempts.filter(pl.col("has_failed") & ~_is_given_up(plan)).collect().height
 

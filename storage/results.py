@@ -23,24 +23,14 @@ from storage.schemas import to_arrow
 from storage.warehouse import Warehouse
 from tasks.analysis.compute import compute_statistics
 from tasks.analysis.spec import StatisticsSpec
+from tasks.traces.rows import EpisodeRow
 from tasks.traces.study_rows import RunEndRow, RunRow, StatisticRow
 
 EPISODES = "episodes.parquet"
 STATISTICS = "statistics.parquet"
 PLANS = "plans.json"
-EPISODE_KEY = (
-    "purpose",
-    "variant",
-    "base",
-    "condition",
-    "visibility",
-    "header",
-    "bucket",
-    "instance_id",
-    "training_seed",
-    "replicate",
-)
-"""What one row of a study stands for."""
+EPISODE_KEY = tuple(column for column in EpisodeRow.SAME_EPISODE if column not in ("plan_digest", "model_name"))
+"""What tells one row of a study from another, under whichever plan and name of its model it was played."""
 
 _RUNS = """
 select runs.run_id, runs.plan_name, runs.plan_digest, runs.scale, runs.plan_json, runs.environment_json,

@@ -101,6 +101,23 @@ class EpisodeRow(Row):
 
     TABLE: ClassVar[str] = "episodes"
     KEY: ClassVar[tuple[str, ...]] = ("episode_id",)
+    SAME_EPISODE: ClassVar[tuple[str, ...]] = (
+        "plan_digest",
+        "purpose",
+        "variant",
+        "base",
+        "model_name",
+        "train_contract",
+        "runtime_contract",
+        "visibility",
+        "header",
+        "bucket",
+        "split",
+        "instance_id",
+        "training_seed",
+        "replicate",
+    )
+    """Rows that agree in these are attempts at one episode, also of a model trained anew; the last one counts."""
 
     episode_id: str
     """Digest of plan, cell, instance, training seed, replicate and attempt."""

@@ -1,9 +1,13 @@
 """Tables 1 to 3: teachers, cells, missing names and failure classes; exact rows, worked out by hand."""
 
+import re
 from datetime import UTC, datetime
+from importlib.resources import files
 
 import pytest
 
+from tasks.analysis.statistic_rows import GROUP_COLUMNS
+from tasks.traces.rows import EpisodeRow
 from tests.sql.hand_made import GROUP, OURS, cells, without_differences
 
 
@@ -127,6 +131,14 @@ def test_of_a_model_that_was_trained_anew_only_the_new_one_counts(warehouse):
     later = datetime(2030, 1, 1, tzinfo=UTC)
     warehouse.episode("P->P", score=0.8, model_digest="new", attempt=0, started_at=later)
     assert cells(warehouse.table("table_02"), "episode_count", "score_pct") == {"P->P": (1, 80.0)}
+
+
+def test_the_marts_and_the_rows_mean_the_same_by_one_episode():
+    text = (files("sql") / "marts" / "episode_metrics.sql").read_text(encoding="utf-8")
+    window = re.search(r"row_number\(\) over \(\s*partition by(.*?)order by", text, re.DOTALL)
+    assert window is not None
+    assert tuple(re.findall(r"episodes\.(\w+)", window[1])) == EpisodeRow.SAME_EPISODE
+    assert set(GROUP_COLUMNS) < set(EpisodeRow.SAME_EPISODE)
 
 
 def test_an_episode_that_failed_for_good_is_left_out_and_shown_by_table_6_alone(warehouse):

@@ -1,3 +1,5 @@
+from datetime import UTC, datetime
+
 import pytest
 
 from storage.finished import count_failed_episodes, is_finished
@@ -21,10 +23,12 @@ def zone(tmp_path, monkeypatch):
 
 @pytest.fixture
 def land(zone, make_episode):
-    def land_attempt(reason, attempt=0, *, instance_id="instance", plan=PLAN, variant="main", purpose="evaluation"):
-        name = f"{instance_id}-{variant}-{plan.digest}-{attempt}"
+    def land_attempt(
+        reason, attempt=0, *, instance_id="instance", plan=PLAN, variant="main", purpose="evaluation", **values
+    ):
+        name = f"{instance_id}-{variant}-{plan.digest}-{attempt}-{values.get('model_digest')}"
         (episode,) = make_episode(name, instance_id=instance_id)["episodes"]
-        values = {
+        values |= {
             "finish_reason": reason,
             "attempt": attempt,
             "plan_digest": plan.digest,
@@ -67,6 +71,15 @@ def test_a_later_attempt_makes_up_for_an_error(zone, land):
     land(FinishReason.MAX_TURNS, attempt=2)
     assert count_failed_episodes(zone, PLAN) == 0
     assert is_finished(PLAN)
+
+
+def test_of_a_model_that_was_trained_anew_only_the_new_attempts_decide(zone, land):
+    finish()
+    land(FinishReason.ERROR, model_digest="old", started_at=datetime(2026, 1, 1, tzinfo=UTC))
+    land(FinishReason.FINISH_TOOL, model_digest="new", started_at=datetime(2026, 1, 2, tzinfo=UTC))
+    assert is_finished(PLAN)
+    land(FinishReason.ERROR, model_digest="newest", started_at=datetime(2026, 1, 3, tzinfo=UTC))
+    assert count_failed_episodes(zone, PLAN) == 1
 
 
 def test_a_teacher_s_episode_is_given_up_after_the_attempts_that_the_plan_allows(zone, land):
