@@ -3,6 +3,7 @@
 import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from prefect import task
@@ -14,6 +15,7 @@ from tasks.collect import missing_episodes
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart, teacher_conditions
 from tasks.running.errors import UserError
+from tasks.running.progress import progress_bar
 from tasks.running.source_digest import stage_key
 from tasks.sft.conversations import digest_of_file
 from tasks.sft.dataset import PreparedDataset, prepare_dataset
@@ -67,6 +69,7 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: st
         run_id=run.run_id,
         contracts=part.teacher.contracts,
         validation=part.validation,
+        open_bar=progress_bar,
     )
     folder = run.places.datasets / prepared.dataset_id
     data_file(run, part).unlink(missing_ok=True)  # a gate that fails leaves nothing to train on, nor an earlier success
@@ -137,7 +140,7 @@ def _refuse_missing_traces(run: Run, part: StudyPart, zone: LandingZone) -> None
 
 def _gate(run: Run, part: StudyPart, prepared: PreparedDataset, folder: Path, zone: LandingZone) -> None:
     """Run the suites over traces and examples and land what they found, passed or not."""
-    common = {"run_id": run.run_id, "checked_at": datetime.now(UTC)}
+    common: dict[str, Any] = {"run_id": run.run_id, "checked_at": datetime.now(UTC), "open_bar": progress_bar}
     try:
         checks = gate_traces(
             prepared.verdicts,

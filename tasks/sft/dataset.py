@@ -14,19 +14,22 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
+from tasks.running.progress import Advance, OpenBar, no_bar
 from tasks.sft.conversations import TrainingMessage
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
-from tasks.sft.extraction import TextFormat, extract_conversations
-from tasks.sft.selection import Candidate, order_candidates, select
+from tasks.sft.extraction import Extraction, TextFormat, extract_conversations
+from tasks.sft.selection import Candidate, most_kept, order_candidates, select
 from tasks.sft.token_costs import TokenCosts, tokenizer_digest
 from tasks.sft.truncation import CostedMessage, Room, truncate
-from tasks.sft.validation import Frame, judge_traces
+from tasks.sft.validation import GIVEN_UP, Frame, judge_traces
 from tasks.traces.study_rows import TrainingExampleRow, TrainingOverlapRow
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 CONTRACTS = ("persistent", "stateless")
+TRACES_AT_A_TIME = 100
+"""Traces tokenized in one go: enough texts for every core, few enough that a bar moves."""
 
 OMITTED = "[output omitted to fit the context]"
 PLACEHOLDERS: dict[TextFormat, str] = {
@@ -112,6 +115,7 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     run_id: str,
     contracts: Sequence[str] = CONTRACTS,
     validation: ValidationSpec | None = None,
+    open_bar: OpenBar = no_bar,
 ) -> PreparedDataset:
     """Turn recorded teacher episodes into training data.
 
@@ -125,15 +129,19 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
         run_id: Run that lands the rows.
         contracts: Contracts to prepare, one dataset each.
         validation: Thresholds of the data checks; the paper's by default.
+        open_bar: Shows the traces, first as they are checked, then as they become training text.
     """
-    verdicts = judge_traces(episodes, turns, steps, errors, validation or ValidationSpec())
-    candidates = order_candidates(verdicts, contracts, spec.shuffle_seed)
+    verdicts = judge_traces(episodes, turns, steps, errors, validation or ValidationSpec(), open_bar=open_bar)
+    traces = verdicts.filter(pl.col("reason").ne_missing(GIVEN_UP))
+    candidates = order_candidates(traces, contracts, spec.shuffle_seed)
     costs = TokenCosts(tokenizer, spec.message_overhead_tokens)
 
-    def prepare(batch: Sequence[Candidate]) -> None:
-        _give_text(batch, turns, steps, spec, costs)
+    with open_bar("training text", most_kept(candidates, contracts, spec), "traces") as advance:
 
-    select(candidates, contracts, spec, prepare)
+        def prepare(batch: Sequence[Candidate]) -> None:
+            _give_text(batch, turns, steps, spec, costs, advance)
+
+        select(candidates, contracts, spec, prepare)
     digests = {each.episode_id: _content_digest(each) for each in candidates if each.status == "retained"}
     dataset_id = _dataset_id(spec, tokenizer, candidates, digests)
     rows = [_row(each, spec, costs, digests, dataset_id=dataset_id, run_id=run_id) for each in candidates]
@@ -141,29 +149,40 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     return PreparedDataset(dataset_id, tuple(contracts), rows, verdicts, records)
 
 
-def _give_text(batch: Sequence[Candidate], turns: Frame, steps: Frame, spec: DatasetSpec, costs: TokenCosts) -> None:
+def _give_text(  # noqa: PLR0917 - of the caller's own
+    batch: Sequence[Candidate], turns: Frame, steps: Frame, spec: DatasetSpec, costs: TokenCosts, advance: Advance
+) -> None:
     extractions = extract_conversations(
         turns, steps, [each.episode_id for each in batch], spec.text_format, spec.fault_weight
     )
     placeholder = TrainingMessage(role="user", content=PLACEHOLDERS[spec.text_format])
-    room = Room(spec.token_budget, spec.maximum_sequence_tokens)
-    costs.measure(message for extraction in extractions.values() for message in extraction.messages)
     costs.measure([placeholder])
-    for candidate in batch:
-        extraction = extractions.get(candidate.episode_id)
-        if extraction is None or extraction.reason:
-            candidate.reason = extraction.reason if extraction else "extraction_without_task_or_steps"
-            continue
-        costed = [_costed(message, costs) for message in extraction.messages]
-        truncation = truncate(costed, room, _costed(placeholder, costs))
-        if truncation.reason:
-            left = room.less(costed)
-            is_cost = left.cost <= left.length
-            candidate.reason = truncation.reason
-            candidate.threshold = float(room.cost if is_cost else room.length)
-            candidate.measured = candidate.threshold - (left.cost if is_cost else left.length)
-        else:
-            candidate.truncation = truncation
+    room = Room(spec.token_budget, spec.maximum_sequence_tokens)
+    for start in range(0, len(batch), TRACES_AT_A_TIME):
+        some = [(each, extractions.get(each.episode_id)) for each in batch[start : start + TRACES_AT_A_TIME]]
+        costs.measure(message for _, extraction in some if extraction for message in extraction.messages)
+        for candidate, extraction in some:
+            _fit(candidate, extraction, room, _costed(placeholder, costs), costs)
+        advance(sum(candidate.truncation is not None for candidate, _ in some))
+
+
+def _fit(
+    candidate: Candidate, extraction: Extraction | None, room: Room, placeholder: CostedMessage, costs: TokenCosts
+) -> None:
+    """Give a trace its training text, or the reason why it has none."""
+    if extraction is None or extraction.reason:
+        candidate.reason = extraction.reason if extraction else "extraction_without_task_or_steps"
+        return
+    costed = [_costed(message, costs) for message in extraction.messages]
+    truncation = truncate(costed, room, placeholder)
+    if truncation.reason:
+        left = room.less(costed)
+        is_cost = left.cost <= left.length
+        candidate.reason = truncation.reason
+        candidate.threshold = float(room.cost if is_cost else room.length)
+        candidate.measured = candidate.threshold - (left.cost if is_cost else left.length)
+    else:
+        candidate.truncation = truncation
 
 
 def _costed(message: TrainingMessage, costs: TokenCosts) -> CostedMessage:

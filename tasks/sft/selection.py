@@ -75,6 +75,12 @@ def order_candidates(verdicts: pl.DataFrame, contracts: Sequence[str], seed: int
     return sorted(candidates, key=lambda each: (contracts.index(each.contract), each.position, each.episode_id))
 
 
+def most_kept(candidates: Sequence[Candidate], contracts: Sequence[str], spec: DatasetSpec) -> int:
+    """Return how many traces can be kept: those of every arm that no check rejected, up to the limit."""
+    good = [sum(candidate.reason is None for candidate in arm) for arm in _arms(candidates, contracts)]
+    return sum(min(count, spec.maximum_kept) for count in good)
+
+
 def select(candidates: Sequence[Candidate], contracts: Sequence[str], spec: DatasetSpec, prepare: Prepare) -> None:
     """Decide which candidates are retained, skipped and left unprocessed."""
     if spec.retention == "paired":

@@ -8,8 +8,9 @@ import polars as pl
 
 from tasks.checks.check import Check, Suite
 from tasks.checks.run import FailedChecksError, run_suites
+from tasks.running.progress import OpenBar, no_bar
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
-from tasks.sft.validation import REASONS, Rule, rules
+from tasks.sft.validation import GIVEN_UP, REASONS, Rule, rules
 from tasks.traces.study_rows import CheckResultRow, TrainingExampleRow
 
 ALWAYS_RECORDED = ("file_corrupt", "result_file_missing")
@@ -24,6 +25,7 @@ def gate_traces(
     contracts: Sequence[str],
     run_id: str,
     checked_at: datetime,
+    open_bar: OpenBar = no_bar,
 ) -> list[CheckResultRow]:
     """State the data checks as expectations, one suite per contract, and stop when too few traces pass.
 
@@ -34,22 +36,24 @@ def gate_traces(
         contracts: Contracts that must have traces, on the same instances.
         run_id: Run that lands the rows.
         checked_at: Time of the check, in UTC.
+        open_bar: Shows the checks as they are evaluated.
 
     Raises:
         FailedChecksError: A suite fails; the message has reasons and counts, `rows` every result.
         CheckBackendError: Great Expectations could not evaluate a check.
     """
-    suites = [trace_suite(verdicts, contract, contracts, spec) for contract in contracts]
-    rows = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at)
-    return _pass_or_raise(rows, {suite.name: _reasons(suite.frame) for suite in suites}, docs_folder)
+    suites = {contract: trace_suite(verdicts, contract, contracts, spec) for contract in contracts}
+    rows = run_suites(list(suites.values()), docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
+    details = {suite.name: _reasons(verdicts, contract) for contract, suite in suites.items()}
+    return _pass_or_raise(rows, details, docs_folder)
 
 
 def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str], spec: ValidationSpec) -> Suite:
-    """Return the suite over a contract's verdicts."""
+    """Return the suite over a contract's verdicts; given-up episodes are in no share, and leave no other arm alone."""
     arms = pl.col("contract").filter(pl.col("contract").is_in(list(contracts))).n_unique()
     frame = (
         verdicts.with_columns(arm_count=arms.over("instance_id", "replicate"), is_valid=pl.col("is_valid").cast(int))
-        .filter(pl.col("contract") == contract)
+        .filter(pl.col("contract") == contract, ~_is_given_up())
     )  # fmt: skip
     checks = (
         Check(name="traces_exist", kind="row_count", minimum=1),
@@ -62,14 +66,20 @@ def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str],
 
 
 def gate_examples(
-    rows: Sequence[TrainingExampleRow], docs_folder: Path, *, spec: DatasetSpec, run_id: str, checked_at: datetime
+    rows: Sequence[TrainingExampleRow],
+    docs_folder: Path,
+    *,
+    spec: DatasetSpec,
+    run_id: str,
+    checked_at: datetime,
+    open_bar: OpenBar = no_bar,
 ) -> list[CheckResultRow]:
     """Check what became training data: something is kept, within the token budget, and paired where it must be.
 
     Arguments, errors and Data Docs as for `gate_traces`; `rows` are those of `prepare_dataset`.
     """
     suites = [example_suite(rows, contract, spec) for contract in dict.fromkeys(row.contract for row in rows)]
-    results = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at)
+    results = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
     return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder)
 
 
@@ -116,11 +126,20 @@ def _rule_check(rule: Rule, spec: ValidationSpec) -> Check:
     )
 
 
-def _reasons(frame: pl.DataFrame) -> str:
+def _is_given_up() -> pl.Expr:
+    return pl.col("reason").eq_missing(GIVEN_UP)
+
+
+def _reasons(verdicts: pl.DataFrame, contract: str) -> str:
+    """Return how many traces of a contract are valid, why the others are not, and what was given up beside them."""
+    of_contract = verdicts.filter(pl.col("contract") == contract)
+    frame = of_contract.filter(~_is_given_up())
     counts = frame.drop_nulls("reason")["reason"].value_counts().sort("count", "reason", descending=[True, False])
     valid = int(frame["is_valid"].sum())
     found = ", ".join(f"{reason} {count}" for reason, count in counts.iter_rows())
-    return f", {valid} of {frame.height} valid" + (f" ({found})" if found else "")
+    given_up = of_contract.height - frame.height
+    text = f", {valid} of {frame.height} valid" + (f" ({found})" if found else "")
+    return text + (f", {given_up} episodes given up" if given_up else "")
 
 
 def _pass_or_raise(rows: list[CheckResultRow], details: dict[str, str], docs_folder: Path) -> list[CheckResultRow]:

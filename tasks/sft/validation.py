@@ -7,9 +7,11 @@ from typing import Literal, NamedTuple, get_args
 import polars as pl
 import pyarrow as pa
 
+from tasks.running.progress import Advance, OpenBar, no_bar
 from tasks.running.syntax import parse_python
 from tasks.sft.data_spec import ValidationSpec
 from tasks.sft.similarity import smallest_similarity
+from tasks.traces.rows import FinishReason
 from tasks.traces.study_rows import TraceVerdictRow
 
 Frame = pl.LazyFrame | pl.DataFrame | pa.Table
@@ -20,6 +22,8 @@ Reason = Literal[
 ]
 """Why a trace is rejected, in the order of the checks; `zombie_loop` is Table 5's repetitive recovery loop."""
 REASONS: tuple[Reason, ...] = get_args(Reason)
+GIVEN_UP = "given_up"
+"""Reason of an episode that ended with `error` for good: its endpoint or runtime failed, so it is no trace to judge."""
 
 HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
 """Texts of errors that no density counts: the environment refused, or the per-turn cap was spent."""
@@ -60,11 +64,14 @@ def rules(spec: ValidationSpec) -> tuple[Rule, ...]:
     )
 
 
-def judge_traces(episodes: Frame, turns: Frame, steps: Frame, errors: Frame, spec: ValidationSpec) -> pl.DataFrame:
+def judge_traces(
+    episodes: Frame, turns: Frame, steps: Frame, errors: Frame, spec: ValidationSpec, *, open_bar: OpenBar = no_bar
+) -> pl.DataFrame:
     """Measure every rule on every trace and name the first that fails.
 
-    An attempt that a later attempt of the same episode replaced is no trace. Errors of injected faults are left out of
-    the error density.
+    An attempt that a later attempt of the same episode replaced is no trace. An episode whose last attempt ended with
+    `error` is none either: no rule is held against it, and its reason is `given_up`. Errors of injected faults are left
+    out of the error density.
 
     Args:
         episodes: Rows of `EpisodeRow`, teacher episodes of any contracts.
@@ -72,32 +79,26 @@ def judge_traces(episodes: Frame, turns: Frame, steps: Frame, errors: Frame, spe
         steps: Rows of `StepRow`.
         errors: Rows of `ErrorRow`.
         spec: The thresholds.
+        open_bar: Shows the traces as they are measured.
 
     Returns:
-        One row per trace with the columns of `TraceVerdictRow` but for `run_id`, ordered by contract, instance and
-        replicate.
+        One row per trace or given-up episode with the columns of `TraceVerdictRow` but for `run_id`, ordered by
+        contract, instance and replicate.
     """
-    # each table is read once: what stands behind a lazy frame may not bear several readers at a time
-    traces = latest_attempts(episodes).cache()
-    recorded = lazy(steps).select(_STEP_COLUMNS).join(traces.select("episode_id"), on="episode_id", how="semi").cache()
-    measured = (
-        traces.select(
-            "episode_id", "instance_id", "replicate", "score", contract="runtime_contract",
-            result_count=pl.col("score").is_not_null().cast(pl.Int64),
+    known = latest_attempts(episodes).select(
+        "episode_id", "instance_id", "replicate", "score", "finish_reason", contract="runtime_contract",
+        result_count=pl.col("score").is_not_null().cast(pl.Int64),
+    ).collect()  # fmt: skip
+    with open_bar("data checks", known.height, "traces") as advance:
+        measured = _measure(known.lazy(), lazy(turns), lazy(steps), lazy(errors), spec=spec, advance=advance)
+        columns = [name for name in TraceVerdictRow.model_fields if name != "run_id"]
+        return (
+            measured.with_columns(_verdict(rules(spec)))
+            .with_columns(is_valid=pl.col("reason").is_null(), validation_digest=pl.lit(validation_digest(spec)))
+            .select(columns)
+            .sort("contract", "instance_id", "replicate", "episode_id")
+            .collect()
         )
-        .join(_error_density(recorded, lazy(errors)), on="episode_id", how="left")
-        .join(_finish_calls(recorded, spec.finish_window), on="episode_id", how="left")
-        .join(_loop_similarity(recorded, lazy(turns), spec), on="episode_id", how="left")
-        .with_columns(pl.col("recorded_step_count", "finish_call_count").fill_null(0))
-    )  # fmt: skip
-    columns = [name for name in TraceVerdictRow.model_fields if name != "run_id"]
-    return (
-        measured.with_columns(_verdict(rules(spec)))
-        .with_columns(is_valid=pl.col("reason").is_null(), validation_digest=pl.lit(validation_digest(spec)))
-        .select(columns)
-        .sort("contract", "instance_id", "replicate", "episode_id")
-        .collect()
-    )
 
 
 def verdict_rows(verdicts: pl.DataFrame, run_id: str) -> list[TraceVerdictRow]:
@@ -134,14 +135,40 @@ def calls_finish(code: str) -> bool:
     )
 
 
+def _measure(
+    traces: pl.LazyFrame,
+    turns: pl.LazyFrame,
+    steps: pl.LazyFrame,
+    errors: pl.LazyFrame,
+    *,
+    spec: ValidationSpec,
+    advance: Advance,
+) -> pl.LazyFrame:
+    """Return the traces with what every rule looks at; `advance` is told of each as its texts have been compared."""
+    # each table is read once: what stands behind a lazy frame may not bear several readers at a time
+    recorded = steps.select(_STEP_COLUMNS).join(traces.select("episode_id"), on="episode_id", how="semi").cache()
+    return (
+        traces.join(_error_density(recorded, errors), on="episode_id", how="left")
+        .join(_finish_calls(recorded, spec.finish_window), on="episode_id", how="left")
+        .join(_loop_similarity(recorded, turns, spec, advance), on="episode_id", how="left")
+        .with_columns(pl.col("recorded_step_count", "finish_call_count").fill_null(0))
+    )
+
+
 def _verdict(checks: tuple[Rule, ...]) -> list[pl.Expr]:
-    reason, measured, threshold = pl.lit(None, pl.String), pl.lit(None, pl.Float64), pl.lit(None, pl.Float64)
+    nothing = pl.lit(None, pl.Float64)
+    reason, measured, threshold = pl.lit(None, pl.String), nothing, nothing
     for check in reversed(checks):  # the first check is the outermost condition
         broken = pl.when(check.is_broken())
         reason = broken.then(pl.lit(check.reason)).otherwise(reason)
         measured = broken.then(pl.col(check.column).cast(pl.Float64)).otherwise(measured)
         threshold = broken.then(pl.lit(check.threshold, pl.Float64)).otherwise(threshold)
-    return [reason.alias("reason"), measured.alias("measured"), threshold.alias("threshold")]
+    given_up = pl.when(pl.col("finish_reason") == FinishReason.ERROR.value)
+    return [
+        given_up.then(pl.lit(GIVEN_UP)).otherwise(reason).alias("reason"),
+        given_up.then(nothing).otherwise(measured).alias("measured"),
+        given_up.then(nothing).otherwise(threshold).alias("threshold"),
+    ]
 
 
 def _error_density(steps: pl.LazyFrame, errors: pl.LazyFrame) -> pl.LazyFrame:
@@ -165,9 +192,13 @@ def _finish_calls(steps: pl.LazyFrame, window: int) -> pl.LazyFrame:
     return _last_steps(steps, window).group_by("episode_id").agg(finish_call_count=finishes.sum().cast(pl.Int64))
 
 
-def _loop_similarity(steps: pl.LazyFrame, turns: pl.LazyFrame, spec: ValidationSpec) -> pl.LazyFrame:
+def _loop_similarity(steps: pl.LazyFrame, turns: pl.LazyFrame, spec: ValidationSpec, advance: Advance) -> pl.LazyFrame:
     def measure(texts: pl.Series) -> pl.Series:
-        similarities = [smallest_similarity(each, spec.maximum_loop_similarity) for each in texts.to_list()]
+        similarities = []
+        for each in texts.to_list():
+            is_long = len(each) == spec.loop_window
+            similarities.append(smallest_similarity(each, spec.maximum_loop_similarity) if is_long else None)
+            advance(1)
         return pl.Series(similarities, dtype=pl.Float64)
 
     return (
@@ -176,6 +207,5 @@ def _loop_similarity(steps: pl.LazyFrame, turns: pl.LazyFrame, spec: ValidationS
         .join(turns.select("episode_id", "turn", "assistant_text"), on=["episode_id", "turn"], how="inner")
         .group_by("episode_id")
         .agg(texts=pl.col("assistant_text").sort_by("step"))
-        .filter(pl.col("texts").list.len() == spec.loop_window)
         .select("episode_id", loop_similarity=pl.col("texts").map_batches(measure, return_dtype=pl.Float64))
     )

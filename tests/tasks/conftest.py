@@ -41,6 +41,7 @@ class Trace:
     attempt: int = 0
     replicate: int = 0
     task: str = "Fill the knapsack."
+    finish_reason: FinishReason = FinishReason.FINISH_TOOL
 
 
 @dataclass
@@ -104,7 +105,7 @@ def _episode(trace: Trace) -> EpisodeRow:
         runtime_contract=trace.contract, shown_contract=trace.contract, visibility="declared", header="names",
         bucket="easy", split="train", is_out_of_distribution=False, instance_id=trace.instance_id, training_seed=None,
         replicate=trace.replicate, attempt=trace.attempt, tool_call_cap=25, max_turns=40,
-        finish_reason=FinishReason.FINISH_TOOL, score=trace.score, is_solved=trace.score == 1.0, value_taken=1,
+        finish_reason=trace.finish_reason, score=trace.score, is_solved=trace.score == 1.0, value_taken=1,
         weight_taken=1, taken_count=1, inspected_count=1, turn_count=len(trace.steps), step_count=len(trace.steps),
         call_site_count=1, executed_call_count=1, prompt_tokens=10, cached_prompt_tokens=0, completion_tokens=5,
         token_source="training_tokenizer", training_tokens=None, injected_fault_count=0, model_seconds=0.1,

@@ -7,12 +7,15 @@ from collections import Counter
 import pyarrow.parquet
 import pytest
 
+from tasks.running.progress import no_bar
 from tasks.sft.conversations import Conversation, read_conversations
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
 from tasks.sft.dataset import OMITTED, PLACEHOLDERS, prepare_dataset
 from tasks.sft.prepare import tokenize
 from tasks.sft.spec import TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer, chat_template, load_tokenizer
+from tasks.traces.rows import FinishReason
+from tests.bars import RecordedBars
 
 CONTRACTS = ("persistent", "stateless")
 
@@ -26,10 +29,12 @@ def tokenizer(tmp_path_factory):
 
 @pytest.fixture
 def prepare(traces, tokenizer):
-    def _prepare(*recorded, validation=None, **settings):
+    def _prepare(*recorded, validation=None, open_bar=no_bar, **settings):
         tables = traces.record(*recorded)
         spec = DatasetSpec(**settings)
-        return prepare_dataset(*tables.all, spec=spec, tokenizer=tokenizer, run_id="run", validation=validation)
+        return prepare_dataset(
+            *tables.all, spec=spec, tokenizer=tokenizer, run_id="run", validation=validation, open_bar=open_bar
+        )
 
     return _prepare
 
@@ -47,6 +52,23 @@ def arms(traces):
 
 def messages_of(dataset, contract="persistent"):
     return [record["messages"] for record in dataset.records[contract]]
+
+
+def test_an_episode_that_was_given_up_is_no_trace_of_the_dataset_s(arms, traces, prepare):
+    refused = traces.trace("refused", instance_id="instance-4", score=None, finish_reason=FinishReason.ERROR)
+    dataset = prepare(*arms, refused)
+    assert {row.episode_id for row in dataset.rows} == {trace.episode_id for trace in arms}
+    assert dataset.verdicts.filter(reason="given_up")["episode_id"].to_list() == ["refused"]
+
+
+def test_the_traces_are_shown_as_they_are_checked_and_become_text(arms, prepare, monkeypatch):
+    monkeypatch.setattr("tasks.sft.dataset.TRACES_AT_A_TIME", 2)
+    bars = RecordedBars()
+    prepare(*arms, open_bar=bars.open)
+    checked, written = bars.named("data checks"), bars.named("training text")
+    assert (checked.unit, checked.total, checked.done) == ("traces", 8, 8)
+    # 4 of the stateless arm and 3 of the persistent one, whose third trace fails
+    assert (written.total, sorted(written.advances)) == (7, [1, 2, 2, 2])
 
 
 def test_every_trace_has_a_row_with_its_fate(arms, prepare):

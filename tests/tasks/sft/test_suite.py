@@ -8,6 +8,7 @@ from tasks.checks.run import FailedChecksError
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
 from tasks.sft.suite import gate_examples, gate_traces
 from tasks.sft.validation import REASONS, judge_traces
+from tasks.traces.rows import FinishReason
 from tasks.traces.study_rows import TrainingExampleRow
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -74,6 +75,26 @@ def test_a_trace_without_its_counterpart_stops(traces, tmp_path):
     recorded = [traces.trace("p", "persistent", "one"), traces.trace("s", "stateless", "other")]
     verdicts = judge_traces(*traces.record(*recorded).all, spec=LENIENT)
     with pytest.raises(FailedChecksError, match="same_instance_in_every_arm broken by 1"):
+        gate(verdicts, tmp_path)
+
+
+def test_given_up_episodes_count_apart_from_the_yield_and_leave_no_other_arm_alone(traces, tmp_path):
+    """One of two episodes was given up: half of all that was asked, and none of what was recorded."""
+    failed = {"score": None, "steps": [traces.step(code=None)], "finish_reason": FinishReason.ERROR}
+    recorded = [traces.trace(contract, contract) for contract in CONTRACTS]
+    recorded += [traces.trace("refused", "persistent", "other", **failed), traces.trace("whole", "stateless", "other")]
+    strict = ValidationSpec(minimum_yield=1.0, minimum_recorded_share=1.0)
+    verdicts = judge_traces(*traces.record(*recorded).all, spec=strict)
+    rows = gate(verdicts, tmp_path, strict)
+    assert all(row.is_passed for row in rows)
+    assert {(row.suite, row.row_count) for row in rows} == {("traces_persistent", 1), ("traces_stateless", 2)}
+
+
+def test_an_arm_that_was_given_up_as_a_whole_stops_and_tells_the_count(traces, tmp_path):
+    refused = traces.trace("refused", "persistent", score=None, finish_reason=FinishReason.ERROR)
+    verdicts = judge_traces(*traces.record(refused, traces.trace("whole", "stateless")).all, spec=LENIENT)
+    message = "traces_persistent: traces_exist broken by 0, 0 of 0 valid, 1 episodes given up"
+    with pytest.raises(FailedChecksError, match=message):
         gate(verdicts, tmp_path)
 
 

@@ -8,6 +8,7 @@ from storage.warehouse import Warehouse
 from tasks.lint.sources import traces_of_rows
 from tasks.sft.data_spec import ValidationSpec
 from tasks.sft.validation import calls_finish, judge_traces, rules, verdict_rows
+from tasks.traces.rows import FinishReason
 from tasks.traces.study_rows import TABLES
 
 NAME_ERROR = "NameError: name 'x' is not defined"
@@ -145,6 +146,18 @@ def test_the_first_failing_check_decides(traces, judge):
 def test_only_the_last_attempt_is_a_trace(traces, judge):
     verdicts = judge(traces.trace("first", attempt=0, score=None), traces.trace("second", attempt=1))
     assert [each["episode_id"] for each in verdicts] == ["second"]
+
+
+def test_an_episode_that_ended_with_an_error_for_good_is_given_up_not_rejected(traces, judge):
+    failed = {"score": None, "finish_reason": FinishReason.ERROR}
+    verdicts = judge(
+        traces.trace("first", attempt=0, **failed),
+        traces.trace("second", attempt=1),
+        traces.trace("refused", instance_id="other", steps=[traces.step(code=None)], **failed),
+    )
+    assert {each["episode_id"]: each["reason"] for each in verdicts} == {"second": None, "refused": "given_up"}
+    (refused,) = (each for each in verdicts if each["episode_id"] == "refused")
+    assert (refused["is_valid"], refused["measured"], refused["threshold"]) == (False, None, None)
 
 
 def test_tables_may_be_lazy_frames(traces):
