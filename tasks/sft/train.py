@@ -97,7 +97,7 @@ def train(
     trainer.train(resume_from_checkpoint=last_checkpoint(output / CHECKPOINTS))
     trained = cast("PreTrainedModel", trainer.model)
     if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
-        raise DivergedError("weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate)
+        raise DivergedError("weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate, output)
     validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
     trained.save_pretrained(output)
     processing.save_pretrained(output)

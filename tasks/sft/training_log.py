@@ -51,10 +51,11 @@ def read_log(path: Path) -> list[TrainingMetric]:
 class DivergedError(UserError):
     """A training whose loss, gradients or weights are no numbers any more."""
 
-    def __init__(self, what: str, step: int, learning_rate: float) -> None:
+    def __init__(self, what: str, step: int, learning_rate: float, folder: Path) -> None:
         super().__init__(
             f"the training diverged: {what} at optimizer step {step} with learning rate {learning_rate:g}; lower "
-            "optimizer.learning_rate, lengthen its warm-up or lower optimizer.max_gradient_norm, and train again"
+            "optimizer.learning_rate, lengthen its warm-up or lower optimizer.max_gradient_norm, and train in another "
+            f"folder or delete {folder}, which keeps the checkpoints of these settings"
         )
 
 
@@ -83,7 +84,9 @@ def log_callback(path: Path, on_log: OnLog | None) -> "TrainerCallback":
                 return
             for name, what in (("loss", "the loss"), ("grad_norm", "the gradient norm")):
                 if not math.isfinite(logs.get(name, 0.0)):
-                    raise DivergedError(f"{what} is {logs[name]}", state.global_step, logs["learning_rate"])
+                    raise DivergedError(
+                        f"{what} is {logs[name]}", state.global_step, logs["learning_rate"], path.parent
+                    )
             metric = TrainingMetric(
                 optimizer_step=state.global_step,
                 total_steps=state.max_steps,

@@ -13,8 +13,9 @@ from tasks.plans.run import Limits
 from tasks.prepare import TrainingData, data_file
 from tasks.running.errors import UserError
 from tasks.sft.card import ModelCard, write_card
+from tasks.sft.spec import TRAINING
 from tasks.sft.training_log import TrainingMetric
-from tasks.train import describe, train_model
+from tasks.train import describe, train_model, unknown_sizes
 
 DATA = b'{"messages": []}\n'
 
@@ -75,3 +76,12 @@ def test_a_bar_tells_what_a_logging_step_saw():
     )  # fmt: skip
     assert describe(metric) == "loss 1.235, rate 2.0e-04, 35,000 tokens in 12 s"
     assert ", gradient 0.50, " in describe(metric.model_copy(update={"gradient_norm": 0.5}))
+
+
+def test_a_base_whose_size_nobody_tells_is_named_once_and_others_are_not(part, tmp_path):
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "config.json").write_text('{"n_embd": 8}')
+    training = TRAINING["paper"].model_copy(update={"base_model": str(tmp_path / "base")})
+    of_hub = part.model_copy(update={"training": training})
+    (line,) = unknown_sizes([part, of_hub, of_hub])
+    assert line.startswith(f"the size of base model {tmp_path / 'base'} is unknown")

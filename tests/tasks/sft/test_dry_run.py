@@ -53,6 +53,7 @@ def test_estimates_are_labelled_for_a_person():
         "sequences per pass: about 38, 50% full",
         "optimizer steps: about 9",
         "memory (estimate)",
+        "GiB, and 15.3 for the base's download",
         "hours on one A100 (estimate)",
     ):
         assert words in text

@@ -16,7 +16,7 @@ from tasks.sft.tiny import save_untrained
 from tasks.sft.tokenizer import build_tokenizer, chat_template
 from tasks.sft.train import train
 from tasks.sft.trainer import open_trainer
-from tasks.sft.training_log import log_callback
+from tasks.sft.training_log import DivergedError, log_callback
 
 SMOKE = TRAINING["smoke"].model_copy(
     update={"tokenizer": TokenizerSpec(vocabulary_size=300), "max_steps": 6, "logging_steps": 2, "save_steps": 2}
@@ -139,6 +139,17 @@ def test_a_diverged_training_is_one_line_and_nothing_finished(world, tmp_path):
         assert not (tmp_path / "model" / "carryover.json").exists()
         assert not list((tmp_path / "model").glob("*.safetensors"))
     assert "nan" not in (tmp_path / "model" / "training_log.jsonl").read_text().lower()
+
+
+def test_weights_that_the_last_step_broke_are_not_saved_as_a_model(world, tmp_path):
+    # loss and gradient of the only step are those of the start; decay and update together go beyond float32's 3.4e38
+    changes = {"kind": "adamw", "learning_rate": 3.39e38, "weight_decay": 1.0, "beta1": 0.0, "warmup_ratio": 0.0}
+    spec = SMOKE.model_copy(update={"optimizer": SMOKE.optimizer.model_copy(update=changes), "max_steps": 1})
+    model = tmp_path / "model"
+    with pytest.raises(DivergedError, match=f"weights are not finite at optimizer step 1 .* or delete {model}"):
+        _train(spec, world, model, tokenizer=world / "tokenizer")
+    assert not (model / "carryover.json").exists()
+    assert not list(model.glob("*.safetensors"))
 
 
 def test_a_finished_training_is_returned_as_it_is(trained, world):

@@ -1,9 +1,12 @@
 """The log of a training."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
-from tasks.sft.training_log import TrainingMetric, log_callback, read_log
+import pytest
+
+from tasks.sft.training_log import DivergedError, TrainingMetric, log_callback, read_log
 
 
 def _metric(step, seconds=1.0):
@@ -28,6 +31,29 @@ def test_a_line_per_logging_step_is_written_and_told(tmp_path):
     assert told == [metric]
     assert (metric.optimizer_step, metric.total_steps, metric.token_count) == (10, 30, 70)
     assert (metric.loss, metric.learning_rate, metric.gradient_norm) == (2.0, 0.1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("logs", "what"),
+    [
+        ({"loss": math.nan, "grad_norm": 0.5}, "the loss is nan"),
+        ({"loss": math.inf, "grad_norm": 0.5}, "the loss is inf"),
+        ({"loss": 2.0, "grad_norm": math.nan}, "the gradient norm is nan"),
+        ({"loss": 2.0, "grad_norm": math.inf}, "the gradient norm is inf"),
+    ],
+)
+def test_what_is_not_finite_ends_the_training_before_it_is_logged(tmp_path, logs, what):
+    told = []
+    callback: Any = log_callback(tmp_path / "model" / "log.jsonl", told.append)
+    with pytest.raises(DivergedError) as caught:
+        callback.on_log(None, _state(10), None, logs=logs | {"learning_rate": 0.1})
+    assert str(caught.value) == (
+        f"the training diverged: {what} at optimizer step 10 with learning rate 0.1; lower optimizer.learning_rate, "
+        "lengthen its warm-up or lower optimizer.max_gradient_norm, and train in another folder or delete "
+        f"{tmp_path / 'model'}, which keeps the checkpoints of these settings"
+    )
+    assert told == []
+    assert not (tmp_path / "model").exists()
 
 
 def test_the_last_step_is_logged_whatever_the_interval(tmp_path):
