@@ -128,22 +128,51 @@ def _sheet(section: dict[str, object], frame: pl.DataFrame) -> Sheet:
     measured_on = str(section.get("measured_on") or "")
     for label_columns in LABEL_COLUMNS:
         if all(column in frame.columns for column in label_columns):
-            return _one_column_per_cell(caption, measured_on, label_columns, kept)
+            labelled = _labelled(kept, label_columns)
+            if labelled["label"].is_unique().all():
+                return _one_column_per_cell(caption, measured_on, labelled)
+            return _rows_per_cell(caption, measured_on, labelled)
     header = tuple(heading(column) for column in kept.columns)
     return _row_sheet(kept, format_value)._replace(
         caption=", ".join(part for part in (measured_on, caption) if part), header=header
     )
 
 
-def _one_column_per_cell(caption: str, measured_on: str, label_columns: tuple[str, ...], frame: pl.DataFrame) -> Sheet:
-    labels = [_label(row) for row in frame.select(c for c in label_columns if c in frame.columns).rows()]
-    splits = frame["qwen3_8b_split"].drop_nulls().to_list() if "qwen3_8b_split" in frame.columns else []
-    measured = [column for column in frame.columns if column not in (*label_columns, "qwen3_8b_split")]
+def _labelled(frame: pl.DataFrame, label_columns: tuple[str, ...]) -> pl.DataFrame:
+    named = [column for column in label_columns if column in frame.columns]
+    labels = [_label(row) for row in frame.select(named).rows()]
+    return frame.drop(named).with_columns(pl.Series("label", labels, pl.String))
+
+
+def _one_column_per_cell(caption: str, measured_on: str, labelled: pl.DataFrame) -> Sheet:
+    split = _published_split(labelled)
     rows = tuple(
-        (heading(column, split=next(iter(splits), None)), *(format_value(column, value) for value in frame[column]))
-        for column in measured
+        (heading(column, split=split), *(format_value(column, value) for value in labelled[column]))
+        for column in labelled.columns
+        if column not in ("label", "qwen3_8b_split")
     )
-    return Sheet(caption, (measured_on, *labels), rows)
+    return Sheet(caption, (measured_on, *labelled["label"]), rows)
+
+
+def _rows_per_cell(caption: str, measured_on: str, labelled: pl.DataFrame) -> Sheet:
+    """Return the sheet of a table with several rows per cell: for each number a block of rows, named by its words."""
+    split = _published_split(labelled)
+    columns = [column for column in labelled.columns if column not in ("label", "model", "qwen3_8b_split")]
+    names = [column for column in columns if labelled[column].dtype == pl.String]
+    labels = labelled["label"].unique(maintain_order=True).to_list()
+    rows: list[tuple[str, ...]] = []
+    for measured in (column for column in columns if column not in names):
+        block = labelled.pivot("label", index=names, values=measured, maintain_order=True)
+        for position, row in enumerate(block.iter_rows(named=True)):
+            words = [format_value(name, row[name]) for name in names]
+            cells = [format_value(measured, row[label]) for label in labels]
+            rows.append((heading(measured, split=split) if position == 0 else "", *words, *cells))
+    return Sheet(caption, (measured_on, *map(heading, names), *labels), tuple(rows))
+
+
+def _published_split(frame: pl.DataFrame) -> str | None:
+    splits = frame["qwen3_8b_split"].drop_nulls().to_list() if "qwen3_8b_split" in frame.columns else []
+    return next(iter(splits), None)
 
 
 def _label(names: tuple[str | None, ...]) -> str:

@@ -33,6 +33,28 @@ def test_a_table_of_cells_has_a_column_per_cell_and_a_sheet_per_group():
     assert second.rows == (("score %", "50.0"), ("mean total tokens", "1.00"))
 
 
+def test_a_table_with_several_rows_per_cell_has_a_block_of_rows_per_number():
+    frame = pl.DataFrame(
+        {
+            "bucket": ["small"] * 3,
+            "model": ["sft"] * 3,
+            "condition": ["P->P", "P->P", "P->S"],
+            "measured_on": ["laptop"] * 3,
+            "finish_reason": ["finished", "max_steps", "finished"],
+            "episode_count": [99, 1, 100],
+            "episode_pct": [99.0, 1.0, 100.0],
+        }
+    )
+    (sheet,) = sheets(frame)
+    assert sheet.header == ("laptop", "finish reason", "P→P", "P→S")
+    assert sheet.rows == (
+        ("episode count", "finished", "99", "100"),
+        ("", "max steps", "1", ""),
+        ("episode %", "finished", "99.0", "100.0"),
+        ("", "max steps", "1.0", ""),
+    )
+
+
 def test_comparisons_are_labelled_by_their_arms():
     frame = pl.DataFrame(
         {
