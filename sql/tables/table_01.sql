@@ -51,7 +51,13 @@ final as (
         paired_contracts.variant,
         paired_contracts.bucket,
         paired_contracts.metric,
-        coalesce(table1.unit, case when paired_contracts.metric like '%tokens%' then 'tokens' else 'count' end) as unit,
+        case
+            when published_units.unit is not null then published_units.unit
+            when paired_contracts.metric like '%tokens%' then 'tokens'
+            when paired_contracts.metric like '%calls%' then 'calls'
+            when paired_contracts.metric like '%faults%' then 'faults'
+            else 'episodes'
+        end as unit,
         case paired_contracts.scale
             when 'paper' then 'paper, Gemini 3 Flash'
             when 'import' then 'imported rows'
@@ -73,6 +79,7 @@ final as (
             null
         ) as stateless_over_persistent_difference
     from paired_contracts
+    left join published.table1 as published_units on paired_contracts.metric = published_units.metric
     left join published.table1
         on paired_contracts.metric = table1.metric
         and paired_contracts.variant = 'main'

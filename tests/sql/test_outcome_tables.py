@@ -60,6 +60,19 @@ def test_table_1_stands_beside_the_paper_for_the_study_on_easy_alone(warehouse, 
     assert (row["gemini_3_flash_easy_persistent"], row["persistent_difference"]) == (published, difference)
 
 
+def test_a_metric_of_table_1_keeps_its_unit_where_nothing_was_published(warehouse):
+    warehouse.episode("teacher->P", variant="main")
+    warehouse.episode("teacher->P", "i2", variant="no_faults")
+    units = {
+        variant: {row["metric"]: row["unit"] for row in warehouse.table("table_01") if row["variant"] == variant}
+        for variant in ("main", "no_faults")
+    }
+    assert units["no_faults"] == units["main"]
+    assert units["main"]["avg_teacher_optimality"] == "fraction"
+    assert units["main"]["avg_executed_calls_per_episode"] == "calls"
+    assert units["main"]["episode_count"] == "episodes"
+
+
 def test_table_2_has_quality_and_cost_of_a_cell_beside_the_paper(study):
     study.statistic("mean", train_a="persistent", runtime_a="stateless", low=0.45, high=0.55)
     rows = study.table("table_02")
