@@ -121,7 +121,9 @@ def sheets(frame: pl.DataFrame) -> list[Sheet]:
 
 
 def _sheet(section: dict[str, object], frame: pl.DataFrame) -> Sheet:
-    kept = frame.select(column for column in frame.columns if frame[column].null_count() < frame.height)
+    kept = _without_lone_split(
+        frame.select(column for column in frame.columns if frame[column].null_count() < frame.height)
+    )
     caption = ", ".join(
         f"{heading(key)} {value}" for key, value in section.items() if value is not None and key != "measured_on"
     )
@@ -136,6 +138,12 @@ def _sheet(section: dict[str, object], frame: pl.DataFrame) -> Sheet:
     return _row_sheet(kept, format_value)._replace(
         caption=", ".join(part for part in (measured_on, caption) if part), header=header
     )
+
+
+def _without_lone_split(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame without the split of published columns where it has no other published column."""
+    published = [column for column in frame.columns if column.startswith("qwen3_8b_")]
+    return frame.drop(published) if published == ["qwen3_8b_split"] else frame
 
 
 def _labelled(frame: pl.DataFrame, label_columns: tuple[str, ...]) -> pl.DataFrame:

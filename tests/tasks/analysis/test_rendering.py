@@ -55,6 +55,15 @@ def test_a_table_with_several_rows_per_cell_has_a_block_of_rows_per_number():
     )
 
 
+def test_the_split_of_published_values_stands_only_beside_such_values():
+    frame = pl.DataFrame(
+        {"variant": ["main", "costly"], "qwen3_8b_split": ["easy", "easy"], "qwen3_8b_ratio": [2.0, None]}
+    )
+    main, costly = sheets(frame.with_columns(ratio=pl.lit(1.5)))
+    assert main.header == ("Qwen3-8B (published): split", "Qwen3-8B (published): ratio", "ratio")
+    assert costly.header == ("ratio",)
+
+
 def test_comparisons_are_labelled_by_their_arms():
     frame = pl.DataFrame(
         {
