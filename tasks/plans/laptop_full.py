@@ -19,6 +19,8 @@ EVALUATION_SEEDS = {"small": 123_456_789, "small_large": 223_456_789, "small_cos
 """First seed of a bucket's evaluation instances; pilots used others."""
 MAX_TURNS = 24
 """Twice what the policy needs for the largest instance of `small`, so that a model may repair every other turn."""
+TIMEOUT_SECONDS = 3600.0
+"""Turns end a small model's episode, on a busy machine too: were it the clock, the load would be part of the result."""
 UNTRAINED_TURNS = 2
 """Turns of the untrained base: random weights write noise up to the token limit in every one of them."""
 BINDING_CAP = 12
@@ -58,6 +60,7 @@ def teacher_episode(**changes: Any) -> EpisodeSpec:
     fields: dict[str, Any] = {
         "prompt_set": "compact",
         "max_turns": MAX_TURNS,
+        "timeout_seconds": TIMEOUT_SECONDS,
         "tool_call_cap": KNAPSACK["small"].tool_call_cap,
         "faults": FaultSpec(),
         "varies_wording": True,
@@ -80,6 +83,7 @@ def evaluation(
         episode=EpisodeSpec(
             prompt_set="compact",
             max_turns=2 * MAX_TURNS if bucket == "small_large" else MAX_TURNS,
+            timeout_seconds=TIMEOUT_SECONDS,
             tool_call_cap=tool_call_cap or KNAPSACK[bucket].tool_call_cap,
             max_completion_tokens=320,
         ),

@@ -1,5 +1,6 @@
 import pytest
 
+from tasks.agent.spec import EndpointSpec
 from tasks.knapsack.spec import KNAPSACK
 from tasks.plans.laptop_full import (
     BINDING_CAP,
@@ -56,6 +57,13 @@ def test_the_untrained_base_plays_the_same_instances_in_few_turns():
     assert untrained.episode.max_turns == UNTRAINED_TURNS
     assert (trained.has_trained_rows, trained.has_base_rows) == (True, False)
     assert (untrained.has_trained_rows, untrained.has_base_rows) == (False, True)
+
+
+def test_turns_and_not_a_busy_machine_end_the_episodes_of_every_part():
+    longest = EndpointSpec(base_url="").request_timeout_seconds
+    for part in PARTS.values():
+        for episode in (part.teacher.episode, *(one.episode for one in part.evaluations)):
+            assert episode.timeout_seconds >= 12 * longest, part.name
 
 
 def test_every_ablation_changes_one_thing_and_uses_one_seed():
