@@ -11,7 +11,7 @@ import numpy as np
 
 from tasks.serving.cpu.cache import CachePool, Lease
 from tasks.serving.cpu.drafting import FIRST_DRAFT_TOKENS, Drafter, next_draft_length
-from tasks.serving.cpu.ragged import Row, forward_rows
+from tasks.serving.cpu.ragged import Row
 from tasks.serving.cpu.sampling import SamplingParameters, choose_tokens
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class ModelEngine:
 
     def _advance(self, members: Sequence[_Member]) -> None:
         """Compute the rows and take what they say, up to and including the first token that was guessed wrong."""
-        logits = forward_rows(self.loaded.model, [member.row for member in members])
+        logits = self.loaded.forward([member.row for member in members])
         counts = [member.row.logit_count for member in members]
         parameters = [member.request.parameters for member in members for _ in range(member.row.logit_count)]
         uniforms = [number for member in members for number in member.request.uniforms(member.row.logit_count)]

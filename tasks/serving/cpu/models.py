@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.serving.cpu.any_model import ATTENTION_NAME, module_forward, register_ragged_attention
 from tasks.serving.cpu.cache import CacheShape
-from tasks.serving.cpu.ragged import ATTENTION_NAME, register_ragged_attention
+from tasks.serving.cpu.qwen3 import Qwen3Forward
+from tasks.serving.cpu.ragged import Forward
 from tasks.sft.hub import first_line
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ class LoadedModel:
     """A model under its served name, with the tokenizer that renders its prompts."""
 
     name: str
-    model: PreTrainedModel
+    forward: Forward
     tokenizer: PreTrainedTokenizerBase
     end_ids: frozenset[int]
     """Tokens that end a reply."""
@@ -79,7 +81,7 @@ def _load(name: str, source: str, adapter: Path | None = None, template: str | N
         raise ModelLoadError(f"tokenizer of model {name!r} at {source} has no chat template")
     return LoadedModel(
         name=name,
-        model=model,
+        forward=Qwen3Forward(model) if Qwen3Forward.fits(model) else module_forward(model),
         tokenizer=tokenizer,
         end_ids=_end_ids(model, tokenizer),
         cache_shape=_cache_shape(name, model.config),

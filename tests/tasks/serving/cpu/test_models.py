@@ -5,13 +5,14 @@ import pytest
 
 from tasks.serving.cpu.cache import KeyValueCache
 from tasks.serving.cpu.models import ModelLoadError, load_models
-from tasks.serving.cpu.ragged import Row, forward_rows
+from tasks.serving.cpu.qwen3 import Qwen3Forward
+from tasks.serving.cpu.ragged import Row
 from tasks.serving.spec import ServedModels
 from tests.tasks.serving.tiny import build_model, build_tokenizer, prompt_of
 
 
 def logits_of(loaded):
-    return forward_rows(loaded.model, [Row(KeyValueCache(loaded.cache_shape), prompt_of(20))])
+    return loaded.forward([Row(KeyValueCache(loaded.cache_shape), prompt_of(20))])
 
 
 def test_base_adapter_and_checkpoint_stand_side_by_side(torch, base_path, adapter_path, other_path):
@@ -32,6 +33,26 @@ def test_an_adapter_is_served_as_peft_computes_it(torch, base_path, adapter_path
         AutoPeftModelForCausalLM.from_pretrained(adapter_path).eval()(torch.tensor([prompt_of(20)])).logits[0, -1:]
     )
     torch.testing.assert_close(logits_of(adapter), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_fast"),
+    [
+        ({}, True),
+        ({"attention_bias": True}, False),
+        ({"hidden_act": "gelu"}, False),
+        ({"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6}}, False),
+        ({"model_type": "llama"}, False),
+    ],
+)
+def test_a_plain_qwen3_is_computed_without_modules_and_any_other_model_with_its_own(torch, tmp_path, settings, is_fast):
+    model = build_model(**settings)
+    model.save_pretrained(tmp_path)
+    build_tokenizer().save_pretrained(tmp_path)
+    (loaded,) = load_models(ServedModels(base=str(tmp_path)))
+    assert isinstance(loaded.forward, Qwen3Forward) == is_fast
+    expected = model(torch.tensor([prompt_of(20)])).logits[0, -1:]
+    torch.testing.assert_close(logits_of(loaded), expected, rtol=1e-4, atol=1e-3)
 
 
 def test_replies_end_at_the_end_token_of_tokenizer_and_config(loaded):

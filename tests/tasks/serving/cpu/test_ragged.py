@@ -1,21 +1,37 @@
+"""Both forward passes over rows beside transformers: the same logits, whatever the rows."""
+
 import pytest
 
+from tasks.serving.cpu.any_model import ATTENTION_NAME, module_forward, register_ragged_attention
 from tasks.serving.cpu.cache import CacheShape, KeyValueCache
-from tasks.serving.cpu.ragged import ATTENTION_NAME, Row, forward_rows, register_ragged_attention
+from tasks.serving.cpu.qwen3 import Qwen3Forward
+from tasks.serving.cpu.ragged import Row
 from tests.tasks.serving.tiny import build_model, prompt_of
 
 SHAPE = CacheShape(layer_count=2, head_count=2, head_dim=8)
 
 
-@pytest.fixture(params=["qwen3", "llama", "qwen2"])
-def pair(request, tmp_path):
+def load_pair(folder, model_type):
     """The same weights twice: with attention over rows, and as transformers computes them."""
+    import torch
     from transformers import AutoModelForCausalLM
 
     register_ragged_attention()
-    build_model(model_type=request.param, use_sliding_window=False).save_pretrained(tmp_path)
-    ragged = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation=ATTENTION_NAME).eval()
-    return ragged, AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager").eval()
+    model = build_model(model_type=model_type, use_sliding_window=False)
+    for name, parameter in model.named_parameters():
+        if "norm" in name:  # else all ones, and as good as left out
+            torch.nn.init.uniform_(parameter, 0.5, 1.5, generator=torch.Generator().manual_seed(len(name)))
+    model.save_pretrained(folder)
+    ragged = AutoModelForCausalLM.from_pretrained(folder, attn_implementation=ATTENTION_NAME).eval()
+    return ragged, AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
+
+
+@pytest.fixture(params=["qwen3", "llama", "qwen2", "qwen3 without modules"])
+def pair(request, tmp_path):
+    """A forward pass over rows, and the model as transformers computes it."""
+    model_type, _, has_no_modules = request.param.partition(" ")
+    ragged, plain = load_pair(tmp_path, model_type)
+    return (Qwen3Forward if has_no_modules else module_forward)(ragged), plain
 
 
 def expected_logits(model, token_ids):
@@ -25,29 +41,29 @@ def expected_logits(model, token_ids):
 
 
 def test_rows_of_any_length_agree_with_the_model_alone(torch, pair):
-    ragged, plain = pair
+    forward, plain = pair
     prompts = [prompt_of(1), prompt_of(5, 30), prompt_of(64, 60), prompt_of(65, 90), prompt_of(150, 120)]
-    logits = forward_rows(ragged, [Row(KeyValueCache(SHAPE), prompt) for prompt in prompts])
+    logits = forward([Row(KeyValueCache(SHAPE), prompt) for prompt in prompts])
     expected = torch.stack([expected_logits(plain, prompt)[-1] for prompt in prompts])
     torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("added", [1, 2, 64, 65, 100])
 def test_a_row_goes_on_after_what_its_cache_holds(torch, pair, added):
-    ragged, plain = pair
+    forward, plain = pair
     prompt = prompt_of(300)
     cache, other = KeyValueCache(SHAPE), KeyValueCache(SHAPE)
-    forward_rows(ragged, [Row(cache, prompt[:170]), Row(other, prompt_of(3))])
-    logits = forward_rows(ragged, [Row(other, prompt_of(2)), Row(cache, prompt[170 : 170 + added], logit_count=added)])
+    forward([Row(cache, prompt[:170]), Row(other, prompt_of(3))])
+    logits = forward([Row(other, prompt_of(2)), Row(cache, prompt[170 : 170 + added], logit_count=added)])
     expected = expected_logits(plain, prompt[: 170 + added])[170:]
     torch.testing.assert_close(logits[1:], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_truncated_cache_goes_on_as_if_the_rest_had_never_been(torch, pair):
-    ragged, plain = pair
+    forward, plain = pair
     cache = KeyValueCache(SHAPE)
-    forward_rows(ragged, [Row(cache, prompt_of(20))])
+    forward([Row(cache, prompt_of(20))])
     cache.truncate(12)
-    logits = forward_rows(ragged, [Row(cache, [250, 251])])
+    logits = forward([Row(cache, [250, 251])])
     expected = expected_logits(plain, [*prompt_of(12), 250, 251])[-1:]
     torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)

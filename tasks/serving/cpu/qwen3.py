@@ -1,0 +1,122 @@
+"""The forward pass of a Qwen3 model without transformers' modules.
+
+At laptop size the modules cost more than their arithmetic. Here weights that read the same input are one matrix, and a
+norm, a rotation or a residual sum is one operation for all heads and rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tasks.serving.cpu.ragged import Row, RowViews, attend, close_pass, open_pass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+
+class _Layer(NamedTuple):
+    """Weights of a decoder layer."""
+
+    attention_norm: Tensor
+    attention_input: Tensor
+    """Queries, keys and values of all heads."""
+    head_norm: Tensor
+    """A row per query and key head; those of queries hold the scaling of the scores."""
+    attention_output: Tensor
+    mlp_norm: Tensor
+    mlp_input: Tensor
+    """Gate, then what it lets through."""
+    mlp_output: Tensor
+
+
+class Qwen3Forward:
+    """A Qwen3 model's forward pass over rows (a `Forward`); its logits are transformers' but for rounding."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """Take the weights over of a model that `fits`; the model itself is not needed any more."""
+        import torch
+
+        config: Any = model.config
+        self._query_heads: int = config.num_attention_heads
+        self._key_heads: int = config.num_key_value_heads
+        self._epsilon = config.rms_norm_eps
+        self._embedding, self._head = model.model.embed_tokens.weight, model.lm_head.weight
+        self._layers = [self._take_over(layer) for layer in model.model.layers]
+        self._norm = model.model.norm.weight
+        cosine, sine = model.model.rotary_emb(self._embedding, torch.arange(config.max_position_embeddings)[None])
+        self._cosine: Tensor = cosine[0, :, None]
+        half = sine.shape[-1] // 2
+        # Rotated by half a head, the first half counts negative.
+        self._sine = torch.cat((-sine[0, :, None, :half], sine[0, :, None, half:]), -1)
+
+    @staticmethod
+    def fits(model: PreTrainedModel) -> bool:
+        """Tell whether a model is a Qwen3 without the variants that nobody here trains."""
+        config: Any = model.config
+        return (
+            config.model_type == "qwen3"
+            and not config.attention_bias
+            and config.hidden_act == "silu"
+            and config.rope_parameters["rope_type"] == "default"
+        )
+
+    def __call__(self, rows: Sequence[Row]) -> Tensor:
+        """Append every row's tokens to its cache and return the logits that rows want."""
+        from torch.nn.functional import embedding, linear
+
+        opened = open_pass(rows)
+        hidden = embedding(opened.token_ids, self._embedding)
+        cosine, sine = self._cosine[opened.positions], self._sine[opened.positions]
+        for index, layer in enumerate(self._layers):
+            hidden = self._attend(index, hidden, (cosine, sine), opened.views)
+            hidden = self._transform(layer, hidden)
+        close_pass(rows)
+        return linear(self._normalize(hidden[opened.wanted], self._norm), self._head)
+
+    def _attend(self, index: int, hidden: Tensor, rotation: tuple[Tensor, Tensor], views: Sequence[RowViews]) -> Tensor:
+        import torch
+        from torch.nn.functional import linear, rms_norm
+
+        layer, queries, keys = self._layers[index], self._query_heads, self._key_heads
+        cosine, sine = rotation
+        projected = linear(self._normalize(hidden, layer.attention_norm), layer.attention_input)
+        heads = projected.view(len(hidden), queries + 2 * keys, -1)
+        turning = heads.narrow(1, 0, queries + keys)
+        turning = rms_norm(turning, turning.shape[-1:], eps=self._epsilon) * layer.head_norm
+        turning = turning * cosine + turning.roll(turning.shape[-1] // 2, -1) * sine
+        added = torch.cat((turning.narrow(1, queries, keys), heads.narrow(1, queries + keys, keys)), 1)
+        attended = attend(index, turning.narrow(1, 0, queries).transpose(0, 1), added.transpose(0, 1), views)
+        return torch.addmm(hidden, attended.transpose(0, 1).flatten(1), layer.attention_output)
+
+    def _transform(self, layer: _Layer, hidden: Tensor) -> Tensor:
+        import torch
+        from torch.nn.functional import linear, silu
+
+        gate, value = linear(self._normalize(hidden, layer.mlp_norm), layer.mlp_input).chunk(2, -1)
+        return torch.addmm(hidden, silu(gate) * value, layer.mlp_output)
+
+    def _normalize(self, hidden: Tensor, weight: Tensor) -> Tensor:
+        from torch.nn.functional import rms_norm
+
+        return rms_norm(hidden, weight.shape, weight, self._epsilon)
+
+    def _take_over(self, layer: Any) -> _Layer:
+        import torch
+
+        attention, mlp = layer.self_attn, layer.mlp
+        head_norms = (
+            attention.q_norm.weight.expand(self._query_heads, -1) * attention.scaling,
+            attention.k_norm.weight.expand(self._key_heads, -1),
+        )
+        return _Layer(
+            attention_norm=layer.input_layernorm.weight,
+            attention_input=torch.cat((attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight)),
+            head_norm=torch.cat(head_norms),
+            attention_output=attention.o_proj.weight.t(),
+            mlp_norm=layer.post_attention_layernorm.weight,
+            mlp_input=torch.cat((mlp.gate_proj.weight, mlp.up_proj.weight)),
+            mlp_output=mlp.down_proj.weight.t(),
+        )
