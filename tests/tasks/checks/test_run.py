@@ -21,6 +21,12 @@ def evaluate(suite, folder):
     return {row.check_name: row for row in run_suites([suite], folder, run_id="run", checked_at=NOW)}
 
 
+def read_docs(folder):
+    """Return the words of the suite's page."""
+    page = next((folder / "validations").rglob("*.html")).read_text()
+    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
+
+
 def test_a_share_decides_and_the_offending_ids_are_named(tmp_path):
     frame = pl.DataFrame({"id": ["a", "b"], "value": [0, 1]})
     known = Check(name="known", kind="in_set", column="id", allowed=("a", "b"))
@@ -39,18 +45,22 @@ def test_a_share_decides_and_the_offending_ids_are_named(tmp_path):
         (2, 0, []),
     ]
     assert (tmp_path / "docs" / "index.html").exists()
-    page = next((tmp_path / "docs" / "validations").rglob("*.html")).read_text()
-    words = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    words = read_docs(tmp_path / "docs")
     assert "values must be greater than or equal to 1.0 , at least 50 % of the time." in words
     assert "Unexpected Value Count id 0 1 a" in words
 
 
-def test_large_tables_are_summarised_and_still_name_ids(tmp_path):
-    frame = pl.DataFrame({"id": [f"row-{n}" for n in range(COMPLETE_ROWS + 1)]}).with_columns(
+@pytest.mark.parametrize(("height", "has_ids"), [(COMPLETE_ROWS, True), (COMPLETE_ROWS + 1, False)])
+def test_large_tables_are_summarised_in_data_docs_and_their_rows_still_name_ids(tmp_path, height, has_ids):
+    frame = pl.DataFrame({"id": [f"row-{n}" for n in range(height)]}).with_columns(
         value=(pl.col("id") != "row-7").cast(pl.Int64)
     )
     row = evaluate(suite_of(frame, HALF), tmp_path)["half"]
     assert (row.is_passed, row.unexpected_count, json.loads(row.unexpected_json)) == (True, 1, ["row-7"])
+    words = read_docs(tmp_path)
+    assert "values must be greater than or equal to 1.0 , at least 50 % of the time." in words
+    assert "% unexpected" in words
+    assert ("row-7" in words) is has_ids
 
 
 def test_a_check_that_cannot_be_evaluated_is_no_verdict_on_the_data(tmp_path):
