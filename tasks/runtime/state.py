@@ -176,6 +176,7 @@ class EpisodeState:
     def _replay(self) -> Recovered:
         try:
             found = self.bring_about(self.entries())
+            self.engine.canary()  # a state whose process ends again is not brought about
         except StateLostError:
             self.engine.restart()
             return self._lose()

@@ -66,8 +66,10 @@ class ForkTreeEngine:
 
     def execute(self, block: Block, answer: Answer) -> Report:
         """Run a block; interrupt it at its time limit, and kill it if that does not help."""
-        node = self._next()
-        self._output.clear()
+        try:
+            node = self._next()
+        finally:
+            self._output.clear()
         try:
             node.send(("run", *block))
             return attend(node, self._root.node, block.step, answer, self._spec)

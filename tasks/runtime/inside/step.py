@@ -2,13 +2,15 @@
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import builtins
+import contextlib
 import errno
 import json
 import os
 import sys
+from io import TextIOWrapper
 from typing import Any
 
-from .capture import open_stream
+from .capture import is_as_opened, open_stream, restore_output
 from .compiling import compile_block
 from .errors import describe_error, file_of_step, remember_source
 from .namespace import hash_state, heal, user_values
@@ -74,6 +76,7 @@ class StepRunner:
         self._is_running = False
         if os.getpid() != process:
             os._exit(0)  # a child that the block forked has run to the block's end: its parent reports
+        self._settle_output()
         self.line.close()
         report = self._report(result, error)
         self.namespace[CANARY_NAME] = step
@@ -91,11 +94,17 @@ class StepRunner:
         if self._is_tidy:
             return
         self._is_tidy = True
-        if self._stream.closed:
+        if not is_as_opened(self._stream):
             self._stream = open_stream()
         sys.stdout = sys.stderr = self._stream
         _signal.signal(_signal.SIGINT, self._on_interrupt)
         self.line.renew()
+
+    def _settle_output(self) -> None:
+        """Write what a block has held back, and open what it has closed before a message brings other descriptors."""
+        with contextlib.suppress(OSError, ValueError):  # the block closed the stream, or there is room for no more
+            TextIOWrapper.flush(self._stream)
+        restore_output()
 
     def _execute(self, source: str, step: int) -> str | None:
         filename = file_of_step(step)

@@ -154,16 +154,38 @@ def test_output_of_c_code_survives_a_kill(open_one, contract):
     assert open_one(contract).run_block(code).output == "kept"
 
 
-def test_closed_stdout_is_open_again_in_the_next_step(open_one):
-    interpreter = open_one("persistent")
-    assert interpreter.run_block("import sys; sys.stdout.close()").state_event == "kept"
-    assert interpreter.run_block("print('back')").output == "back\n"
+@pytest.mark.parametrize(
+    "code",
+    [
+        "sys.stdout.close()",
+        "sys.stdout.detach()",
+        "sys.stdout.detach().close()",
+        "sys.stdout = None",
+        "sys.stdout = io.StringIO()",
+        "del sys.stdout, sys.stderr",
+        "sys.stdout.write = None",
+        "sys.stdout.reconfigure(encoding='ascii', write_through=False)",
+        "os.close(1)",
+        "os.close(2)",
+        "os.closerange(0, 3)",
+        "os.dup2(os.open('/dev/null', os.O_WRONLY), 1)",
+    ],
+)
+def test_output_is_captured_again_after_a_step_that_bent_it(open_one, contract, code):
+    interpreter = open_one(contract)
+    interpreter.run_block("kept = 1")
+    bent = interpreter.run_block(f"import io, os, sys\nprint('before')\n{code}\nNone")
+    assert (bent.output, bent.error, bent.state_event) == ("before\n", None, "kept")
+    after = interpreter.run_block("import os, sys\nprint('é')\nsys.stderr.write('err\\n')\nos.write(2, b'raw')")
+    assert (after.output, after.error) == ("é\nerr\nraw", None)
+    assert interpreter.run_block("'kept' in globals()").result == str(contract.name == "persistent")
 
 
-def test_replaced_stdout_is_put_back_after_the_step(open_one):
-    interpreter = open_one("persistent")
-    interpreter.run_block("import io, sys; sys.stdout = io.StringIO()")
-    assert interpreter.run_block("print('back')").output == "back\n"
+def test_output_that_a_block_held_back_is_its_own(open_one, contract):
+    interpreter = open_one(contract)
+    held = "import sys\nsys.stdout.reconfigure(write_through=False, line_buffering=False)\nsys.stdout.write('held')"
+    assert interpreter.run_block(held).output == "held"
+    assert interpreter.run_block("print('next')").output == "next\n"
 
 
 def test_names_are_the_users_own(open_one, contract, tools):

@@ -1,6 +1,5 @@
 """Snapshots, branches, going back, and bringing a state about again."""
 
-import os
 import time
 from pathlib import Path
 
@@ -104,20 +103,21 @@ def test_journal_of_another_contract_is_refused(open_fork_tree, tmp_path):
         open_fork_tree("stateless").reload(tmp_path / "episode.json")
 
 
-def test_a_copy_of_a_state_that_is_past_does_not_wait_for_the_next_block(open_fork_tree):
-    before = running_descendants()
+def test_a_copy_of_a_state_that_is_past_does_not_wait_for_the_next_block(open_fork_tree, fork_tree):
+    zygote = fork_tree._zygote.process.pid
+    before = running_descendants(zygote)
     interpreter = open_fork_tree("persistent")
     interpreter.run_block("x = 1")
     interpreter.run_block("x = 2")
     deadline = time.monotonic() + 60
-    while len(running_descendants() - before) != 3 and time.monotonic() < deadline:
+    while len(running_descendants(zygote) - before) != 3 and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert len(running_descendants() - before) == 3  # the root, the live process, its present copy
+    assert len(running_descendants(zygote) - before) == 3  # the root, the live process, its present copy
 
 
-def running_descendants() -> set[int]:
-    """Return the processes under this one, those left out that have ended and wait to be collected."""
-    return {process for process in descendants(os.getpid()) if state_of(process) not in ("Z", "")}
+def running_descendants(ancestor: int) -> set[int]:
+    """Return the processes under one, those left out that have ended and wait to be collected."""
+    return {process for process in descendants(ancestor) if state_of(process) not in ("Z", "")}
 
 
 def state_of(process: int) -> str:
@@ -185,11 +185,14 @@ def test_state_comes_back_by_replay_when_the_frozen_copy_was_killed(open_fork_tr
 
 def test_process_that_ends_between_steps_is_lost_and_breaks_no_contract(open_fork_tree):
     interpreter = open_fork_tree("persistent")
-    interpreter.run_block("import os\nos.fork = lambda: os._exit(0)")  # it ends when its copy is made, after the step
+    # It ends when its copy is made, after the step.
+    interpreter.run_block("import os\nprint('seen')\nos.fork = lambda: os._exit(0)")
     for _ in range(2):
         with pytest.raises(StateLostError):
             interpreter.verify_contract()
-    assert interpreter.run_block("1").error.type == "InterpreterDied"
+    lost = interpreter.run_block("1")
+    assert (lost.error.type, lost.output, lost.state_event) == ("InterpreterDied", "", "lost")
+    assert interpreter.run_block("'alive'").result == "'alive'"
 
 
 def test_namespace_scope_removes_user_names_and_keeps_the_process(open_one):
