@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 INSIDE_MOUNT = "/opt/carryover"
 """Where the sandbox side of this package is mounted."""
+START_SECONDS = 600.0
+"""Time for a process to start on a machine that is busy; one that fails to start ends, which is seen at once."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _OWN_PACKAGES = ("flows", "tasks", "storage", "sql")
 _SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
@@ -106,7 +108,11 @@ def probe() -> Probe:
         return Probe(False, "bubblewrap is not installed: install the package bubblewrap")
     prefix = command(keeps_root=os.geteuid() == 0)
     attempt = subprocess.run(
-        [*prefix, interpreter(), "-I", "-S", "-c", ""], capture_output=True, text=True, check=False, timeout=60
+        [*prefix, interpreter(), "-I", "-S", "-c", ""],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=START_SECONDS,
     )
     if attempt.returncode == 0:
         return Probe(True, "")

@@ -16,7 +16,6 @@ _SANDBOX_USER = 60_000
 _DESCRIPTOR_COUNT = 4096
 """Bounds what one process opens, and also the descriptors that a worker's episodes have under way to the host: each
 live episode has one, the handle of the process that it forked ahead."""
-_START_SECONDS = 60.0
 
 _ENVIRONMENT = {
     "HOME": "/",
@@ -78,7 +77,7 @@ def launch(
         SandboxStartError: It ended, or was not ready in time.
     """
     ours, theirs = socket.socketpair()
-    ours.settimeout(_START_SECONDS)
+    ours.settimeout(bubblewrap.START_SECONDS)
     # Isolated as by -I, but for the environment, which is ours and fixes the order of sets.
     command = [bubblewrap.interpreter(), "-s", "-P", "-S", "-B", "-c", _program(entry, level, theirs.fileno())]
     if level == "bwrap+seccomp":
