@@ -14,12 +14,15 @@ from flows.cli.trainings import plan_trainings, print_trainings
 from storage.finished import count_failed_episodes
 from storage.landing import LandingZone
 from storage.warehouse import Warehouse
-from tasks.plans.estimate import StageEstimate, estimate_study
+from tasks.plans.estimate import estimate_study
+from tasks.plans.machine_stages import StageEstimate
 from tasks.plans.run import Limits
 from tasks.plans.spec import StudyPlan
 from tasks.running.limits import Prices
 from tasks.running.places import name_places
 
+SHOWN_HOURS = 0.01
+"""Fewest hours that a dry run tells apart."""
 QUERIES = (
     (
         "which names did persistent-trained models miss under the stateless runtime?",
@@ -68,10 +71,11 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
 
 
 def _cells(row: StageEstimate, *, has_prices: bool) -> list[str]:
-    """Return a row's cells; what a stage has none of is a dash."""
+    """Return a row's cells; what a stage has none of is a dash, a cost where no endpoint is asked too."""
     counts = (row.episodes, row.prompt_tokens, row.completion_tokens, row.training_tokens)
-    cost = f"{row.cost:.2f}" if has_prices else "-"
-    return [row.stage, *(f"{count:,}" if count else "-" for count in counts), f"{row.hours:.2f}", cost, row.basis]
+    cost = f"{row.cost:.2f}" if has_prices and row.prompt_tokens else "-"
+    hours = f"{row.hours:.2f}" if row.hours >= SHOWN_HOURS else f"<{SHOWN_HOURS}"
+    return [row.stage, *(f"{count:,}" if count else "-" for count in counts), hours, cost, row.basis]
 
 
 def _sum(rows: list[StageEstimate]) -> StageEstimate:

@@ -6,6 +6,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from tasks.agent.client import ScriptedClientSpec
+from tasks.plans.machine_stages import StageEstimate, analysis_row, instance_row, preparation_row
 from tasks.plans.models import scripted_conditions
 from tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
 from tasks.running.limits import Prices, Spent
@@ -26,24 +27,6 @@ class EpisodeMean(NamedTuple):
     """Wall time of an episode that has the endpoint, or a core of the machine, to itself."""
     largest_speedup: float = float("inf")
     """How many episodes at a time still go on at full speed: any number before an endpoint, two on two cores."""
-
-
-class StageEstimate(NamedTuple):
-    """A row of the dry run."""
-
-    stage: str
-    basis: str
-    """Where the figures come from."""
-    hours: float
-    episodes: int = 0
-    """Episodes played; none in a training."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    """Tokens of an endpoint, as `max_tokens_total` counts them."""
-    training_tokens: int = 0
-    """Tokens trained on, all passes and seeds; no endpoint is asked for them."""
-    cost: float = 0.0
-    """At the given prices; nothing where the study serves the model itself."""
 
 
 LAPTOP_MEANS: dict[tuple[str | None, str], EpisodeMean] = {
@@ -75,7 +58,7 @@ LAPTOP_LENGTHS_BASIS = "the range and mean of an earlier laptop run"
 
 
 def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[StageEstimate]:
-    """Return one estimate per stage and arm of a plan, in order of execution.
+    """Return one estimate per stage and arm of a plan, in order of execution but for the parts that stand together.
 
     What parts share, the traces of a variant, the base of a variant and the models of a variant, base and seed, has one
     row, under the name of the first of them.
@@ -86,13 +69,14 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
         concurrency: Episodes of the models at a time; they are taken to share nothing. A teacher's endpoint has a
             number of its own.
     """
-    rows: list[StageEstimate] = []
+    rows = [instance_row(instances) for instances in plan.instance_sets()]
     shared: set[tuple[object, ...]] = set()
     for part in plan.parts:
         title = f"{part.name}, " if len(plan.parts) > 1 else ""
         traces = ("traces", part.variant)
         if traces not in shared:
             rows += _teacher_rows(part, title, prices)
+            rows.append(preparation_row(f"{title}{part.variant}: preparation", _trace_tokens(plan.scale, part)))
         base = ("base", part.variant, part.base)
         if part.own_base is not None and base not in shared:
             examples = base_examples(plan.scale, part, part.own_base)
@@ -106,7 +90,7 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
                 rows.append(_training_row(stage, plan.scale, part.training, examples, seed_count=len(seeds)))
         shared |= {traces, base, *(("model", part.variant, part.base, seed) for seed in seeds)}
         rows += _evaluation_rows(plan, part, title, prices, concurrency)
-    return rows
+    return [*rows, analysis_row(plan, rows)]
 
 
 def arm_examples(scale: Scale, part: StudyPart, contract: str) -> ExpectedExamples:
@@ -125,6 +109,12 @@ def base_examples(scale: Scale, part: StudyPart, own_base: OwnBaseSpec) -> Expec
         return ExpectedExamples(likely_lengths(PLAIN_LENGTHS, own_base.instances.count), LAPTOP_LENGTHS_BASIS)
     arms = [arm_examples(scale, part, contract) for contract in part.teacher.contracts]
     return ExpectedExamples(tuple(length for arm in arms for length in arm.lengths), arms[0].source)
+
+
+def _trace_tokens(scale: Scale, part: StudyPart) -> float:
+    """Return the tokens of a part's teacher traces, of every contract, kept or not."""
+    arms = [arm_examples(scale, part, contract) for contract in part.teacher.contracts]
+    return part.train_instances.count * sum(arm.mean_tokens for arm in arms)
 
 
 def _published_lengths(contract: str) -> LengthRange:

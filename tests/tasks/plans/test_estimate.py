@@ -3,6 +3,7 @@ import functools
 import pytest
 
 from tasks.plans.estimate import PLAIN_LENGTHS, arm_examples, cells, estimate_study
+from tasks.plans.machine_stages import StageEstimate
 from tasks.plans.overrides import Overrides, apply_overrides
 from tasks.plans.presets import resolve_plan
 from tasks.running.limits import Prices
@@ -17,13 +18,17 @@ def estimate(name, concurrency=4):
 
 def test_every_stage_and_cell_of_the_paper_has_a_row_in_order_of_execution():
     stages = list(estimate("paper"))
-    assert stages[:4] == [
+    assert stages[:8] == [
+        "instances, easy for train",
+        "instances, easy for evaluation",
+        "instances, hard for evaluation",
         "main: teacher, persistent",
         "main: teacher, stateless",
+        "main: preparation",
         "main: training, persistent",
         "main: training, stateless",
     ]
-    assert stages[4:10] == [
+    assert stages[8:14] == [
         "main: persistent -> persistent, easy",
         "main: persistent -> stateless, easy",
         "main: stateless -> persistent, easy",
@@ -31,8 +36,9 @@ def test_every_stage_and_cell_of_the_paper_has_a_row_in_order_of_execution():
         "main: base -> persistent, easy",
         "main: base -> stateless, easy",
     ]
-    assert stages[10:12] == ["main: scripted -> persistent, easy", "main: scripted -> stateless, easy"]
-    assert len(stages) == 4 + 2 * 8
+    assert stages[14:16] == ["main: scripted -> persistent, easy", "main: scripted -> stateless, easy"]
+    assert stages[-1] == "analysis"
+    assert len(stages) == 8 + 2 * 8 + 1
 
 
 def test_the_paper_s_evaluation_is_1200_episodes():
@@ -69,8 +75,9 @@ def test_a_models_endpoint_given_by_url_costs():
 def test_a_teacher_s_endpoint_is_asked_at_its_own_pace():
     overrides = Overrides(teacher_url="http://127.0.0.1:9/v1", teacher_model="m")
     plan = apply_overrides(resolve("laptop"), overrides)
-    row = estimate_study(plan, PRICES, plan.serving.max_concurrent)[0]
-    assert (plan.serving.max_concurrent, row.stage) == (100, "main: teacher, persistent")
+    rows = {row.stage: row for row in estimate_study(plan, PRICES, plan.serving.max_concurrent)}
+    row = rows["main: teacher, persistent"]
+    assert plan.serving.max_concurrent == 100
     assert row.hours == pytest.approx(1000 * 24.8 / 4 / 3600)  # four requests in flight
 
 
@@ -88,6 +95,20 @@ def test_a_scripted_teacher_asks_nobody():
     row = estimate("smoke")["main: teacher, stateless"]
     assert (row.episodes, row.prompt_tokens, row.completion_tokens, row.cost) == (40, 0, 0, 0)
     assert row.basis == "estimate: scripted, no endpoint is asked"
+
+
+def test_stages_that_ask_no_endpoint_take_processor_time_and_nothing_else():
+    rows = estimate("paper")
+    own = [rows[stage] for stage in ("instances, hard for evaluation", "main: preparation", "analysis")]
+    for row in own:
+        basis = "estimate: processor time of an earlier run, on one core"
+        assert row == StageEstimate(stage=row.stage, basis=basis, hours=row.hours)
+    instances, preparation, analysis = (row.hours * 3600 for row in own)
+    assert instances == pytest.approx(100 * 0.0069)
+    # 1,900 traces of each contract, of 4,630.6 and 10,761.06 tokens in the mean (Table 5)
+    assert preparation == pytest.approx(1900 * (4630.6 + 10761.06) / 1_300_000, rel=1e-3)
+    # 3,800 episodes of the teacher, 1,600 of the evaluation; Easy and Hard are a group each
+    assert analysis == pytest.approx(5400 * 0.0007 + 2 * 3.2 + 3.6)
 
 
 def test_more_episodes_at_a_time_than_cores_make_a_laptop_no_faster():
@@ -154,7 +175,7 @@ def test_a_further_level_of_a_factor_has_rows_of_its_own():
     stages = [row.stage for row in estimate_study(plan, PRICES, 4)]
     assert "main: persistent -> stateless, hard" in stages
     assert "cap-none: persistent -> stateless, hard" in stages
-    assert len(stages) == 4 + 4 * 8
+    assert len(stages) == 8 + 4 * 8 + 1
 
 
 @pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full", "paper"])
