@@ -67,7 +67,7 @@ def recorded_traces():
             episode_id = f"{contract}-{number}"
             episodes.append(
                 {"episode_id": episode_id, "runtime_contract": contract, "instance_id": f"instance-{number}",
-                 "plan_digest": "plan", "variant": "main", "replicate": 0, "attempt": 0,
+                 "plan_digest": "plan", "variant": "main", "replicate": 0, "attempt": 0, "finish_reason": "finish_tool",
                  "score": 0.2 if rng.random() < 0.2 else 0.8}
             )  # fmt: skip
             turns.append((episode_id, 0, "", opening(rng, contract)))

@@ -1,0 +1,163 @@
+"""A study whose teacher is an endpoint: limits stop it, higher ones finish it, and what is refused can be given up."""
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+
+from flows.cli.command import run_as_command
+from flows.cli.prefect_server import prefect_server
+from flows.reproduce_study import reproduce_study
+from storage.landing import LandingZone
+from storage.warehouse import Warehouse
+from tasks.agent.episode_id import decoding_seed
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import open_bucket
+from tasks.plans.overrides import Overrides
+from tasks.plans.presets import resolve_plan
+from tests.flows.teacher_endpoint import COMPLETION_TOKENS, MODEL, PROMPT_TOKENS, TeacherEndpoint, serve_teacher
+
+TRAIN_COUNT, EVALUATION_COUNT = 12, 2
+COUNTS = ("--train-count", str(TRAIN_COUNT), "--evaluation-count", str(EVALUATION_COUNT))
+ALL_EPISODES = {"teacher": 2 * TRAIN_COUNT, "evaluation": 8 * EVALUATION_COUNT}
+PRICES = '{"prompt": 100, "completion": 400}'
+COST = (PROMPT_TOKENS * 100 + COMPLETION_TOKENS * 400) / 1_000_000
+"""Of one reply, at these prices."""
+
+pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+
+@pytest.fixture(scope="module")
+def _server(tmp_path_factory):
+    """One Prefect server for every start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CARRYOVER_HOME", str(tmp_path_factory.mktemp("server")))
+        patch.setenv("DO_NOT_TRACK", "1")
+        with prefect_server():
+            yield
+
+
+@pytest.fixture
+def home(_server, tmp_path, monkeypatch):
+    """An empty data folder."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    return tmp_path / "data"
+
+
+class Ended(NamedTuple):
+    """How a start of the study ended."""
+
+    code: int
+    printed: str
+    last_line: str
+    """The last line on standard error."""
+
+
+@pytest.fixture
+def start(capsys):
+    def _start(endpoint, *options):
+        teacher = ("--teacher-url", endpoint.base_url, "--teacher-model", MODEL)
+        with pytest.raises(SystemExit) as ending:
+            # few episodes at a time, so that a limit is met while others still wait
+            run_as_command(reproduce_study, ["--scale", "smoke", "--concurrency", "2", *COUNTS, *teacher, *options])
+        said = capsys.readouterr()
+        return Ended(int(ending.value.code or 0), said.out, said.err.splitlines()[-1])
+
+    return _start
+
+
+def landed_tokens(home):
+    """Return the tokens that the teacher's landed turns were charged."""
+    zone = LandingZone(home / "landing")
+    teachers = zone.scan("episodes").filter(purpose="teacher")
+    turns = zone.scan("turns").filter(is_replayed=False).join(teachers, on="episode_id", how="semi")
+    return turns.select((pl.col("prompt_tokens") + pl.col("completion_tokens")).sum()).collect().item()
+
+
+def requests_by_contract(home, asked):
+    """Count every request under its episode's contract: the two may have an instance's first request in common."""
+    episodes = LandingZone(home / "landing").scan("episodes").collect()
+    contracts = dict(zip(episodes["episode_id"], episodes["runtime_contract"], strict=True))
+    return Counter((contracts[one.episode_id], one.body) for one in asked)
+
+
+def test_a_study_that_limits_stop_is_finished_with_higher_ones_and_pays_for_every_reply_once(home, start):
+    endpoint = TeacherEndpoint()
+    with serve_teacher(endpoint):
+        by_tokens = start(endpoint, "--max-tokens-total", "300")
+        assert by_tokens.code == 1
+        assert re.fullmatch(
+            r"carryover: \d+ tokens are spent of max_tokens_total 300; "
+            "everything so far is kept, start again with a higher limit to go on",
+            by_tokens.last_line,
+        )
+        paid = len(endpoint.asked)
+        assert landed_tokens(home) == paid * (PROMPT_TOKENS + COMPLETION_TOKENS)
+
+        limit = f"{(paid + 1) * COST:.3f}"
+        by_cost = start(endpoint, "--max-cost", limit, "--prices", PRICES)
+        assert by_cost.code == 1
+        assert re.fullmatch(
+            rf"carryover: [\d.]+ is spent of max_cost {float(limit):.2f}; "
+            "everything so far is kept, start again with a higher limit to go on",
+            by_cost.last_line,
+        )
+        assert len(endpoint.asked) > paid
+
+        higher = ("--max-tokens-total", "100000000", "--max-cost", "1000", "--prices", PRICES)
+        finished = start(endpoint, *higher)
+    assert finished.code == 0, finished.last_line
+    assert "smoke, numbers without meaning" in finished.printed
+    assert "Table 2" in finished.printed
+
+    assert set(requests_by_contract(home, endpoint.asked).values()) == {1}
+    assert landed_tokens(home) == len(endpoint.asked) * (PROMPT_TOKENS + COMPLETION_TOKENS)
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        ends = warehouse.sql("select status from run_ends order by finished_at").rows()
+        episodes = dict(warehouse.sql("select purpose, count(*) from episodes group by purpose").rows())
+        (steps,) = warehouse.sql("select sum(step_count), (select count(*) from steps) from episodes").rows()
+        attempts = warehouse.sql("select count(distinct episode_id), max(attempt) from episodes").rows()
+    assert ends == [("stopped",), ("stopped",), ("finished",)]
+    assert episodes == ALL_EPISODES
+    assert steps[0] == steps[1]
+    assert attempts == [(sum(ALL_EPISODES.values()), 0)]
+
+
+def first_decoding_seed(place):
+    """Return the decoding seed of the first turns on one of the training instances."""
+    (part,) = resolve_plan("smoke", Overrides(train_count=TRAIN_COUNT)).parts
+    instance = sample_instance(open_bucket(part.train_instances.bucket), part.train_instances.seeds[place])
+    return decoding_seed(instance.instance_id, turn=1, replicate=0)
+
+
+def test_an_instance_that_the_endpoint_always_refuses_is_given_up_and_the_study_goes_on(home, start):
+    refused = first_decoding_seed(place=3)
+    endpoint = TeacherEndpoint(frozenset({refused}))
+    with serve_teacher(endpoint):
+        first = start(endpoint)
+        assert first.code == 1
+        assert first.last_line == (
+            f"carryover: 2 of {2 * TRAIN_COUNT} teacher episodes of plan smoke, main, are missing (2 ended with an "
+            "error): nothing is trained on the rest; start again to play them, or give up with --teacher-attempts 1 "
+            "those that fail every time (kept replies cost nothing)"
+        )
+        paid = len(endpoint.asked)
+        second = start(endpoint, "--teacher-attempts", "1")
+    assert second.code == 0, second.last_line
+    assert [one.seed for one in endpoint.asked[paid:]] == [refused, refused]
+    assert "2 episodes ended with `error` and are left out; the next start plays none of them again" in second.printed
+
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        ends = warehouse.sql("select status from run_ends order by finished_at").rows()
+        given_up = warehouse.sql(
+            "select contract, count(*) from trace_verdicts where reason = 'given_up' group by all order by all"
+        ).rows()
+        examples = warehouse.sql(
+            "select contract, count(*) from training_examples group by contract order by contract"
+        ).rows()
+    assert ends == [("failed",), ("finished",)]
+    assert given_up == [("persistent", 1), ("stateless", 1)]
+    assert examples == [("persistent", TRAIN_COUNT - 1), ("stateless", TRAIN_COUNT - 1)]
