@@ -17,10 +17,8 @@ from tasks.sft.example_lengths import ExpectedExamples
 from tasks.sft.spec import TrainingSpec
 from tasks.train import base_corpus_file
 
-UNKNOWN_SHAPE = "memory, disk and hours: unknown until there is a base model, whose shape decides them"
-"""What is said where a training starts from a model that is not here, such as a base of the study's own."""
-OWN_DATA = "the plan's own data"
-NO_DATA = "its data are not prepared yet"
+UNKNOWN_SHAPE = "memory, disk and hours: unknown, as nothing here tells the size of the base model"
+"""What is said where a training starts from a model of the hub that we do not know."""
 
 
 class PlannedTraining(NamedTuple):
@@ -61,28 +59,32 @@ def print_trainings(console: Console, trainings: list[PlannedTraining]) -> None:
             console.print(f"  {UNKNOWN_SHAPE}", markup=False, soft_wrap=True)
 
 
-def _plan_base(plan: StudyPlan, part: StudyPart, own_base: OwnBaseSpec, examples: ExpectedExamples) -> PlannedTraining:
+def _plan_base(plan: StudyPlan, part: StudyPart, own_base: OwnBaseSpec, expected: ExpectedExamples) -> PlannedTraining:
     run = _as_run(plan)
     corpus = base_corpus_file(run, part)
+    examples = corpus if corpus.exists() else expected
+    estimate = plan_training(own_base.training, examples, _local_tokenizer(run, part), seed=own_base.seed)
     title = f"{_name(plan, part, own_base.training)}, the {part.base} base"
-    if corpus.exists():
-        estimate = plan_training(own_base.training, corpus, _local_tokenizer(run, part), seed=own_base.seed)
-        return PlannedTraining(f"{title}: {OWN_DATA}", estimate)
-    return PlannedTraining(f"{title}: {NO_DATA}", plan_training(own_base.training, examples, seed=own_base.seed))
+    return PlannedTraining(f"{title}: {_say_data(examples)}", estimate)
 
 
 def _plan_part(plan: StudyPlan, part: StudyPart) -> Iterator[PlannedTraining]:
     run = _as_run(plan)
     prepared = read_training_data(run, part).paths if data_file(run, part).exists() else {}
-    seed = part.training_seeds[0]
     for contract in part.teacher.contracts:
-        title = f"{_name(plan, part, part.training)}, {contract}"
-        if prepared:
-            estimate = plan_training(part.training, prepared[contract], _local_tokenizer(run, part), seed=seed)
-            yield PlannedTraining(f"{title}: {OWN_DATA}", estimate)
-        else:
-            examples = arm_examples(plan.scale, part, contract)
-            yield PlannedTraining(f"{title}: {NO_DATA}", plan_training(part.training, examples, seed=seed))
+        examples = prepared.get(contract) or arm_examples(plan.scale, part, contract)
+        estimate = plan_training(
+            part.training,
+            examples,
+            _local_tokenizer(run, part),
+            seed=part.training_seeds[0],
+            base_training=part.own_base.training if part.own_base else None,
+        )
+        yield PlannedTraining(f"{_name(plan, part, part.training)}, {contract}: {_say_data(examples)}", estimate)
+
+
+def _say_data(examples: Path | ExpectedExamples) -> str:
+    return "the plan's own data" if isinstance(examples, Path) else "its data are not prepared yet"
 
 
 def _name(plan: StudyPlan, part: StudyPart, training: TrainingSpec) -> str:

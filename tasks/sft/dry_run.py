@@ -92,6 +92,7 @@ def plan_training(
     *,
     seed: int = 0,
     base_model: str | Path | None = None,
+    base_training: TrainingSpec | None = None,
     gpu_gib: float = GPU_GIB,
 ) -> TrainingEstimate:
     """Return what a training takes.
@@ -102,13 +103,14 @@ def plan_training(
         tokenizer_path: A local tokenizer that counts the conversations' tokens; without one characters are counted.
         seed: Seed of the training; it decides which conversations are held out, and what shares a batch.
         base_model: What to start from instead of `spec.base_model`.
+        base_training: How a base of the study's own is trained, which tells its shape.
         gpu_gib: Memory of the GPU that a bfloat16 training is meant for, in GiB.
 
     Raises:
         UserError: A setting cannot work; the message names it, its value and the way out.
     """
     source = expanded(str(base_model or spec.base_model or ""))
-    shape = shape_of(spec, source)
+    shape = shape_of(base_training or spec, source)
     if shape is not None and spec.batch.max_length > shape.max_positions:
         raise UserError(
             f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "

@@ -93,6 +93,14 @@ def test_a_dry_run_bills_the_teacher_and_no_server_of_the_study_s_own(capsys):
     assert [line.split("│")[7].strip() for line in (teacher, model)] == ["83.62", "0.00"]
 
 
+def test_a_dry_run_shows_the_stages_that_spend_nothing_with_dashes(capsys):
+    print_estimate(resolve_plan("smoke"), Limits(prices=Prices(prompt=2.0, completion=10.0)))
+    lines = capsys.readouterr().out.splitlines()
+    for stage in ("instances, small for train", "main: preparation", "analysis"):
+        (line,) = (line for line in lines if line.startswith(f"│ {stage} "))
+        assert [cell.strip() for cell in line.split("│")[2:8]] == ["-", "-", "-", "-", "<0.01", "-"]
+
+
 def prepare(home, plan):
     """Note 20 conversations as a plan's training data."""
     data = home / "data.jsonl"
@@ -143,13 +151,18 @@ def test_a_dry_run_counts_the_corpus_of_a_base_that_is_written(home, capsys):
     assert "tokens per pass: 494 (counted)" in printed  # one of 20 is held out
 
 
+def test_a_base_whose_size_nothing_tells_is_said_to_be_unknown(capsys):
+    print_estimate(resolve_plan("paper", Overrides(base_model="no/body")), Limits())
+    assert capsys.readouterr().out.count(UNKNOWN_SHAPE) == 2
+
+
 def test_trainings_that_parts_share_are_planned_once(capsys):
     print_estimate(resolve_plan("laptop_full"), Limits())
     printed = capsys.readouterr().out
     titles = [line for line in printed.splitlines() if line.startswith("training ")]
     assert len(set(titles)) == len(titles)
     assert "training laptop_common of part both-quarter-adapter, stateless" in printed
-    assert printed.count(UNKNOWN_SHAPE) == sum("laptop_common" in title for title in titles)
+    assert UNKNOWN_SHAPE not in printed  # the plan tells the shape of a base of its own
     assert titles[:2] == [
         "training laptop_base of part common-1, the common base: its data are not prepared yet",
         "training laptop_both of part both, the both base: its data are not prepared yet",

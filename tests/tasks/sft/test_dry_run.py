@@ -124,6 +124,17 @@ def test_a_small_model_is_planned_in_batches_on_a_core(tmp_path):
     assert set(estimate.hours) == {"one CPU core"}
 
 
+def test_adapters_on_a_base_of_the_study_s_own_take_what_its_shape_says():
+    adapter = TRAINING["laptop_common"]
+    assert plan_training(adapter, _expected(500, 600)).resources is None
+    estimate = plan_training(adapter, _expected(500, 600), base_training=TRAINING["laptop_base"])
+    assert estimate.resources is not None
+    assert adapter.lora is not None
+    # per layer 64 x (128 + 128) for four projections, 64 x (128 + 256) for three; the embedding of 640 x 128
+    assert estimate.resources.trained_parameter_count == 3 * 64 * (4 * 256 + 3 * 384) + 640 * 128
+    assert set(estimate.hours) == {"one CPU core"}
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
