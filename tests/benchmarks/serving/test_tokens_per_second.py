@@ -3,11 +3,13 @@
 Both sides decode on one core and write replies of a fixed length. Every measurement has a server of its own, warmed up
 by another episode, so that neither its prefix cache nor its drafter has seen a reply before; the model is untrained,
 and little that it writes can be guessed from what it wrote before. The server answers over HTTP, chat template and
-usage included.
+usage included. The goal is one of processor time, the client's own counted against the server; on an idle machine wall
+time says the same, and both are printed.
 """
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import openai
@@ -26,11 +28,32 @@ REQUIRED_RATIO = 3.0
 class Measured(NamedTuple):
     label: str
     token_count: int
-    seconds: float
+    wall_seconds: float
+    processor_seconds: float
 
-    @property
-    def rate(self) -> float:
-        return self.token_count / self.seconds
+    def times(self, other: "Measured") -> float:
+        """How many times the tokens of another one a second of processor time gives."""
+        return self.token_count / self.processor_seconds / (other.token_count / other.processor_seconds)
+
+    def line(self, other: "Measured") -> str:
+        wall, processor = self.token_count / self.wall_seconds, self.token_count / self.processor_seconds
+        faster = wall * other.wall_seconds / other.token_count
+        return (
+            f"{self.label}: {processor:.0f} tokens per second of processor time, {self.times(other):.1f} x generate; "
+            f"{wall:.0f} per second of wall time, {faster:.1f} x generate"
+        )
+
+
+class Stopwatch:
+    """Both times since it was made."""
+
+    def __init__(self, processor_clock: Callable[[], float]) -> None:
+        self._processor_clock = processor_clock
+        self._started = time.perf_counter(), processor_clock()
+
+    def read(self, label: str, token_count: int) -> Measured:
+        wall, processor = self._started
+        return Measured(label, token_count, time.perf_counter() - wall, self._processor_clock() - processor)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +80,7 @@ def opening(episode: int) -> list[dict[str, str]]:
     return [{"role": "user", "content": f"Episode {episode}. {OBSERVATION}"}]
 
 
-def generate_one_by_one(model_path) -> Measured:
+def generate_one_by_one(model_path, processor_clock: Callable[[], float]) -> Measured:
     """Every turn of every episode by `generate`, one after the other, as a loop without a server does it."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -65,7 +88,7 @@ def generate_one_by_one(model_path) -> Measured:
     torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(model_path)
     model: Any = AutoModelForCausalLM.from_pretrained(model_path).eval()
-    started = time.perf_counter()
+    stopwatch = Stopwatch(processor_clock)
     for episode in range(EPISODES):
         messages = opening(episode)
         for turn in range(TURNS):
@@ -82,7 +105,7 @@ def generate_one_by_one(model_path) -> Measured:
             )
             reply = tokenizer.decode(output[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
             messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": OBSERVATION}]
-    return Measured("generate, one by one", EPISODES * TURNS * REPLY_TOKENS, time.perf_counter() - started)
+    return stopwatch.read("generate, one by one", EPISODES * TURNS * REPLY_TOKENS)
 
 
 async def run_episode(client: openai.AsyncOpenAI, episode: int) -> int:
@@ -107,7 +130,7 @@ async def run_episode(client: openai.AsyncOpenAI, episode: int) -> int:
     return written
 
 
-async def serve_at_once(base_url: str, concurrency: int) -> Measured:
+async def serve_at_once(base_url: str, concurrency: int, processor_clock: Callable[[], float]) -> Measured:
     """All episodes over HTTP, `concurrency` of them at any time, on a server that has seen none of them."""
     places = asyncio.Semaphore(concurrency)
 
@@ -117,21 +140,23 @@ async def serve_at_once(base_url: str, concurrency: int) -> Measured:
 
     async with openai.AsyncOpenAI(base_url=base_url, api_key="none", max_retries=0) as client:
         await run_episode(client, EPISODES)  # the warm-up: one more, with an opening and seeds of its own
-        started = time.perf_counter()
+        stopwatch = Stopwatch(processor_clock)
         written = sum(await asyncio.gather(*map(run_in_turn, range(EPISODES))))
-        return Measured(f"server, {concurrency} at once", written, time.perf_counter() - started)
+        return stopwatch.read(f"server, {concurrency} at once", written)
 
 
 @pytest.mark.benchmark
-def test_eight_episodes_at_once_are_served_three_times_as_fast_as_one_by_one(model_path, tmp_path, capsys):
-    measured = [generate_one_by_one(model_path)]
+def test_eight_episodes_at_once_are_served_three_times_as_fast_as_one_by_one(
+    model_path, tmp_path, capsys, processor_seconds
+):
+    measured = [generate_one_by_one(model_path, processor_seconds)]
     spec = ServingSpec(context_tokens=8192, max_concurrent=16)
     for concurrency in (1, EPISODES):
         with open_server(spec, ServedModels(base=str(model_path)), tmp_path / "server.log") as server:
-            measured.append(asyncio.run(serve_at_once(server.base_url, concurrency)))
+            measured.append(asyncio.run(serve_at_once(server.base_url, concurrency, processor_seconds)))
     bare, _, together = measured
     with capsys.disabled():
-        for line in measured:
-            print(f"\n{line.label}: {line.rate:.0f} tokens/s, {line.rate / bare.rate:.1f} x generate", end="")
-        print(f" (goal: at least {REQUIRED_RATIO:.0f} x)")
-    assert together.rate / bare.rate >= REQUIRED_RATIO
+        for one in measured:
+            print(f"\n{one.line(bare)}", end="")
+        print(f" (goal: at least {REQUIRED_RATIO:.0f} x of processor time)")
+    assert together.times(bare) >= REQUIRED_RATIO
