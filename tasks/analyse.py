@@ -7,6 +7,7 @@ from storage.warehouse import Warehouse
 from tasks.analysis.claims import published_claims
 from tasks.analysis.compute import compute_statistics
 from tasks.plans.run import Run
+from tasks.running.progress import progress_bar
 
 
 @task
@@ -16,6 +17,12 @@ def compute_study_statistics(run: Run) -> int:
         episodes = warehouse.sql(
             "select * from marts.episode_metrics where plan_digest = $plan_digest", plan_digest=run.plan.digest
         ).polars()
-    rows = compute_statistics(episodes, plan_digest=run.plan.digest, run_id=run.run_id, spec=run.plan.statistics)
+    rows = compute_statistics(
+        episodes,
+        plan_digest=run.plan.digest,
+        run_id=run.run_id,
+        spec=run.plan.statistics,
+        open_bar=progress_bar,
+    )
     LandingZone(run.landing).write({"statistics": rows, "claims": published_claims(run.run_id)}, run.run_id)
     return len(rows)

@@ -34,50 +34,59 @@ from tasks.analysis.spec import (
     StatisticsSpec,
 )
 from tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
+from tasks.running.progress import OpenBar, no_bar
 from tasks.traces.study_rows import StatisticRow
 
 
 def compute_statistics(
-    episodes: pl.DataFrame, *, plan_digest: str, run_id: str, spec: StatisticsSpec | None = None
+    episodes: pl.DataFrame,
+    *,
+    plan_digest: str,
+    run_id: str,
+    spec: StatisticsSpec | None = None,
+    open_bar: OpenBar = no_bar,
 ) -> list[StatisticRow]:
     """Return the statistics of a plan's evaluation episodes, group by group.
 
     `episodes` has the columns of `marts.episode_metrics`; other plans' rows, teachers' rows and episodes that
     failed are left out. A group is one bucket under one variant, base, visibility and header: comparisons never
-    leave it. Comparisons of arms that a group lacks are skipped.
+    leave it. Comparisons of arms that a group lacks are skipped. `open_bar` shows the analyses.
     """
     chosen = episodes.filter(
         (pl.col("plan_digest") == plan_digest) & (pl.col("purpose") == "evaluation") & pl.col("is_counted")
     )
-    rows: list[StatisticRow] = []
+    analyses: list[Iterator[StatisticRow]] = []
     for key, frame in sorted(chosen.group_by(*GROUP_COLUMNS), key=lambda pair: str(pair[0])):
         group = StatisticGroup(run_id, plan_digest, *(str(value) for value in key))
-        rows.extend(group_statistics(group, frame, spec or StatisticsSpec()))
+        analyses += group_analyses(group, Arms(frame), spec or StatisticsSpec())
+    rows: list[StatisticRow] = []
+    with open_bar("statistics", len(analyses), "analyses") as advance:
+        for analysis in analyses:
+            rows.extend(analysis)
+            advance(1)
     return rows
 
 
-def group_statistics(group: StatisticGroup, episodes: pl.DataFrame, spec: StatisticsSpec) -> list[StatisticRow]:
-    """Return the statistics of one group's episodes: means, paired comparisons, interactions."""
-    arms = Arms(episodes)
-    rows = [
-        row for arm in arms.present for metric in MEAN_METRICS for row in _mean_rows(group, arms, arm, metric, spec)
-    ]
+def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[Iterator[StatisticRow]]:
+    """Yield the analyses of one group: means, paired comparisons, interactions; each is computed as it is read."""
+    for arm in arms.present:
+        for metric in MEAN_METRICS:
+            yield _mean_rows(group, arms, arm, metric, spec)
     compared = [comparison for comparison in COMPARISONS if arms.has(comparison.a, comparison.b)]
     for comparison in compared:
-        rows.extend(_comparison_rows(group, arms, comparison, spec))
-    rows.extend(equivalence_rows(group, arms, compared, spec))
+        yield _comparison_rows(group, arms, comparison, spec)
+    yield equivalence_rows(group, arms, compared, spec)
     for metric in RANK_TEST_METRICS:
-        rows.extend(rank_test_rows(group, arms, compared, metric))
+        yield rank_test_rows(group, arms, compared, metric)
     for metric in BINARY_METRICS:
-        rows.extend(mcnemar_rows(group, arms, compared, metric))
+        yield mcnemar_rows(group, arms, compared, metric)
     for comparison in COST_COMPARISONS:
         if arms.has(comparison.a, comparison.b):
-            rows.extend(_interval_rows(group, arms, comparison, spec))
+            yield _interval_rows(group, arms, comparison, spec)
     if arms.has(PP, PS, SP, SS):
-        rows.extend(_interaction_rows(group, arms, spec))
-        rows.extend(_interaction_tests(group, arms))
-    rows.extend(replicate_rows(group, arms.frames, spec))
-    return rows
+        yield _interaction_rows(group, arms, spec)
+        yield _interaction_tests(group, arms)
+    yield replicate_rows(group, arms.frames, spec)
 
 
 def _mean_rows(

@@ -7,6 +7,7 @@ import pytest
 
 from tasks.analysis.compute import compute_statistics
 from tasks.analysis.spec import BINARY_METRICS, MEAN_METRICS, StatisticsSpec
+from tests.bars import RecordedBars
 
 SPEC = StatisticsSpec(resample_count=200)
 CELLS = {
@@ -52,6 +53,22 @@ def episodes(seeds=(0,), **values):
 @pytest.fixture(scope="module")
 def rows():
     return compute_statistics(episodes(), plan_digest="plan", run_id="run", spec=SPEC)
+
+
+def test_the_analyses_are_shown_as_they_are_computed():
+    bars = RecordedBars()
+    compute_statistics(
+        pl.concat([episodes(), episodes(bucket="other")]),
+        plan_digest="plan",
+        run_id="run",
+        spec=SPEC,
+        open_bar=bars.open,
+    )
+    (bar,) = bars.shown
+    # of either bucket: means of 5 cells, 7 comparisons, their equivalence, their rank tests and yes/no tests,
+    # 3 costs, two analyses of the interaction and one of replicates
+    count = 5 * len(MEAN_METRICS) + 7 + 1 + 2 + len(BINARY_METRICS) + 3 + 2 + 1
+    assert (bar.label, bar.unit, bar.total, bar.done) == ("statistics", "analyses", 2 * count, 2 * count)
 
 
 def one(rows, analysis, group, metric, *, arms="", method=""):
