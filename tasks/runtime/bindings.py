@@ -4,39 +4,47 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from tasks.running.syntax import parse_python
-from tasks.runtime.lifetime import Lifetime
+from tasks.runtime.lifetime import Bound, Lifetime
 
 
 class Bindings:
-    """The names of an episode with the step that bound each last, as far as the lifetime asks for it."""
+    """The names of an episode with how each was bound last, as far as the lifetime asks for it."""
 
     def __init__(self, lifetime: Lifetime) -> None:
-        self.bound_at: dict[str, int] = {}
+        self.bound: dict[str, Bound] = {}
         self._lifetime = lifetime
 
     def survivors(self, names: tuple[str, ...], step: int, code: str) -> tuple[str, ...]:
         """Return those of the names that outlive the step, in their order."""
-        rebound = stored_names(code) if self._lifetime.counts_steps else frozenset()
-        known = self.bound_at
-        self.bound_at = {name: step if name in rebound else known.get(name, step) for name in names}
-        return tuple(name for name in names if self._lifetime.survives(self.bound_at[name], step))
+        anew = names_bound_by(code, step) if self._lifetime.keeps == "some" else {}
+        unseen = Bound(step, is_definition=False)
+        self.bound = {name: anew.get(name) or self.bound.get(name, unseen) for name in names}
+        return tuple(name for name in names if self._lifetime.survives(self.bound[name], step))
 
 
-def stored_names(code: str) -> frozenset[str]:
-    """Return every name that a block may bind, at any depth; none for a block that does not parse."""
+def names_bound_by(code: str, step: int) -> dict[str, Bound]:
+    """Return every name that a block may bind, at any depth; none for a block that does not parse.
+
+    A name that is defined and also assigned to counts as assigned to.
+    """
     try:
         tree = parse_python(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    return frozenset(_stored(ast.walk(tree)))
+        return {}
+    found: dict[str, Bound] = {}
+    for name, is_definition in _stored(ast.walk(tree)):
+        is_only_defined = is_definition and (name not in found or found[name].is_definition)
+        found[name] = Bound(step, is_only_defined)
+    return found
 
 
-def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _stored(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, bool]]:
+    """Yield names, and whether each is bound by a definition."""
     for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
-                yield name
+                yield name, False
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
+                yield name, True
             case ast.alias(name=name, asname=alias):
-                yield alias or name.partition(".")[0]
+                yield alias or name.partition(".")[0], False

@@ -1,9 +1,17 @@
 """How long bindings live: a policy object per contract, and the only place where contracts differ."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from tasks.runtime.protocol import Contract
+
+
+class Bound(NamedTuple):
+    """How a name came to its present value."""
+
+    step: int
+    is_definition: bool
+    """Whether by `def` or `class`."""
 
 
 class Lifetime(Protocol):
@@ -15,12 +23,12 @@ class Lifetime(Protocol):
         ...
 
     @property
-    def counts_steps(self) -> bool:
-        """Whether `survives` depends on the step that bound a name."""
+    def keeps(self) -> Literal["all", "some", "nothing"]:
+        """What of a namespace is there in the next block; a block's code is looked into only to keep some of it."""
         ...
 
-    def survives(self, bound_at: int, step: int) -> bool:
-        """Tell whether a name that was last bound at step `bound_at` outlives step `step`."""
+    def survives(self, bound: Bound, step: int) -> bool:
+        """Tell whether a name that is bound so outlives a step; `bound` is exact where some names are kept."""
         ...
 
 
@@ -29,9 +37,9 @@ class EpisodeLifetime:
     """Persistent: every binding lives until the episode ends."""
 
     runs_in: Literal["live", "fresh"] = "live"
-    counts_steps: bool = False
+    keeps: Literal["all", "some", "nothing"] = "all"
 
-    def survives(self, bound_at: int, step: int) -> bool:
+    def survives(self, bound: Bound, step: int) -> bool:
         """Keep everything."""
         return True
 
@@ -41,9 +49,9 @@ class BlockLifetime:
     """Stateless: every binding ends with its block; with the process, or in the same one (an ablation arm)."""
 
     runs_in: Literal["live", "fresh"] = "fresh"
-    counts_steps: bool = False
+    keeps: Literal["all", "some", "nothing"] = "nothing"
 
-    def survives(self, bound_at: int, step: int) -> bool:
+    def survives(self, bound: Bound, step: int) -> bool:
         """Keep nothing."""
         return False
 
@@ -54,11 +62,11 @@ class RecentLifetime:
 
     step_count: int
     runs_in: Literal["live", "fresh"] = "live"
-    counts_steps: bool = True
+    keeps: Literal["all", "some", "nothing"] = "some"
 
-    def survives(self, bound_at: int, step: int) -> bool:
+    def survives(self, bound: Bound, step: int) -> bool:
         """Keep what was bound in the last steps."""
-        return step - bound_at < self.step_count
+        return step - bound.step < self.step_count
 
 
 def lifetime_of(contract: Contract) -> Lifetime:

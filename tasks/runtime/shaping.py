@@ -20,7 +20,7 @@ class WholeOutput(BaseModel):
 
     kind: Literal["whole"] = "whole"
 
-    def shape(self, output: str, step: int) -> Shaped:
+    def shape(self, output: str, step: int, *, can_keep: bool) -> Shaped:
         """Return the output as it is."""
         return Shaped(output)
 
@@ -34,7 +34,7 @@ class SizeError(BaseModel):
     limit: int = Field(default=5000, gt=0)
     """Characters; the default of CaveAgent's repository."""
 
-    def shape(self, output: str, step: int) -> Shaped:
+    def shape(self, output: str, step: int, *, can_keep: bool) -> Shaped:
         """Return the output, or what is wrong with its length."""
         if len(output) <= self.limit:
             return Shaped(output)
@@ -53,17 +53,16 @@ class Preview(BaseModel):
     limit: int = Field(default=5000, gt=0)
     """Characters."""
 
-    def shape(self, output: str, step: int) -> Shaped:
-        """Return the output, or its two ends and the name under which the whole is kept."""
+    def shape(self, output: str, step: int, *, can_keep: bool) -> Shaped:
+        """Return the output, or its two ends and the name under which the whole is kept, where a name lives on."""
         if len(output) <= self.limit:
             return Shaped(output)
-        name = f"output_{step}"
+        name = f"output_{step}" if can_keep else None
         half = self.limit // 2
-        left_out = len(output) - 2 * half
-        text = (
-            f"{output[:half]}\n... [{left_out} characters left out; the whole is the str {name}] ...\n{output[-half:]}"
+        gap = f"{len(output) - 2 * half} characters left out; " + (
+            f"the whole is the str {name}" if name is not None else "print less to see them"
         )
-        return Shaped(text, kept_as=name)
+        return Shaped(f"{output[:half]}\n... [{gap}] ...\n{output[-half:]}", kept_as=name)
 
 
 Shaping = Annotated[WholeOutput | SizeError | Preview, Field(discriminator="kind")]

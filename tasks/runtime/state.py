@@ -7,7 +7,7 @@ from tasks.runtime import notices
 from tasks.runtime.bindings import Bindings
 from tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, Recovery, Report, StateLostError
 from tasks.runtime.journal import Difference, Dropped, Entry, Observed, Ran, Reply, differences
-from tasks.runtime.lifetime import Lifetime
+from tasks.runtime.lifetime import Bound, Lifetime
 from tasks.runtime.replay import RecordedAnswers
 from tasks.runtime.shaping import Shaping
 
@@ -16,7 +16,7 @@ class Memory(NamedTuple):
     """What the host knows of a state."""
 
     active: tuple[str, ...]
-    bound_at: dict[str, int]
+    bound: dict[str, Bound]
     canary: int | None
     """The step whose end the next namespace must remember."""
     journal: tuple[Entry, ...]
@@ -81,20 +81,20 @@ class EpisodeState:
         report = self.engine.execute(block, answer)
         output = self.engine.output()
         observed = Observed.of(output, report)
-        shaped = self._shaping.shape(output, block.step)
+        shaped = self._shaping.shape(output, block.step, can_keep=self._lifetime.keeps != "nothing")
         if shaped.kept_as is not None:
             self.engine.keep_output(shaped.kept_as)
             report = report._replace(names=tuple(sorted({*report.names, shaped.kept_as})))
         self.active = self._bindings.survivors(report.names, block.step, block.code)
-        self._canary = block.step if self._lifetime.survives(block.step, block.step) else None
-        is_emptied = self._canary is None
+        is_emptied = self._lifetime.keeps == "nothing"
+        self._canary = None if is_emptied else block.step
         self.engine.finish(None if is_emptied else [name for name in report.names if name not in self.active])
         self._journal.append(Ran(block, replies(), observed))
         return Done(report, shaped.text)
 
     def shaped_output(self, step: int) -> str:
         """Return the output of a block that was killed, as the model sees it."""
-        return self._shaping.shape(self.engine.output(), step).text
+        return self._shaping.shape(self.engine.output(), step, can_keep=False).text
 
     def drop(self, name: str) -> bool:
         """Remove a name; tell whether it was there."""
@@ -185,10 +185,10 @@ class EpisodeState:
         return Recovered("rolled_back", (notices.RUN_AGAIN, *otherwise))
 
     def _remember(self) -> Memory:
-        return Memory(self.active, self._bindings.bound_at, self._canary, tuple(self._journal))
+        return Memory(self.active, self._bindings.bound, self._canary, tuple(self._journal))
 
     def _recall(self, memory: Memory) -> None:
         self.active = memory.active
-        self._bindings.bound_at = memory.bound_at
+        self._bindings.bound = memory.bound
         self._canary = memory.canary
         self._journal = list(memory.journal)

@@ -5,23 +5,39 @@ from tasks.runtime.spec import RuntimeSpec
 
 
 def test_the_study_shows_everything():
-    assert WholeOutput().shape("x" * 10_000, 1) == ("x" * 10_000, None)
+    assert WholeOutput().shape("x" * 10_000, 1, can_keep=True) == ("x" * 10_000, None)
 
 
 def test_short_output_passes_every_policy():
-    assert [policy.shape("short", 1).text for policy in (SizeError(limit=5), Preview(limit=5))] == ["short", "short"]
+    policies = (SizeError(limit=5), Preview(limit=5))
+    assert [policy.shape("short", 1, can_keep=True).text for policy in policies] == ["short", "short"]
 
 
 def test_size_error_stands_in_place_of_the_output():
-    text = SizeError(limit=5).shape("123456", 1).text
+    text = SizeError(limit=5).shape("123456", 1, can_keep=True).text
     assert "6 characters, 5 are allowed" in text
     assert "123456" not in text
 
 
 def test_preview_shows_both_ends():
-    shaped = Preview(limit=4).shape("abcdefgh", 3)
+    shaped = Preview(limit=4).shape("abcdefgh", 3, can_keep=True)
     assert shaped.text == "ab\n... [4 characters left out; the whole is the str output_3] ...\ngh"
     assert shaped.kept_as == "output_3"
+
+
+def test_preview_names_no_variable_where_none_lives_on():
+    shaped = Preview(limit=4).shape("abcdefgh", 3, can_keep=False)
+    assert shaped == ("ab\n... [4 characters left out; print less to see them] ...\ngh", None)
+
+
+def test_stateless_preview_promises_no_variable():
+    runtime = open_runtime(RuntimeSpec(shaping=Preview(limit=10)))
+    interpreter = runtime.open_interpreter(CONTRACTS["stateless"], {}, instance_id="a")
+    result = interpreter.run_block("print('x' * 50)")
+    interpreter.close()
+    runtime.close()
+    assert "output_1" not in result.output
+    assert result.last_step_globals == ()
 
 
 def test_rest_of_a_preview_is_a_variable():

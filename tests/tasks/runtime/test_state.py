@@ -1,13 +1,19 @@
 """Snapshots, branches, going back, and bringing a state about again."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from tasks.runtime.engine import StateLostError
+from tasks.runtime.engine import Block, StateLostError
+from tasks.runtime.fork_tree.engine import ForkTreeEngine
+from tasks.runtime.lifetime import Bound
 from tasks.runtime.process.descendants import descendants
 from tasks.runtime.protocol import CONTRACTS, Contract
+from tasks.runtime.shaping import WholeOutput
+from tasks.runtime.state import EpisodeState
 
 POLARS = "import polars as pl\nframe = pl.DataFrame({'a': list(range(1000))})\nframe.filter(pl.col('a') > 5).height"
 DIE = "import os; os._exit(0)"
@@ -211,6 +217,34 @@ def test_recent_lifetime_forgets_what_was_not_bound_lately(open_one):
     assert interpreter.run_block("pass").active_globals == ("y",)
     assert interpreter.run_block("x").error.type == "NameError"
     assert interpreter.verify_contract()
+
+
+@dataclass(frozen=True)
+class FunctionsOnly:
+    """A lifetime of one's own."""
+
+    runs_in: Literal["live", "fresh"] = "live"
+    keeps: Literal["all", "some", "nothing"] = "some"
+
+    def survives(self, bound: Bound, step: int) -> bool:
+        return bound.is_definition
+
+
+def test_third_lifetime_is_one_small_class(fork_tree):
+    lifetime = FunctionsOnly()
+    engine = ForkTreeEngine(lifetime, fork_tree.spec, lambda output: fork_tree._open_root({}, output))
+    state = EpisodeState(lifetime, engine, WholeOutput())
+
+    def run(step: int, code: str) -> str | None:
+        return state.run(Block(step, "0", code), lambda *_call: ("value", None), tuple).report.result
+
+    run(1, "x = 1\ndef double(number): return 2 * number\nclass Kept: pass")
+    assert state.active == ("Kept", "double")
+    assert state.is_as_promised()
+    assert run(2, "double(4), 'x' in globals()") == "(8, False)"
+    run(3, "double = 5")
+    assert state.active == ("Kept",)
+    engine.close()
 
 
 def test_unknown_lifetime_is_refused(open_fork_tree):
