@@ -1,6 +1,9 @@
 """The door to the runtime: from a spec to a worker's source of interpreters."""
 
+import sys
+
 from tasks.runtime.protocol import Runtime
+from tasks.runtime.sandbox.level import SandboxUnavailableError
 from tasks.runtime.spec import RuntimeSpec
 
 
@@ -8,9 +11,14 @@ def open_runtime(spec: RuntimeSpec) -> Runtime:
     """Start a worker's runtime; close it when the worker ends.
 
     Raises:
-        SandboxUnavailableError: The machine does not reach the sandbox level that the spec wants or requires.
+        SandboxUnavailableError: The machine does not reach the sandbox level that the spec wants or requires, or its
+            system runs no interpreter of ours at any level.
         SandboxStartError: The sandbox did not start.
     """
+    if sys.platform != "linux":
+        raise SandboxUnavailableError(
+            f"no sandbox level is to be had on {sys.platform}: run on Linux, or in a Linux container or virtual machine"
+        )
     match spec.backend:
         case "fork_tree":
             from tasks.runtime.fork_tree.runtime import ForkTreeRuntime

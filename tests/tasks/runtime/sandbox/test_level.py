@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from tasks.runtime.open import open_runtime
@@ -92,6 +94,16 @@ def test_without_bubblewrap_one_line_says_how_to_get_it(monkeypatch, tmp_path):
     assert reached.advice.startswith(f"sandbox level {reached.level}; for a better one: bubblewrap is not installed: ")
     assert "install the package bubblewrap (for bwrap+seccomp)" in reached.advice
     assert "\n" not in reached.advice
+
+
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_another_system_is_refused_in_one_line_that_says_where_to_go(monkeypatch, system):
+    monkeypatch.setattr(sys, "platform", system)
+    with pytest.raises(SandboxUnavailableError) as refusal:
+        open_runtime(RuntimeSpec())
+    assert str(refusal.value) == (
+        f"no sandbox level is to be had on {system}: run on Linux, or in a Linux container or virtual machine"
+    )
 
 
 def test_levels_stand_strongest_first():
