@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli.screen import screen
-from flows.cli.tables import STUDY_TABLES, print_pictures, print_tables
+from flows.cli.tables import CONTRAST_TABLES, STUDY_TABLES, print_pictures, print_tables
 from flows.cli.trainings import plan_trainings, print_trainings
 from storage.finished import count_failed_episodes
 from storage.landing import LandingZone
@@ -104,7 +104,7 @@ def print_study(plan: StudyPlan) -> None:
     places = name_places()
     with Warehouse.open(places.warehouse) as warehouse:
         console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
-        print_tables(warehouse, plan.digest, (*STUDY_TABLES, "interaction", "token_ratios"), "rich")
+        print_tables(warehouse, plan.digest, (*STUDY_TABLES, *CONTRAST_TABLES), "rich")
         print_pictures(warehouse, plan.digest)
         _print_failed(console, warehouse, plan)
     console.print(f"\nThe warehouse is {places.warehouse}. Three questions to start with:")

@@ -25,6 +25,8 @@ limit 1
 KNOWN_PLANS = "select plan_digest from runs group by plan_digest order by max(started_at) desc, plan_digest"
 STUDY_TABLES = (*(f"table_{number:02d}" for number in (1, 2, 3, 5, 6, 7, 8, 9, 10)), "failure_percentages")
 """The tables of arXiv 2603.01209 that a plan has rows for."""
+CONTRAST_TABLES = ("interaction", "token_ratios", "token_sensitivity")
+"""What the cells of the 2x2 say against each other."""
 GROUPS = ("variant", "base", "visibility", "header", "bucket", "measured_on")
 
 

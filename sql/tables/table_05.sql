@@ -2,6 +2,7 @@
 with plan_examples as (
     select
         training_examples.*,
+        episode_metrics.injected_fault_count,
         episode_metrics.scale,
         episode_metrics.bucket,
         episode_metrics.published_split
@@ -33,7 +34,9 @@ measured_sets as (
         max(token_count) filter (status = 'retained') as max_tokens,
         avg(token_count) filter (status = 'retained') as mean_tokens,
         sum(token_count) filter (status = 'retained') as total_tokens,
-        sum(assistant_token_count) filter (status = 'retained') as total_assistant_tokens
+        sum(assistant_token_count) filter (status = 'retained') as total_assistant_tokens,
+        -- arms that are matched by tokens differ in them
+        sum(injected_fault_count) filter (status = 'retained') as injected_faults
     from plan_examples
     group by all
 ),

@@ -29,7 +29,7 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
     for status, tokens in statuses:
         reason = "zombie_loop" if status == "skipped" else None
         values = {"token_count": tokens, "reason": reason, "dataset_id": "set"}
-        warehouse.example(warehouse.episode("teacher->P"), "persistent", status, **values)
+        warehouse.example(warehouse.episode("teacher->P", injected_fault_count=3), "persistent", status, **values)
     warehouse.example(warehouse.episode("teacher->S"), "stateless", "retained", token_count=500, dataset_id="set")
     warehouse.add(
         TrainingOverlapRow(
@@ -68,6 +68,7 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
         "max_tokens": (300.0, 500.0),
         "mean_tokens": (200.0, 500.0),
         "total_tokens": (400.0, 500.0),
+        "injected_faults": (6.0, 0.0),
         "zombie_loop": (1.0, 0.0),
         "score_too_low": (0.0, 0.0),
         "high_error_density": (0.0, 0.0),

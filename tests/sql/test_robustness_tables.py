@@ -1,0 +1,47 @@
+"""What the token ratios and the interaction rest on: looping episodes, and the chance in a training; exact rows."""
+
+import pytest
+
+from tests.sql.hand_made import GROUP, OURS
+
+
+def play(warehouse, cell, tokens, **values):
+    for position, total in enumerate(tokens):
+        warehouse.episode(cell, f"i{position}", prompt_tokens=total - 100, completion_tokens=100, **values)
+
+
+def test_token_costs_are_told_with_and_without_the_episodes_that_did_not_end_normally(warehouse):
+    play(warehouse, "P->P", [1000, 1000, 1000])
+    play(warehouse, "S->P", [2000, 3000, 1000])
+    play(warehouse, "P->S", [2000, 2000])
+    warehouse.episode("P->S", "i2", prompt_tokens=19_900, completion_tokens=100, finish_reason="max_turns")
+    ours = {"pair_count": 3, "unfinished_count": 0, "finished_pair_count": 3}
+    assert warehouse.table("token_sensitivity") == [
+        GROUP
+        | OURS
+        | {"condition": "P->S", "pair_count": 3, "unfinished_count": 1, "finished_pair_count": 2}
+        | {"ratio_of_all": 8.0, "ratio_of_finished": 2.0, "median_ratio": 2.0},
+        GROUP | OURS | ours | {"condition": "S->P", "ratio_of_all": 2.0, "ratio_of_finished": 2.0, "median_ratio": 2.0},
+    ]
+
+
+def test_episodes_of_another_seed_or_plan_are_no_pair(warehouse):
+    play(warehouse, "P->P", [1000])
+    play(warehouse, "S->P", [2000], training_seed=1)
+    play(warehouse, "S->S", [2000], plan_digest="other")
+    assert warehouse.table("token_sensitivity") == []
+
+
+def test_two_seeds_of_one_contract_show_what_chance_does_to_a_contrast(warehouse):
+    for seed, stateless in ((1, [1000, 2000]), (2, [1000, 1000])):
+        play(warehouse, "P->P", [500, 500], training_seed=seed)
+        play(warehouse, "P->S", stateless, training_seed=seed)
+    play(warehouse, "S->S", [1000, 1000], training_seed=1)
+    half_width = 1.96 * 500  # differences 0 and -1000: a standard deviation of 1000 / sqrt(2) over sqrt(2) instances
+    assert warehouse.table("seed_contrasts") == [
+        GROUP
+        | OURS
+        | {"train_contract": "persistent", "seed_a": 1, "seed_b": 2, "pair_count": 2}
+        | {"contrast_of_seed_a": -1000.0, "contrast_of_seed_b": -500.0, "contrast_difference": -500.0}
+        | {"low": pytest.approx(-500 - half_width), "high": pytest.approx(-500 + half_width)}
+    ]
