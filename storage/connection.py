@@ -20,6 +20,12 @@ _SETTINGS: dict[str, Any] = {
     "python_enable_replacements": False,
 }
 
+WAY_AROUND = (
+    "for files, settings and statements of your own, attach the copy that readers open in DuckDB: "
+    "attach 'warehouse.published.duckdb' as warehouse (read_only)"
+)
+"""What a person does who wants more than to query the warehouse."""
+
 # A pivot is several statements.
 _QUERIES = (StatementType.SELECT, StatementType.MULTI)
 
@@ -83,9 +89,10 @@ def require_query(connection: DuckDBPyConnection, sql: str) -> None:
     for statement in connection.extract_statements(sql):
         is_run = statement.type in _QUERIES or (statement.type == StatementType.EXPLAIN and not _ANALYZE.search(sql))
         if not is_run:
+            kind = "EXPLAIN ANALYZE" if statement.type == StatementType.EXPLAIN else statement.type.name
             raise QueryError(
-                f"a warehouse is read-only: {statement.type.name} is no query; "
-                "write select, from, with, describe, summarize, pivot, values or explain"
+                f"a warehouse is read-only: {kind} is no query; "
+                f"write select, from, with, describe, summarize, pivot, values or explain; {WAY_AROUND}"
             )
 
 

@@ -6,6 +6,7 @@ import re
 import duckdb
 from duckdb import DuckDBPyConnection
 
+from storage.connection import WAY_AROUND
 from storage.errors import QueryError
 
 _UNKNOWN = re.compile(r'(?:with name|Referenced (?:column|table)|named?) "?([\w.]+)"?')
@@ -13,6 +14,8 @@ _UNKNOWN = re.compile(r'(?:with name|Referenced (?:column|table)|named?) "?([\w.
 
 def query_error(error: duckdb.Error, connection: DuckDBPyConnection) -> QueryError:
     """Return DuckDB's refusal as ours, with the names of the warehouse that are close to the unknown one."""
+    if isinstance(error, duckdb.PermissionException):
+        return QueryError(f"{error}; a query reads its warehouse alone; {WAY_AROUND}")
     message = str(error)
     unknown = _UNKNOWN.search(message)
     return QueryError(message, near_names(unknown[1], connection) if unknown else ())

@@ -14,6 +14,7 @@ from storage.bundles import share_episodes
 from storage.connection import open_for_reading, open_memory, require_query, shut_files_out
 from storage.errors import WarehouseError
 from storage.files import filesystem_for_duckdb
+from storage.interruption import interruptible
 from storage.landing import LandingZone
 from storage.lock import owned
 from storage.marts import refresh_marts
@@ -86,8 +87,8 @@ class Warehouse:
         """
         try:
             require_query(self._connection, query)
-            relation = self._cursor().sql(query, params=parameters or None)
-            return Result(relation.to_arrow_table() if relation is not None else pa.table({}))
+            cursor = self._cursor()
+            return Result(interruptible(cursor, lambda: _fetch(cursor, query, parameters)))
         except duckdb.Error as error:
             raise query_error(error, self._connection) from error
 
@@ -133,6 +134,11 @@ class Warehouse:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _fetch(cursor: DuckDBPyConnection, query: str, parameters: Mapping[str, Any]) -> pa.Table:
+    relation = cursor.sql(query, params=parameters or None)
+    return relation.to_arrow_table() if relation is not None else pa.table({})
 
 
 def _open_file(path: Path) -> DuckDBPyConnection:

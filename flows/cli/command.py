@@ -17,6 +17,7 @@ from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
 from flows.cli.prefect_server import prefect_server
+from flows.cli.start import INTERRUPTED
 from storage.errors import StorageError
 from tasks.agent.loop import ContractViolationError
 from tasks.checks.run import CheckBackendError
@@ -43,9 +44,6 @@ SHOWN_ERRORS = (
 """Errors whose text is meant for the user."""
 USAGE = 2
 """Exit code of a command that was called in a way that it does not know."""
-INTERRUPTED = 130
-"""Exit code of a run that was interrupted from the keyboard."""
-
 
 Answer = Callable[[Mapping[str, Any]], bool]
 """Takes a flow's parameters and tells whether it has answered already, so that the flow need not run."""

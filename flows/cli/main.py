@@ -273,7 +273,3 @@ def run() -> None:
     except (UserError, StorageError, OSError) as error:
         typer.echo(f"carryover: {error}", err=True)
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    run()

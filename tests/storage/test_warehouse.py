@@ -116,9 +116,23 @@ def test_a_syntax_error_has_no_near_names(merged):
     assert raised.value.near_names == ()
 
 
-def test_readers_cannot_write(merged):
-    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match="read-only"):
-        warehouse.sql("delete from steps")
+@pytest.mark.parametrize(
+    ("statement", "refusal"),
+    [
+        ("delete from steps", "a warehouse is read-only: DELETE is no query"),
+        ("set threads = 1", "SET is no query"),
+        ("pragma version", "PRAGMA is no query"),
+        ("explain analyze select 1", "EXPLAIN ANALYZE is no query"),
+        ("from 'other.csv'", "a query reads its warehouse alone"),
+    ],
+)
+def test_what_is_more_than_a_query_is_refused_with_the_way_around(merged, statement, refusal):
+    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match=refusal) as raised:
+        warehouse.sql(statement)
+    (way,) = re.findall(r"in DuckDB: (attach .*)$", str(raised.value))
+    with duckdb.connect() as connection:
+        connection.execute(way.replace("warehouse.published.duckdb", str(published_path(merged))))
+        assert connection.sql("explain analyze from warehouse.main.steps").fetchall()
 
 
 @pytest.mark.parametrize("kind", ["file", "landing zone"])
