@@ -30,6 +30,20 @@ def cache_folder() -> Path:
     return Path(constants.HF_HUB_CACHE)
 
 
+def find_file(source: str, name: str, revision: str | None) -> Path:
+    """Return a file of a model: in its folder, in the cache, or downloaded where it is in neither.
+
+    Raises:
+        OSError: The hub cannot be reached or does not give the file.
+    """
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+
+    if is_local(source):
+        return Path(source) / name
+    cached = try_to_load_from_cache(source, name, revision=revision)
+    return Path(cached if isinstance(cached, str) else hf_hub_download(source, name, revision=revision))
+
+
 def is_downloaded(source: str, revision: str | None) -> bool:
     """Tell whether weights of a hub's model lie in the cache, whole or begun."""
     from huggingface_hub import try_to_load_from_cache

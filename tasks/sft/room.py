@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tasks.running.errors import UserError
-from tasks.sft.hub import cache_folder, explained, is_downloaded, is_local
+from tasks.sft.hub import cache_folder, explained, find_file, is_downloaded
 from tasks.sft.model_shape import ModelShape, shape_from_config, shape_of
 from tasks.sft.resources import GIB, download_bytes, estimate_resources
 from tasks.sft.spec import TrainingSpec
@@ -73,14 +73,8 @@ def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
     if shape is not None:
         return shape
     with explained(source, "base model"):
-        from huggingface_hub import hf_hub_download
-
-        folder = Path(source)
-        is_here = is_local(source)
-        config = (
-            folder / "config.json" if is_here else hf_hub_download(source, "config.json", revision=spec.base_revision)
-        )
-        return shape_from_config(json.loads(Path(config).read_text(encoding="utf-8")))
+        config = find_file(source, "config.json", spec.base_revision)
+        return shape_from_config(json.loads(config.read_text(encoding="utf-8")))
 
 
 def _check_cache(

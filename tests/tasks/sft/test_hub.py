@@ -1,6 +1,8 @@
 """What can go wrong with a folder or hub id, in one line each."""
 
 import errno
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
@@ -10,8 +12,12 @@ from huggingface_hub.errors import GatedRepoError
 from tasks.plans.overrides import Overrides
 from tasks.running.errors import UserError
 from tasks.sft.hub import expanded, explained, is_local
-from tasks.sft.spec import TokenizerSpec
+from tasks.sft.load import load_start
+from tasks.sft.room import find_shape
+from tasks.sft.spec import TRAINING, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+
+PAPER = TRAINING["paper"]
 
 
 def _gated():
@@ -45,6 +51,56 @@ def test_a_folder_below_the_home_folder_is_found(tmp_path, monkeypatch):
 def test_a_gated_model_says_how_to_get_it():
     with pytest.raises(UserError, match=r"base model meta/gated is gated .* accept its licence there and set HF_TOKEN"):
         _explain("meta/gated", _gated())
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """A hub on loopback that has `meta/gated` behind a licence and nothing else."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            is_gated = self.path.startswith(("/meta/gated/", "/api/models/meta/gated"))
+            self.send_response(403 if is_gated else 404)
+            self.send_header("X-Error-Code", "GatedRepo" if is_gated else "RepoNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_GET(self):
+            self.do_HEAD()
+
+        def log_message(self, format, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+    template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    yield
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("meta/gated", r"meta/gated is gated on the hub; accept its licence there and set HF_TOKEN"),
+        ("no/body", r"no usable (base model|tokenizer) no/body on the hub, or the hub cannot be reached"),
+    ],
+)
+@pytest.mark.usefixtures("hub")
+def test_what_a_hub_refuses_is_one_line_wherever_it_is_asked_for(source, said):
+    for ask in (
+        lambda: load_tokenizer(source),
+        lambda: find_shape(PAPER, source),
+        lambda: load_start(PAPER, source, 0),
+    ):
+        with pytest.raises(UserError, match=said) as caught:
+            ask()
+        assert "\n" not in str(caught.value)
 
 
 def test_a_model_that_the_hub_does_not_give_is_one_line():
