@@ -1,4 +1,4 @@
-"""What the model sees of a block's output: all of it, an error about its size, or a preview of it."""
+"""What the model sees of a block's output, and of its value: all of it, an error about its size, or a preview of it."""
 
 from typing import Annotated, Literal, NamedTuple
 
@@ -60,7 +60,7 @@ class Preview(BaseModel):
         name = f"output_{step}" if can_keep else None
         half = self.limit // 2
         gap = f"{len(output) - 2 * half} characters left out; " + (
-            f"the whole is the str {name}" if name is not None else "print less to see them"
+            f"the whole is the str {name}" if name is not None else "ask for less to see them"
         )
         return Shaped(f"{output[:half]}\n... [{gap}] ...\n{output[-half:]}", kept_as=name)
 

@@ -85,6 +85,8 @@ class EpisodeState:
         if shaped.kept_as is not None:
             self.engine.keep_output(shaped.kept_as)
             report = report._replace(names=tuple(sorted({*report.names, shaped.kept_as})))
+        if report.result is not None:
+            report = report._replace(result=self._shaping.shape(report.result, block.step, can_keep=False).text)
         self.active = self._bindings.survivors(report.names, block.step, block.code)
         is_emptied = self._lifetime.keeps == "nothing"
         self._canary = None if is_emptied else block.step

@@ -1,6 +1,7 @@
 """What hostile code may try: nothing hidden is read, nothing outside is touched, the host stays up."""
 
 import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from tasks.runtime.sandbox.level import LEVELS
 from tasks.runtime.spec import RuntimeSpec
 
 SECRET = "hidden-value-4711"
+BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
 
 
 class World:
@@ -33,9 +35,15 @@ def interpreter(open_one, contract):
 
 
 @pytest.fixture
-def walled(open_fork_tree, fork_tree):
+def walled(open_one, runtime, contract):
     """An interpreter, and how much the level that this machine reached holds back."""
-    return open_fork_tree("persistent", {"look": World().look}), LEVELS.index(fork_tree.sandbox_level)
+    return open_one(contract, {"look": World().look}), LEVELS.index(runtime.sandbox_level)
+
+
+@pytest.fixture
+def walled_fork_tree(open_fork_tree, fork_tree, contract):
+    """The same without the sockets that a Jupyter kernel needs."""
+    return open_fork_tree(contract, {"look": World().look}), LEVELS.index(fork_tree.sandbox_level)
 
 
 @pytest.mark.parametrize(
@@ -89,16 +97,28 @@ def test_files_of_the_host_are_out_of_reach(walled, code):
         assert result.error.type in ("FileNotFoundError", "PermissionError", "OSError")
 
 
-def test_environment_of_the_host_does_not_enter(monkeypatch):
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_environment_of_the_host_does_not_enter(monkeypatch, backend, contract):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    runtime = open_runtime(RuntimeSpec())
-    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
-    names = interpreter.run_block("import os; sorted(os.environ)").result
+    runtime = open_runtime(RuntimeSpec(backend=backend, warm_kernel_count=1))
+    interpreter = runtime.open_interpreter(contract, {}, instance_id="a")
+    found = interpreter.run_block("import os; sorted(os.environ.items())").result
     interpreter.close()
     runtime.close()
-    assert names is not None
-    assert "OPENAI" not in names
-    assert SECRET not in names
+    assert found is not None
+    assert "LANG" in found
+    assert "OPENAI" not in found
+    assert SECRET not in found
+
+
+def test_network_of_the_host_is_out_of_reach(walled):
+    interpreter, level = walled
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        error = interpreter.run_block(f"import socket\nsocket.create_connection(('127.0.0.1', {port}), 1)").error
+    if level <= LEVELS.index("seccomp"):
+        assert error is not None
+        assert error.type in ("PermissionError", "OSError", "ConnectionRefusedError")
 
 
 @pytest.mark.parametrize(
@@ -119,8 +139,8 @@ def test_environment_of_the_host_does_not_enter(monkeypatch):
         "import os\nos.chroot('/')",
     ],
 )
-def test_network_programs_and_rights_are_denied(walled, code):
-    interpreter, level = walled
+def test_network_programs_and_rights_are_denied(walled_fork_tree, code):
+    interpreter, level = walled_fork_tree
     error = interpreter.run_block(code).error
     if level <= LEVELS.index("seccomp"):
         assert error is not None
@@ -135,13 +155,13 @@ def test_process_is_nobody_special(walled):
 
 def test_nothing_is_typed_into_the_workers_terminal(walled):
     interpreter, level = walled
-    interpreter.run_block(
-        "import fcntl\n"
+    typed = interpreter.run_block(
+        "import fcntl, os\n"
         "def type_into(descriptor):\n"
         "    try:\n        fcntl.ioctl(descriptor, 0x5412, b'x')\n"
         "    except OSError as error:\n        return type(error).__name__\n"
-    )
-    typed = interpreter.run_block("import os\n{type_into(n) for n in range(256)}, os.path.exists('/dev/tty')").result
+        "{type_into(n) for n in range(256)}, os.path.exists('/dev/tty')"
+    ).result
     if level <= LEVELS.index("seccomp"):
         assert typed.startswith("({'PermissionError'}")
     if level == 0:
@@ -202,9 +222,9 @@ def test_pickled_payload_is_data_in_retrieval(open_one):
         interpreter.retrieve("evil")
 
 
-def test_generator_state_shows_neither_instance_nor_salt(open_fork_tree):
+def test_generator_state_shows_neither_instance_nor_salt(open_one, contract):
     instance = "instance-4711-secret"
-    interpreter = open_fork_tree("persistent", instance_id=instance, salt="salt-of-the-run")
+    interpreter = open_one(contract, instance_id=instance, salt="salt-of-the-run")
     result = interpreter.run_block(
         "import gc, random\nrepr(random.getstate()) + ' '.join(repr(o)[:99] for o in gc.get_objects())"
     )
@@ -308,8 +328,8 @@ def test_failure_of_the_runtimes_own_code_is_logged_and_not_observed(open_one, c
     assert interpreter.run_block("1 + 1").result == "2"
 
 
-def test_two_live_episodes_do_not_see_signal_or_alter_each_other(open_fork_tree, fork_tree):
-    first, second = open_fork_tree("persistent", instance_id="a"), open_fork_tree("persistent", instance_id="b")
+def test_two_live_episodes_do_not_see_signal_or_alter_each_other(open_one, runtime, contract):
+    first, second = open_one("persistent", instance_id="a"), open_one(contract, instance_id="b")
     first.run_block("secret = 'mine'\nimport builtins\nbuiltins.patched = 1")
     attack = """
 import os, signal
@@ -320,14 +340,14 @@ for process in range(2, 3000):
 hasattr(__import__('builtins'), 'patched'), 'secret' in globals()
 """
     result = second.run_block(attack)
-    if LEVELS.index(fork_tree.sandbox_level) == 0:
+    if LEVELS.index(runtime.sandbox_level) == 0:
         assert result.result == "(False, False)"
         assert first.run_block("secret, patched").result == "('mine', 1)"
         assert first.run_block("1").state_event == "kept"
 
 
-def test_busy_episode_does_not_starve_another(open_impatient):
-    busy, other = open_impatient("stateless"), open_impatient("stateless")
+def test_busy_episode_does_not_starve_another(open_impatient, contract):
+    busy, other = open_impatient(contract), open_impatient(contract)
     code = "import os\nfor _ in range(5): os.fork()\nwhile True: pass"
     thread = threading.Thread(target=busy.run_block, args=(code,))
     thread.start()

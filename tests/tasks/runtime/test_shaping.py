@@ -1,3 +1,5 @@
+import pytest
+
 from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import CONTRACTS
 from tasks.runtime.shaping import Preview, SizeError, WholeOutput
@@ -27,7 +29,7 @@ def test_preview_shows_both_ends():
 
 def test_preview_names_no_variable_where_none_lives_on():
     shaped = Preview(limit=4).shape("abcdefgh", 3, can_keep=False)
-    assert shaped == ("ab\n... [4 characters left out; print less to see them] ...\ngh", None)
+    assert shaped == ("ab\n... [4 characters left out; ask for less to see them] ...\ngh", None)
 
 
 def test_stateless_preview_promises_no_variable():
@@ -38,6 +40,18 @@ def test_stateless_preview_promises_no_variable():
     runtime.close()
     assert "output_1" not in result.output
     assert result.last_step_globals == ()
+
+
+@pytest.mark.parametrize("policy", [SizeError(limit=20), Preview(limit=20)])
+def test_value_of_a_block_is_shaped_like_its_output(policy):
+    runtime = open_runtime(RuntimeSpec(shaping=policy))
+    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    result = interpreter.run_block("long = 'x' * 50\nlong").result
+    short = interpreter.run_block("len(long)").result
+    interpreter.close()
+    runtime.close()
+    assert (result, short) == (policy.shape(repr("x" * 50), 1, can_keep=False).text, "50")
+    assert "x" * 21 not in result
 
 
 def test_rest_of_a_preview_is_a_variable():

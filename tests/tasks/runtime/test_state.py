@@ -140,6 +140,13 @@ def test_library_threads_work_over_many_persistent_steps(open_one):
         assert interpreter.run_block(f"frame.filter(pl.col('a') > {bound}).height").result == str(999 - bound)
 
 
+def test_numeric_library_works_over_many_persistent_steps(open_one):
+    interpreter = open_one("persistent")
+    assert interpreter.run_block("import numpy as np\ntable = np.ones((300, 300))\nNone").error is None
+    for power in range(1, 5):
+        assert interpreter.run_block("table = table @ table / 300\nfloat(table.sum())").result == "90000.0", power
+
+
 @pytest.mark.parametrize("way", ["rollback", "restore", "branch"])
 def test_frames_do_not_hang_after_going_back(open_fork_tree, way):
     interpreter = open_fork_tree("persistent")
