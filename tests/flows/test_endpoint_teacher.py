@@ -26,6 +26,21 @@ PRICES = '{"prompt": 100, "completion": 400}'
 COST = (PROMPT_TOKENS * 100 + COMPLETION_TOKENS * 400) / 1_000_000
 """Of one reply, at these prices."""
 
+LONG_STAGES = (
+    "instances, small for train",
+    f"main, {MODEL} on persistent, small",
+    "data checks",
+    "training text",
+    "Great Expectations",
+    "main, training persistent seed 0",
+    "main, persistent-0 on stateless, small",
+    "merge",
+    "marts",
+    "statistics",
+    "checks on the merged tables",
+)
+"""What is told how far it has come, by the labels of the bars."""
+
 pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
@@ -52,8 +67,13 @@ class Ended(NamedTuple):
 
     code: int
     printed: str
-    last_line: str
-    """The last line on standard error."""
+    said: tuple[str, ...]
+    """The lines on standard error."""
+
+    @property
+    def last_line(self) -> str:
+        """The one that says why it ended, where it failed."""
+        return self.said[-1]
 
 
 @pytest.fixture
@@ -64,7 +84,7 @@ def start(capsys):
             # few episodes at a time, so that a limit is met while others still wait
             run_as_command(reproduce_study, ["--scale", "smoke", "--concurrency", "2", *COUNTS, *teacher, *options])
         said = capsys.readouterr()
-        return Ended(int(ending.value.code or 0), said.out, said.err.splitlines()[-1])
+        return Ended(int(ending.value.code or 0), said.out, tuple(said.err.splitlines()))
 
     return _start
 
@@ -112,6 +132,8 @@ def test_a_study_that_limits_stop_is_finished_with_higher_ones_and_pays_for_ever
     assert finished.code == 0, finished.last_line
     assert "smoke, numbers without meaning" in finished.printed
     assert "Table 2" in finished.printed
+    told = {line.partition(": ")[0] for line in (*by_tokens.said, *finished.said)}
+    assert set(LONG_STAGES) <= told
 
     assert set(requests_by_contract(home, endpoint.asked).values()) == {1}
     assert landed_tokens(home) == len(endpoint.asked) * (PROMPT_TOKENS + COMPLETION_TOKENS)
