@@ -111,7 +111,10 @@ def _table(text):
 
 def test_the_front_page_and_the_answers_are_of_one_demo():
     (demo,) = re.findall(r"\| `make demo`.*?(?=\n\n)", FRONT_PAGE, re.DOTALL)
-    demo, answers = _table(demo), {number: _table(QUESTIONS[number].answer) for number in (1, 7, 8)}
+    demo, answers = _table(demo), {number: _table(QUESTIONS[number].answer) for number in (1, 2, 4, 7, 8)}
+    assert set(answers[2]) == {
+        cell for cell, share in demo["episodes with a missing-name error"].items() if share != "0"
+    }
     for cell, tokens in demo["tokens per episode"].items():
         assert float(tokens) == float(answers[1][cell]["tokens"])
         assert float(demo["normalized optimality"][cell]) == pytest.approx(
@@ -121,3 +124,9 @@ def test_the_front_page_and_the_answers_are_of_one_demo():
         missing = answers[8].get(cell, {"episodes": "0"})["episodes"]
         share = 100 * float(missing) / float(answers[1][cell]["episodes"])
         assert float(demo["episodes with a missing-name error"][cell]) == share
+        if cell in answers[2]:
+            assert answers[2][cell]["episodes"] == missing
+        # the table's is a mean of ratios, and this a ratio of sums
+        steps = float(answers[1][cell]["episodes"]) * float(answers[1][cell]["steps"])
+        per_step = float(answers[4][cell]["imports"]) / steps
+        assert float(demo["imports per step"][cell]) == pytest.approx(per_step, abs=0.01)
