@@ -337,11 +337,11 @@ for process in range(2, 3000):
     if process != os.getpid():
         try: os.kill(process, signal.SIGKILL)
         except OSError: pass
-hasattr(__import__('builtins'), 'patched'), 'secret' in globals()
 """
-    result = second.run_block(attack)
+    seen = second.run_block("hasattr(__import__('builtins'), 'patched'), 'secret' in globals()")
+    second.run_block(attack)  # it may end itself
     if LEVELS.index(runtime.sandbox_level) == 0:
-        assert result.result == "(False, False)"
+        assert seen.result == "(False, False)"
         assert first.run_block("secret, patched").result == "('mine', 1)"
         assert first.run_block("1").state_event == "kept"
 
