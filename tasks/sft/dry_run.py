@@ -111,26 +111,16 @@ def plan_training(
     """
     source = expanded(str(base_model or spec.base_model or ""))
     shape = shape_of(base_training or spec, source)
-    if shape is not None and spec.batch.max_length > shape.max_positions:
-        raise UserError(
-            f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
-            "lower it"
-        )
+    resources = None if shape is None else _fitting_resources(spec, shape, gpu_gib)
     lengths, token_source = _lengths(spec, examples, tokenizer_path)
     warnings = _too_long(spec, lengths, token_source)
     lengths, held_out = split_rows(lengths, spec.validation_share, seed)
     if not lengths:
         raise UserError(f"validation_share {spec.validation_share} leaves nothing to train on; lower it or add data")
     sequences = _sequence_count(spec, [min(length, spec.batch.max_length) for length in lengths], seed)
-    per_pass = math.ceil(sequences / ((spec.batch.sequences if spec.batch.packing else 1) * spec.batch.accumulation))
+    per_pass = _steps_per_pass(spec, sequences)
     steps = math.ceil(per_pass * spec.epochs)
     step_count = steps if spec.max_steps is None else min(steps, spec.max_steps)
-    resources = estimate_resources(spec, shape) if shape is not None else None
-    if resources is not None and spec.precision == "bfloat16" and resources.memory_bytes > gpu_gib * GIB:
-        raise UserError(
-            f"training {spec.name} takes about {resources.memory_bytes / GIB:.0f} GiB and the GPU has {gpu_gib:.0f}; "
-            "lower batch.max_length or batch.sequences, or use method 'qlora'"
-        )
     return TrainingEstimate(
         example_count=len(lengths),
         validation_count=len(held_out),
@@ -160,6 +150,27 @@ def effective_batch(spec: TrainingSpec) -> str:
         f"{batch.sequences} sequence x {batch.accumulation} accumulated x {batch.max_length:,} tokens = "
         f"{total:,} tokens per step"
     )
+
+
+def _fitting_resources(spec: TrainingSpec, shape: ModelShape, gpu_gib: float) -> ResourceEstimate:
+    """Return what a training takes; raise `UserError` for one that the model or the GPU cannot do."""
+    if spec.batch.max_length > shape.max_positions:
+        raise UserError(
+            f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
+            "lower it"
+        )
+    resources = estimate_resources(spec, shape)
+    if spec.precision == "bfloat16" and resources.memory_bytes > gpu_gib * GIB:
+        raise UserError(
+            f"training {spec.name} takes about {resources.memory_bytes / GIB:.0f} GiB and the GPU has {gpu_gib:.0f}; "
+            "lower batch.max_length or batch.sequences, or use method 'qlora'"
+        )
+    return resources
+
+
+def _steps_per_pass(spec: TrainingSpec, sequence_count: int) -> int:
+    forward_passes = sequence_count / (spec.batch.sequences if spec.batch.packing else 1)
+    return math.ceil(forward_passes / spec.batch.accumulation)
 
 
 def _lengths(
