@@ -88,25 +88,71 @@ def test_a_database_of_something_else_is_refused():
         migrate(connection)
 
 
+OLD_ROWS = Path(__file__).parent / "old_rows"
+"""Rows as each version could first hold them, written by hand; the newest version's are those of the present models."""
+
+KEPT = {
+    1: ("select episode_id, step, code from steps where episode_id = 'old' order by step",
+        [("old", 1, "total = 0"), ("old", 2, "finish()")]),
+    2: ("select bundle_id, landing_url from merged_bundles where run_id = 'first'", [("taken", "elsewhere")]),
+    3: ("select assistant_text, is_replayed from turns where episode_id = 'old'", [("I look.", True)]),
+    4: ("select claim, verdict, no_tolerance_reason, note from claims",
+        [("matched", "overstated", "words", "kept sets differ")]),
+    5: ("select table_name, row_key, bundle_id from latest_bundles where table_name = 'claims'",
+        [("claims", ["S", "matched", "4.1.1"], "taken")]),
+    6: ("select contract, other_contract, shared_count from training_overlaps", [("persistent", "stateless", 2)]),
+}  # fmt: skip
+"""What a warehouse of the present has of each version's rows."""
+
+
+@pytest.fixture
+def leave_behind(tmp_path):
+    """A function that makes a file as a former version left it, with the rows of every version until then."""
+
+    def leave(version: int) -> Path:
+        path, old = tmp_path / "old.duckdb", tmp_path / "old"
+        old.mkdir()
+        for source in sorted(MIGRATIONS.glob("*.sql"))[:version]:
+            (old / source.name).write_text(source.read_text())
+        with duckdb.connect(path) as connection:
+            migrate(connection, old)
+            for number in range(1, version + 1):
+                connection.execute((OLD_ROWS / f"{number:04d}.sql").read_text())
+        return path
+
+    return leave
+
+
+def test_every_former_version_has_rows_of_its_own():
+    former = range(1, len(read_migrations()))
+    assert sorted(file.name for file in OLD_ROWS.iterdir()) == [f"{version:04d}.sql" for version in former]
+    assert list(KEPT) == list(former)
+
+
 @pytest.mark.parametrize("version", range(1, len(read_migrations())))
-def test_the_rows_of_every_former_version_survive_the_upgrade(tmp_path, landing, make_episode, version):
-    """A file as a former version left it, with rows written by hand; the first one remembered no bundles."""
-    path = tmp_path / "old.duckdb"
-    old = tmp_path / "old"
-    old.mkdir()
-    for source in sorted(MIGRATIONS.glob("*.sql"))[:version]:
-        (old / source.name).write_text(source.read_text())
-    with duckdb.connect(path) as connection:
-        migrate(connection, old)
-        connection.execute((Path(__file__).parent / "rows_of_version_1.sql").read_text())
+def test_the_rows_of_every_former_version_survive_the_upgrade(leave_behind, landing, make_episode, version):
+    path = leave_behind(version)
     with pytest.raises(WarehouseError, match=rf"old.duckdb: the warehouse has schema version {version}, "):
         Warehouse.open(path)
     landing.write(make_episode("new", step_count=1), "run")
     merge(landing, path)
     with Warehouse.open(path) as warehouse:
-        assert warehouse.sql("select episode_id, step, code from steps order by all").rows() == [
-            ("new", 1, "x = 1"),
-            ("old", 1, "total = 0"),
-            ("old", 2, "finish()"),
-        ]
+        for query, rows in (KEPT[number] for number in range(1, version + 1)):
+            assert warehouse.sql(query).rows() == rows
+        assert warehouse.sql("select episode_id, code from steps where run_id = 'run'").rows() == [("new", "x = 1")]
         assert warehouse.sql("select run_id, plan_name from runs").rows() == [("first", "smoke")]
+
+
+def test_an_interval_of_a_former_version_names_its_kind_after_the_upgrade(leave_behind, landing):
+    path = leave_behind(1)
+    merge(landing, path)
+    with Warehouse.open(path) as warehouse:
+        rows = warehouse.sql("select split_part(method, ',', 1), analysis, interval_kind from statistics").rows()
+    assert sorted(rows, key=str) == [
+        ("bootstrap BCa", "mean", "BCa"),
+        ("bootstrap percentile", "mean", "percentile"),
+        ("equivalence", "equivalence", "percentile"),
+        ("equivalence", "equivalence", "t"),
+        ("share of tests", "replicate_rejections", "exact binomial"),
+        ("wilcoxon signed-rank", "wilcoxon", None),
+    ]

@@ -34,3 +34,28 @@ select
     null as injected_fault,
     0.01 as execution_seconds
 from (values (1, 'total = 0'), (2, 'finish()')) as executed(step, code);
+
+insert into main.statistics by name
+select
+    'first' as run_id,
+    method as statistic_id,
+    'digest' as plan_digest,
+    'main' as variant,
+    'common' as base,
+    'declared' as visibility,
+    'names' as header,
+    'small' as bucket,
+    analysis,
+    '' as comparison_group,
+    'score' as metric,
+    2 as pair_count,
+    method
+from (
+    values
+        ('mean', 'bootstrap percentile, 5000 resamples of 2 instances'),
+        ('mean', 'bootstrap BCa, 5000 resamples of 2 instances'),
+        ('equivalence', 'equivalence, two one-sided paired t-tests'),
+        ('equivalence', 'equivalence, bootstrap percentile, 5000 resamples of 2 training seeds x 2 instances'),
+        ('replicate_rejections', 'share of tests, exact binomial interval'),
+        ('wilcoxon', 'wilcoxon signed-rank, exact')
+) as computed (analysis, method);
