@@ -18,7 +18,6 @@ from tasks.plans.estimate import estimate_study
 from tasks.plans.machine_stages import StageEstimate
 from tasks.plans.run import Limits
 from tasks.plans.spec import StudyPlan
-from tasks.running.limits import Prices
 from tasks.running.places import name_places
 
 SHOWN_HOURS = 0.01
@@ -54,7 +53,7 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
     """
     trainings = plan_trainings(plan)
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
-    has_prices = limits.prices != Prices()
+    has_prices = not limits.prices.is_free
     columns = ("stage", "episodes", "prompt tokens", "completion tokens", "training tokens", "hours", "cost", "basis")
     table = Table(*columns, title=_title(plan))
     for row in rows:

@@ -33,7 +33,7 @@ class Limits(BaseModel):
 
     @model_validator(mode="after")
     def _cost_needs_prices(self) -> Self:
-        if self.max_cost is not None and self.prices == Prices():
+        if self.max_cost is not None and self.prices.is_free:
             raise ValueError(f"max_cost {self.max_cost} can never be reached without prices; give prices with it")
         return self
 

@@ -14,16 +14,24 @@ class Prices(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt: float = Field(default=0.0, ge=0, description="Per million prompt tokens that are not cached.")
-    cached_prompt: float = Field(default=0.0, ge=0, description="Per million prompt tokens from the server's cache.")
+    cached_prompt: float | None = Field(
+        default=None,
+        ge=0,
+        description="Per million prompt tokens from the server's cache; as much as the others without a number.",
+    )
     completion: float = Field(default=0.0, ge=0, description="Per million tokens of replies.")
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing has a price."""
+        return not (self.prompt or self.cached_prompt or self.completion)
 
     def cost(self, spent: "Spent") -> float:
         """Return what the tokens cost."""
         fresh = spent.prompt_tokens - spent.cached_prompt_tokens
+        cached_prompt = self.prompt if self.cached_prompt is None else self.cached_prompt
         return (
-            fresh * self.prompt
-            + spent.cached_prompt_tokens * self.cached_prompt
-            + spent.completion_tokens * self.completion
+            fresh * self.prompt + spent.cached_prompt_tokens * cached_prompt + spent.completion_tokens * self.completion
         ) / 1_000_000
 
 

@@ -96,6 +96,8 @@ def test_an_unknown_plan_is_named_with_the_choices():
 def test_a_cost_that_no_price_can_reach_is_refused():
     with pytest.raises(ValidationError, match=r"max_cost 5\.0 can never be reached without prices"):
         Limits(max_cost=5.0)
+    with pytest.raises(ValidationError, match=r"can never be reached without prices"):
+        Limits(max_cost=5.0, prices=Prices(cached_prompt=0.0))
     assert Limits(max_cost=5.0, prices=Prices(completion=1.0)).max_cost == 5.0
 
 

@@ -9,6 +9,12 @@ def test_cost_prices_fresh_cached_and_completion_tokens_apart():
     assert prices.cost(spent) == 2.0 + 0.25 + 1.0
 
 
+@pytest.mark.parametrize(("cached_prompt", "cost"), [(None, 0.5), (0.0, 0.05), (0.05, 0.095)])
+def test_cached_tokens_cost_as_much_as_fresh_ones_unless_they_have_a_price(cached_prompt, cost):
+    spent = Spent(prompt_tokens=1_000_000, cached_prompt_tokens=900_000)
+    assert Prices(prompt=0.5, cached_prompt=cached_prompt, completion=3.0).cost(spent) == pytest.approx(cost)
+
+
 def test_meter_stops_at_the_token_limit_counting_earlier_runs():
     meter = Meter(Spent(900, 0, 50), Spent(), Prices(), max_tokens_total=1000, max_cost=None)
     meter.check()
