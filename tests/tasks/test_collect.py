@@ -1,14 +1,19 @@
 """Episodes of one condition: what has landed is the truth, errors are attempts, and limits stop cleanly."""
 
 import asyncio
+import itertools
 import json
 import shutil
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from storage.batching import BatchedLanding
 from storage.landing import LandingZone
 from storage.runs import start_run
 from tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
@@ -64,14 +69,21 @@ class Finishing(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def endpoint():
-    """A client of such a model on loopback, one episode at a time."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Finishing)
+@contextmanager
+def serve(handler):
+    """Yield a client of a model on loopback, one episode at a time."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield EndpointClientSpec(endpoint=EndpointSpec(base_url=f"http://127.0.0.1:{server.server_port}/v1", concurrency=1))
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def endpoint():
+    """A client of the model that finishes at once."""
+    with serve(Finishing) as client:
+        yield client
 
 
 def play(run, condition, client, **arguments):
@@ -191,6 +203,29 @@ def test_a_reply_that_cannot_be_kept_stops_the_run_and_its_tokens_are_landed(hom
     blocked.unlink()
     with pytest.raises(LimitReachedError, match="15 tokens are spent of max_tokens_total 15"):
         collect(endpoint, limits=Limits(max_tokens_total=15))
+
+
+def test_an_episode_lands_while_the_model_still_thinks_about_the_next_one(home, monkeypatch):
+    asked, is_old, landed_meanwhile = itertools.count(1), threading.Event(), []
+
+    class Thinking(Finishing):
+        """Answers the second request when the first one's episode has landed, or has had two minutes to."""
+
+        def do_POST(self):
+            if next(asked) == 2:
+                is_old.set()
+                patience = time.monotonic() + 120
+                while not landed(home) and time.monotonic() < patience:
+                    time.sleep(0.05)
+                landed_meanwhile.append(len(landed(home)))
+            super().do_POST()
+
+    # what was added is young until the second request, whenever that comes
+    batched = partial(BatchedLanding, clock=lambda: 3600.0 * is_old.is_set())
+    monkeypatch.setattr("tasks.collect.BatchedLanding", batched)
+    with serve(Thinking) as client:
+        assert collect(client).played_count == COUNT
+    assert landed_meanwhile == [1]
 
 
 def test_old_episodes_are_landed_while_a_shard_goes_on():
