@@ -3,16 +3,10 @@
 import json
 import os
 import re
-import urllib.error
-import urllib.request
-from http.client import HTTPException
-from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from tasks.serving.process import LOOPBACK
-from tasks.serving.server import LOOPBACK_HOSTS
+from tasks.serving.ask import Answer, ask
 
-PROBE_SECONDS = 5.0
 NAMED_MODELS = 5
 """Models of an endpoint that a complaint names."""
 
@@ -20,35 +14,6 @@ _NOBODY_BEHIND = (502, 503, 504)
 _REFUSED = (401, 403)
 _BAD_KEY = re.compile(rb"(?i)api.?key")
 """What Google's endpoint answers to a wrong key: 400, with the key named."""
-
-
-class Answer(NamedTuple):
-    """What came back over HTTP; an error status counts."""
-
-    status: int
-    body: bytes
-
-
-def ask(url: str, key: str | None = None) -> Answer | None:
-    """Return what an address answers within seconds; none where nothing does.
-
-    A key is shown to that address only, not where it redirects to, and no proxy stands between us and this machine.
-    """
-    try:
-        # Some providers turn away the name that Python gives itself, with the status of a refused key.
-        request = urllib.request.Request(url, headers={"User-Agent": "carryover"})
-        if key is not None:
-            request.add_unredirected_header("Authorization", f"Bearer {key}")
-        is_local = urlsplit(url).hostname in LOOPBACK_HOSTS
-        try:
-            response = (LOOPBACK.open if is_local else urllib.request.urlopen)(request, timeout=PROBE_SECONDS)
-            status = response.status
-        except urllib.error.HTTPError as error:
-            response, status = error, error.code
-        with response:
-            return Answer(status, response.read())
-    except (OSError, ValueError, HTTPException):
-        return None
 
 
 def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: str | None = None) -> list[str]:

@@ -4,13 +4,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tasks.plans.endpoints import ask, endpoint_lacks
+from tasks.plans.endpoints import endpoint_lacks
 from tasks.plans.estimate import estimate_study
 from tasks.plans.spec import StudyPart, StudyPlan
 from tasks.running.environment import gpu_name
 from tasks.running.errors import UserError
 from tasks.running.limits import Prices
 from tasks.running.places import HOME_VARIABLE, name_places
+from tasks.serving.ask import ask
 from tasks.serving.server import vllm_program
 
 HUB_URL = "https://huggingface.co"

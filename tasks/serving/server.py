@@ -4,21 +4,22 @@ import json
 import os
 import shutil
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from tasks.agent.credentials import read_credential
+from tasks.serving.ask import ask
 from tasks.serving.commands import cpu_command, vllm_command
-from tasks.serving.process import LOOPBACK, ManagedProcess, OnProgress, ServerError, find_free_port
+from tasks.serving.process import ManagedProcess, OnProgress, ServerError, find_free_port
 from tasks.serving.spec import ServedModels, ServingSpec
 
 HOST = "127.0.0.1"
 """Servers that we start listen here only."""
-LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
+LISTING_SECONDS = 30.0
+"""How long an endpoint may take to list its models."""
 
 
 class RunningServer(NamedTuple):
@@ -76,15 +77,16 @@ def vllm_program() -> str | None:
 
 
 def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:
-    request = urllib.request.Request(f"{base_url}/models")
-    if api_key_variable is not None:
-        request.add_header("Authorization", f"Bearer {read_credential(api_key_variable).reveal()}")
-    is_local = urlsplit(base_url).hostname in LOOPBACK_HOSTS
+    key = None if api_key_variable is None else read_credential(api_key_variable).reveal()
+    answer = ask(f"{base_url.rstrip('/')}/models", key, timeout_seconds=LISTING_SECONDS)
+    if answer is None:
+        raise ServerError(f"{base_url}/models does not answer; start again when it does")
+    if answer.status != HTTPStatus.OK:
+        raise ServerError(f"{base_url}/models does not list models: it answers HTTP {answer.status}")
     try:
-        with LOOPBACK.open(request, timeout=30) if is_local else urllib.request.urlopen(request, timeout=30) as answer:
-            listed = tuple(model["id"] for model in json.load(answer)["data"])
-    except (OSError, ValueError, KeyError) as error:
-        raise ServerError(f"{base_url}/models does not list models: {error}") from error
+        listed = tuple(str(model["id"]) for model in json.loads(answer.body)["data"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ServerError(f"{base_url}/models does not list models: its answer is no list of them") from error
     if missing := [name for name in models.names if name not in listed]:
         raise ServerError(f"{base_url} serves {', '.join(listed)}, but not {', '.join(missing)}")
     return listed

@@ -4,7 +4,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tasks.plans.endpoints import ask, endpoint_lacks
+from tasks.plans.endpoints import endpoint_lacks
 from tasks.plans.overrides import Overrides
 from tasks.plans.preflight import check_needs
 from tasks.plans.presets import resolve_plan
@@ -107,10 +107,6 @@ def test_no_proxy_stands_between_us_and_this_machine(endpoint, monkeypatch):
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     assert lacks(endpoint, "small") == []
-
-
-def test_what_is_no_address_has_no_answer():
-    assert ask("http://[") is None
 
 
 def test_a_study_says_what_its_teacher_lacks_before_it_starts(endpoint, tmp_path):

@@ -1,0 +1,83 @@
+"""What an endpoint is told and what it answers, before any model is asked: no key goes astray, no answer breaks us."""
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tasks.serving.ask import ask
+from tasks.serving.process import ServerError
+from tasks.serving.server import open_server
+from tasks.serving.spec import ServedModels, ServingSpec
+
+KEY = "CARRYOVER_TEST_LISTING_KEY"
+LISTED = b'{"data": [{"id": "base"}]}'
+
+
+class Listing:
+    """What a server answers, and the headers that it was shown."""
+
+    def __init__(self, body: bytes, *, status: int, location: str):
+        self.body, self.status, self.location = body, status, location
+        self.shown = []
+        self.url = ""
+
+
+@contextmanager
+def serve(body: bytes = LISTED, *, status: int = 200, location: str = ""):
+    """Serve one answer on loopback."""
+    listing = Listing(body, status=status, location=location)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            listing.shown.append((self.headers["Authorization"], self.headers["User-Agent"]))
+            self.send_response(listing.status)
+            if listing.location:
+                self.send_header("Location", listing.location)
+            self.send_header("Content-Length", str(len(listing.body)))
+            self.end_headers()
+            self.wfile.write(listing.body)
+
+        def log_message(self, format, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    listing.url = f"http://127.0.0.1:{server.server_port}/v1"
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield listing
+    server.shutdown()
+    server.server_close()
+
+
+def names_of(listing, tmp_path, variable=None):
+    """Return the models that an external endpoint lists."""
+    spec = ServingSpec(engine="external", url=listing.url, api_key_variable=variable)
+    with open_server(spec, ServedModels(base="anything"), tmp_path / "log") as server:
+        return server.model_names
+
+
+def test_the_key_of_an_external_endpoint_stays_there_when_it_redirects(tmp_path, monkeypatch):
+    monkeypatch.setenv(KEY, "secret")
+    with serve() as elsewhere, serve(b"", status=302, location=f"{elsewhere.url}/models") as endpoint:
+        assert names_of(endpoint, tmp_path, KEY) == ("base",)
+    assert endpoint.shown == [("Bearer secret", "carryover")]
+    assert elsewhere.shown == [(None, "carryover")]
+
+
+@pytest.mark.parametrize(
+    "body", [b"[]", b'{"data": null}', b'{"data": [null]}', b"7", b"hello", b'{"models": []}', b"\xff"]
+)
+def test_an_answer_that_lists_no_models_is_one_line(body, tmp_path):
+    with serve(body) as endpoint, pytest.raises(ServerError) as raised:
+        names_of(endpoint, tmp_path)
+    assert str(raised.value) == f"{endpoint.url}/models does not list models: its answer is no list of them"
+
+
+def test_a_refused_key_is_one_line_with_the_status(tmp_path):
+    with serve(b"no", status=401) as endpoint, pytest.raises(ServerError, match="it answers HTTP 401"):
+        names_of(endpoint, tmp_path)
+
+
+def test_what_is_no_address_has_no_answer():
+    assert ask("http://[") is None
