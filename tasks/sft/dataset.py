@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
+from tasks.running.errors import UserError
 from tasks.running.progress import Advance, OpenBar, no_bar
 from tasks.sft.conversations import TrainingMessage
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
@@ -75,11 +76,15 @@ class PreparedDataset:
         return buffer.getvalue()
 
     def write(self, folder: Path) -> dict[str, Path]:
-        """Write `CONTRACT.jsonl` and `CONTRACT.parquet` and return the JSONL path of every contract."""
+        """Write `CONTRACT.jsonl` and `CONTRACT.parquet` and return the JSONL path of every contract.
+
+        Raises:
+            UserError: A file cannot be written, e.g. as the disk is full; none is there half.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         for contract in self.contracts:
-            (folder / f"{contract}.parquet").write_bytes(self.parquet(contract))
-            (folder / f"{contract}.jsonl").write_bytes(self.jsonl(contract))
+            _write_whole(folder / f"{contract}.parquet", self.parquet(contract))
+            _write_whole(folder / f"{contract}.jsonl", self.jsonl(contract))
         return {contract: folder / f"{contract}.jsonl" for contract in self.contracts}
 
     def token_total(self, contract: str) -> int:
@@ -147,6 +152,16 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     rows = [_row(each, spec, costs, digests, dataset_id=dataset_id, run_id=run_id) for each in candidates]
     records = {contract: list(_records(candidates, contract, contracts, spec)) for contract in contracts}
     return PreparedDataset(dataset_id, tuple(contracts), rows, verdicts, records)
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise UserError(f"cannot write {path}: {error.strerror}; free space there and start again") from error
 
 
 def _give_text(  # noqa: PLR0917 - of the caller's own

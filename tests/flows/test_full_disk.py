@@ -1,58 +1,98 @@
 """A stage on a disk that is full: one line, exit code 1, nothing half-written, and the next start goes on."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from storage.landing import LandingZone
 from tests.flows.flow_process import start_python
 
-STAGE = """
+STAGES = """
+import importlib
 import resource
-import sys
 
 from prefect import flow
 
 from flows.cli.command import run_as_command
-from flows.generate_instances import generate_instances
+from tasks.plans.overrides import Overrides
+
+
+def run(stage: str, scale: str, train_count: int) -> None:
+    getattr(importlib.import_module(f"flows.{stage}"), stage)(scale, Overrides(train_count=train_count))
 
 
 @flow
-def on_a_small_disk(largest_file: int) -> None:
+def on_a_small_disk(scale: str, train_count: int, before: list[str], stage: str, largest_file: int) -> None:
+    for earlier in before:
+        run(earlier, scale, train_count)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
-    generate_instances(scale="laptop")
+    run(stage, scale, train_count)
 
 
 run_as_command(on_a_small_disk)
 """
 
 
-def generate(home: Path, largest_file: int) -> tuple[int, list[str]]:
-    """Generate the laptop plan's instances where no file may outgrow a size: the system refuses to write on.
+class Case(NamedTuple):
+    """A stage that writes a file larger than what the disk takes, and smaller ones before it."""
 
-    Returns the exit code and what was said on standard error.
+    stage: str
+    scale: str
+    train_count: int
+    largest_file: int
+    refused: str
+    """What cannot be written, within the data folder."""
+    table: str
+    """What the stage lands, in the end."""
+    row_count: int
+    before: str = "[]"
+    """Stages that have all the room, as JSON."""
+
+
+CASES = (
+    Case("generate_instances", "laptop", 1000, 24_576, "landing/", "instances", 1000 + 100),
+    Case("collect_traces", "smoke", 40, 24_576, "landing/", "episodes", 2 * 40),
+    Case("prepare_training", "smoke", 12, 24_576, "datasets/", "training_examples", 2 * 12, '["collect_traces"]'),
+)
+
+
+def start(home: Path, case: Case, largest_file: int) -> tuple[int, list[str]]:
+    """Run a stage where no file may outgrow a size: the system refuses to write on.
+
+    Returns the exit code and what was said on standard error, but for how far it had come.
     """
-    process = start_python(home, "-c", STAGE, "--largest-file", str(largest_file))
+    fields = {**case._asdict(), "largest_file": largest_file}
+    wanted = ("scale", "train_count", "before", "stage", "largest_file")
+    options = [word for name in wanted for word in (f"--{name.replace('_', '-')}", str(fields[name]))]
+    process = start_python(home, "-c", STAGES, *options)
     _, said = process.communicate()
-    return process.returncode, said.splitlines()
+    return process.returncode, [line for line in said.splitlines() if line.startswith(("carryover: ", "Traceback"))]
+
+
+def unfinished_files(home: Path) -> set[Path]:
+    """Return the files of the data folder that are under no name that a reader takes."""
+    folders = (home / "landing", home / "datasets")
+    return {file for folder in folders for file in folder.rglob("*") if file.suffix in (".tmp", ".unfinished")}
 
 
 @pytest.mark.prefect
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_a_stage_that_can_write_no_further_leaves_nothing_half_written(tmp_path):
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stage)
+def test_a_stage_that_can_write_no_further_leaves_nothing_half_written(case, tmp_path):
     home = tmp_path / "data"
-    code, said = generate(home, largest_file=16_384)
-    lines = [line for line in said if "starting a Prefect server" not in line]
+    code, said = start(home, case, case.largest_file)
     assert code == 1, said
-    assert lines[-1].startswith(f"carryover: cannot write {home}/landing/")
-    assert lines[-1].endswith("File too large; free space there or land somewhere else")
-    assert [line for line in lines[:-1] if not line.startswith("instances, ")] == []
+    (line,) = said
+    assert line.startswith(f"carryover: cannot write {home}/{case.refused}")
+    assert "File too large; free space there" in line
     zone = LandingZone(home / "landing")
-    assert zone.read("instances").num_rows == 0
+    assert zone.read(case.table).num_rows == 0
     committed = {file.path for manifest in zone.manifests().bundles for file in manifest.files}
     assert {file.path for file in zone.store.find() if file.path.endswith((".parquet", ".tmp"))} == committed
+    assert unfinished_files(home) == set()
 
-    code, said = generate(home, largest_file=2**40)
+    code, said = start(home, case, largest_file=2**40)
     assert code == 0, said
-    assert zone.read("instances").num_rows == 1000 + 100
+    assert zone.read(case.table).num_rows == case.row_count

@@ -7,6 +7,7 @@ from collections import Counter
 import pyarrow.parquet
 import pytest
 
+from tasks.running.errors import UserError
 from tasks.running.progress import no_bar
 from tasks.sft.conversations import Conversation, read_conversations
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
@@ -69,6 +70,17 @@ def test_the_traces_are_shown_as_they_are_checked_and_become_text(arms, prepare,
     assert (checked.unit, checked.total, checked.done) == ("traces", 8, 8)
     # 4 of the stateless arm and 3 of the persistent one, whose third trace fails
     assert (written.total, sorted(written.advances)) == (7, [1, 2, 2, 2])
+
+
+def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing_half_written(arms, prepare, tmp_path):
+    (tmp_path / "stateless.jsonl").mkdir()
+    with pytest.raises(UserError, match=rf"cannot write {tmp_path}/stateless\.jsonl: Is a directory; free space there"):
+        prepare(*arms).write(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir() if file.is_file()) == [
+        "persistent.jsonl",
+        "persistent.parquet",
+        "stateless.parquet",
+    ]
 
 
 def test_every_trace_has_a_row_with_its_fate(arms, prepare):
