@@ -4,10 +4,12 @@ Both sides decode on one core and write replies of a fixed length. Every measure
 by another episode, so that neither its prefix cache nor its drafter has seen a reply before; the model is untrained,
 and little that it writes can be guessed from what it wrote before. The server answers over HTTP, chat template and
 usage included. The goal is one of processor time, the client's own counted against the server; on an idle machine wall
-time says the same, and both are printed.
+time says the same, and both are printed. Of several rounds the median counts: other work on the machine takes the
+caches that a batch lives in.
 """
 
 import asyncio
+import statistics
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,6 +23,7 @@ from tests.tasks.serving.tiny import save_model
 
 EPISODES, TURNS, REPLY_TOKENS = 8, 4, 120
 OBSERVATION = "The observation of a turn, with as much text as a block of code prints on average. " * 2
+ROUNDS = 3
 REQUIRED_RATIO = 3.0
 """What 8 episodes at once must gain over one by one."""
 
@@ -145,18 +148,29 @@ async def serve_at_once(base_url: str, concurrency: int, processor_clock: Callab
         return stopwatch.read(f"server, {concurrency} at once", written)
 
 
+def measure_round(model_path, log_path, processor_clock: Callable[[], float]) -> list[Measured]:
+    """`generate`, and the server at 1 and at 8 episodes at once, each on a fresh server."""
+    measured = [generate_one_by_one(model_path, processor_clock)]
+    spec = ServingSpec(context_tokens=8192, max_concurrent=16)
+    for concurrency in (1, EPISODES):
+        with open_server(spec, ServedModels(base=str(model_path)), log_path) as server:
+            measured.append(asyncio.run(serve_at_once(server.base_url, concurrency, processor_clock)))
+    return measured
+
+
 @pytest.mark.benchmark
+@pytest.mark.timeout(1800)
 def test_eight_episodes_at_once_are_served_three_times_as_fast_as_one_by_one(
     model_path, tmp_path, capsys, processor_seconds
 ):
-    measured = [generate_one_by_one(model_path, processor_seconds)]
-    spec = ServingSpec(context_tokens=8192, max_concurrent=16)
-    for concurrency in (1, EPISODES):
-        with open_server(spec, ServedModels(base=str(model_path)), tmp_path / "server.log") as server:
-            measured.append(asyncio.run(serve_at_once(server.base_url, concurrency, processor_seconds)))
-    bare, _, together = measured
+    ratios = []
+    for _ in range(ROUNDS):
+        measured = measure_round(model_path, tmp_path / "server.log", processor_seconds)
+        bare, _, together = measured
+        ratios.append(together.times(bare))
+        with capsys.disabled():
+            print(*("\n" + one.line(bare) for one in measured))
+    ratio = statistics.median(ratios)
     with capsys.disabled():
-        for one in measured:
-            print(f"\n{one.line(bare)}", end="")
-        print(f" (goal: at least {REQUIRED_RATIO:.0f} x of processor time)")
-    assert together.times(bare) >= REQUIRED_RATIO
+        print(f"median of {EPISODES} at once: {ratio:.1f} x of processor time (goal: at least {REQUIRED_RATIO:.0f} x)")
+    assert ratio >= REQUIRED_RATIO
