@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .capture import redirect_output
+from .capture import redirect_output, restore_output
 from .seeding import Seeder
 from .step import CANARY_NAME, StepRunner
 from .wire import Channel
@@ -84,6 +84,7 @@ class Node:
         """Run a block and report."""
         report = self.runner.run(self.channel, step, seed, source)
         self.channel.send(("done", step, report))
+        restore_output()  # before a message brings descriptors, which take the numbers of those that were closed
 
     def _fork(self, is_sweep: bool, dropped: list[str] | None, descriptor: int, *outputs: int) -> None:
         """Fork a process that listens on `descriptor`; tell the host by which handle it can be signalled.

@@ -10,7 +10,7 @@ import sys
 from io import TextIOWrapper
 from typing import Any
 
-from .capture import is_as_opened, open_stream, restore_output
+from .capture import is_as_opened, open_stream
 from .compiling import compile_block
 from .errors import describe_error, file_of_step, remember_source
 from .namespace import hash_state, heal, user_values
@@ -76,7 +76,7 @@ class StepRunner:
         self._is_running = False
         if os.getpid() != process:
             os._exit(0)  # a child that the block forked has run to the block's end: its parent reports
-        self._settle_output()
+        self._write_what_is_held()
         self.line.close()
         report = self._report(result, error)
         self.namespace[CANARY_NAME] = step
@@ -100,11 +100,9 @@ class StepRunner:
         _signal.signal(_signal.SIGINT, self._on_interrupt)
         self.line.renew()
 
-    def _settle_output(self) -> None:
-        """Write what a block has held back, and open what it has closed before a message brings other descriptors."""
+    def _write_what_is_held(self) -> None:
         with contextlib.suppress(OSError, ValueError):  # the block closed the stream, or there is room for no more
             TextIOWrapper.flush(self._stream)
-        restore_output()
 
     def _execute(self, source: str, step: int) -> str | None:
         filename = file_of_step(step)
