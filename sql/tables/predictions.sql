@@ -195,16 +195,17 @@ all_values as (
     union all by name
     select
         'published, Qwen3-8B' as measured_on,
-        'main' as variant,
+        published_setting.variant,
         'hub' as base,
-        'declared' as visibility,
-        'names' as header,
+        published_setting.visibility,
+        published_setting.header,
         split as bucket,
         prediction,
         trained_stateless,
         trained_persistent,
         false as has_interval
     from published_values
+    cross join staging.published_setting
 ),
 
 judged as (
