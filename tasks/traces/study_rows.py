@@ -51,7 +51,7 @@ class TraceVerdictRow(Row):
     replicate: int
     is_valid: bool
     reason: str | None
-    """First failing rule; null for a valid trace."""
+    """First failing rule, or `given_up` for an episode that ended with `error` for good; null for a valid trace."""
     measured: float | None
     """What that rule measured."""
     threshold: float | None
