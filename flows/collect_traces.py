@@ -5,7 +5,7 @@ from prefect.futures import wait
 
 from flows.cli.command import run_as_command
 from flows.cli.messages import say_errors
-from flows.runners import two_at_a_time
+from flows.runners import interruptible, two_at_a_time
 from storage.runs import open_run
 from tasks.collect import collect_episodes
 from tasks.plans.clients import teacher_client
@@ -47,7 +47,8 @@ def collect_traces(
                 )
                 for condition in teacher_conditions(part)
             ]
-            wait(played)
+            with interruptible(run.run_id, played):
+                wait(played)
             say_errors([future.result() for future in played])
 
 

@@ -5,7 +5,7 @@ from prefect.futures import PrefectFuture, wait
 
 from flows.cli.command import run_as_command
 from flows.cli.messages import say, say_errors
-from flows.runners import two_at_a_time
+from flows.runners import interruptible, two_at_a_time
 from storage.runs import open_run
 from tasks.collect import Collected, collect_episodes
 from tasks.find_models import find_models
@@ -79,7 +79,8 @@ def evaluate_part(
                 for condition, client, counted_by in cells
                 if chosen.holds(condition)
             ]
-        wait(played)
+        with interruptible(run.run_id, played):
+            wait(played)
         say_errors([future.result() for future in played])
 
 

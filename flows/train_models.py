@@ -4,7 +4,7 @@ from prefect import flow
 
 from flows.cli.command import run_as_command
 from flows.cli.messages import say
-from flows.runners import two_at_a_time
+from flows.runners import interruptible, two_at_a_time
 from storage.runs import open_run
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import PlanName
@@ -43,8 +43,9 @@ def train_models(
                 for seed in part.training_seeds
                 for contract in part.teacher.contracts
             ]
-            for training in trainings:
-                training.result()
+            with interruptible(run.run_id, trainings):
+                for training in trainings:
+                    training.result()
 
 
 if __name__ == "__main__":

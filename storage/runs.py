@@ -40,7 +40,7 @@ def open_run(flow: str, scale: str, overrides: Overrides, limits: Limits, run_id
 
 @contextmanager
 def start_run(flow: str, plan: StudyPlan, limits: Limits) -> Iterator[Run]:
-    """Yield a run whose start is landed, and land how it ended: finished, stopped by a limit, or failed and why."""
+    """Yield a run whose start is landed, and land its end: finished, stopped by a limit or the keyboard, or failed."""
     places = open_places()
     zone = LandingZone(places.landing)
     run = _run(new_run_id(), plan, limits, places)
@@ -49,6 +49,9 @@ def start_run(flow: str, plan: StudyPlan, limits: Limits) -> Iterator[Run]:
         yield run
     except LimitReachedError as error:
         _land_end(zone, run, "stopped", str(error))
+        raise
+    except KeyboardInterrupt:
+        _land_end(zone, run, "stopped", "interrupted from the keyboard")
         raise
     except BaseException as error:
         _land_end(zone, run, "failed", f"{type(error).__name__}: {error}")

@@ -22,6 +22,7 @@ from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import open_bucket
 from tasks.plans.run import Limits, Run
 from tasks.plans.spec import InstanceSetSpec
+from tasks.running.interruption import check_uninterrupted
 from tasks.running.limits import Meter, Spent
 from tasks.running.progress import progress_bar
 from tasks.runtime.open import open_runtime
@@ -67,7 +68,9 @@ def collect_episodes(
     Raises:
         LimitReachedError: The plan's tokens or money are spent; what was played has landed.
         ContractViolationError: An interpreter broke its contract; the episode is left out and the study stops.
+        InterruptedRunError: The run is interrupted; what was played has landed.
     """
+    check_uninterrupted(run.run_id)
     zone = LandingZone(run.landing)
     missing = missing_episodes(run, zone, condition, instances, replicates, maximum_attempts=maximum_attempts)
     total = instances.count * replicates
@@ -84,6 +87,10 @@ def collect_episodes(
         open_client(client, condition, count_tokens) as model,
     ):
         runtime = open_runtime(run.plan.runtime)
+
+        def check() -> None:
+            check_uninterrupted(run.run_id)
+            meter.check()
 
         def keep(recorded: RecordedEpisode) -> None:
             nonlocal given_up_count
@@ -109,7 +116,7 @@ def collect_episodes(
                         plan_digest=run.plan.digest,
                         scale=run.plan.scale,
                         concurrency=client.concurrency,
-                        check=meter.check,
+                        check=check,
                         on_recorded=keep,
                         count_tokens=count_tokens,
                     ),

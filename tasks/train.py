@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from prefect import task
@@ -12,6 +13,7 @@ from tasks.plans.run import Run
 from tasks.plans.spec import OwnBaseSpec, StudyPart
 from tasks.prepare import read_training_data
 from tasks.running.errors import UserError
+from tasks.running.interruption import check_uninterrupted
 from tasks.running.places import HOME_VARIABLE
 from tasks.running.progress import Advance, progress_bar
 from tasks.sft.card import CARD_NAME
@@ -35,6 +37,7 @@ def train_model(run: Run, part: StudyPart, contract: str, seed: int, tokenizer: 
     Raises:
         UserError: The training failed, and the message holds what it said last; or the folder holds a training on other
             data than the plan's.
+        InterruptedRunError: The run is interrupted; the next start goes on from the last checkpoint.
     """
     data = read_training_data(run, part)
     output = model_folder(run, part, contract, seed)
@@ -48,7 +51,7 @@ def train_model(run: Run, part: StudyPart, contract: str, seed: int, tokenizer: 
         tokenizer=tokenizer if part.training.base == "scratch" else None,
         plan_digest=run.plan.digest,
     )
-    trained = _finish(job, f"{part.variant}, training {contract} seed {seed}")
+    trained = _finish(run, job, f"{part.variant}, training {contract} seed {seed}")
     LandingZone(run.landing).write(_rows(run, part, data.dataset_id, trained), run.run_id)
     return output
 
@@ -72,7 +75,7 @@ def train_base(run: Run, part: StudyPart, own_base: OwnBaseSpec, tokenizer: Path
         tokenizer=tokenizer,
         plan_digest=run.plan.digest,
     )
-    trained = _finish(job, f"{part.variant}, training the {part.base} base")
+    trained = _finish(run, job, f"{part.variant}, training the {part.base} base")
     LandingZone(run.landing).write(_rows(run, part, digest_of_file(corpus), trained), run.run_id)
     return output
 
@@ -104,7 +107,7 @@ def base_corpus_file(run: Run, part: StudyPart) -> Path:
     return run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
 
 
-def _finish(job: TrainingJob, label: str) -> TrainedModel:
+def _finish(run: Run, job: TrainingJob, label: str) -> TrainedModel:
     """Train, or read what is trained already; what another dataset gave is neither taken nor gone on with."""
     if (job.output / CARD_NAME).exists():
         trained = read_trained(job.output)
@@ -114,10 +117,10 @@ def _finish(job: TrainingJob, label: str) -> TrainedModel:
                 f"landed; start in another data folder (name it with {HOME_VARIABLE})"
             )
         return trained
-    return _train_with_progress(job, label)
+    return _train_with_progress(run, job, label)
 
 
-def _train_with_progress(job: TrainingJob, label: str) -> TrainedModel:
+def _train_with_progress(run: Run, job: TrainingJob, label: str) -> TrainedModel:
     with ExitStack() as stack:
         bar: list[Advance] = []
         done = 0
@@ -129,7 +132,7 @@ def _train_with_progress(job: TrainingJob, label: str) -> TrainedModel:
             bar[0](metric.optimizer_step - done, describe(metric))
             done = metric.optimizer_step
 
-        return train_in_process(job, show)
+        return train_in_process(job, show, partial(check_uninterrupted, run.run_id))
 
 
 def describe(metric: TrainingMetric) -> str:

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -90,6 +91,7 @@ def run_as_command(
 def _call_flow(flow: Flow[..., Any], parameters: dict[str, Any], answer: Answer) -> int:
     """Run the flow unless it is answered already, and return the exit code."""
     logging.getLogger("prefect").setLevel(logging.CRITICAL)  # what a person must know is said here, in one line
+    signal.siginterrupt(signal.SIGINT, True)  # Polars' handler would let a wait for tasks go on
     try:
         parameters = flow.validate_parameters(parameters)
         if not answer(parameters):

@@ -60,11 +60,15 @@ class TrainingJob(BaseModel):
 
 
 def train_in_process(
-    job: TrainingJob, on_log: Callable[[TrainingMetric], None] | None = None, poll_seconds: float = POLL_SECONDS
+    job: TrainingJob,
+    on_log: Callable[[TrainingMetric], None] | None = None,
+    check: Callable[[], None] = lambda: None,
+    poll_seconds: float = POLL_SECONDS,
 ) -> TrainedModel:
     """Run a job in a process of its own, tell of every logging step, and return the trained model.
 
-    The process ends when the caller is interrupted. Several calls may run at once, from threads.
+    The process ends when the caller is interrupted, or `check`, called at every look, raises. Several calls may run at
+    once, from threads.
 
     Raises:
         UserError: The training failed; the message holds what it said last.
@@ -83,6 +87,7 @@ def train_in_process(
         )
         try:
             while process.poll() is None:
+                check()
                 time.sleep(poll_seconds)
                 told = _tell(job.output / LOG_NAME, told, on_log)
         finally:

@@ -45,7 +45,7 @@ def test_a_run_lands_its_plan_and_environment_before_any_work(home):
     [
         (LimitReachedError("spent"), "stopped", "spent"),
         (RuntimeError("broken"), "failed", "RuntimeError: broken"),
-        (KeyboardInterrupt(), "failed", "KeyboardInterrupt: "),
+        (KeyboardInterrupt(), "stopped", "interrupted from the keyboard"),
     ],
 )
 def test_a_run_lands_how_it_ended(home, error, status, message):

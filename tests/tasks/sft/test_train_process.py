@@ -93,6 +93,16 @@ def test_a_problem_that_the_user_can_mend_is_its_own_line(job, tmp_path):
         train_in_process(missing)
 
 
+def test_a_training_ends_where_its_caller_s_check_raises(job, tmp_path):
+    def check():
+        assert _processes_with(str(tmp_path / "model"))
+        raise UserError("interrupted")
+
+    with pytest.raises(UserError, match=r"^interrupted$"):
+        train_in_process(job.model_copy(update={"output": tmp_path / "model"}), check=check)
+    assert _processes_with(str(tmp_path / "model")) == []
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_crash_is_told_with_the_last_lines_and_the_file(job, tmp_path):

@@ -1,0 +1,24 @@
+"""Runs that the keyboard interrupts: the thread that waits for work tells those that do it."""
+
+from tasks.running.errors import UserError
+
+_interrupted: set[str] = set()
+
+
+class InterruptedRunError(UserError):
+    """The run is interrupted: its work ends as it would at a limit, and the next start goes on."""
+
+
+def interrupt(run_id: str) -> None:
+    """Let the work of a run end, in every thread."""
+    _interrupted.add(run_id)
+
+
+def check_uninterrupted(run_id: str) -> None:
+    """Let the work of a run go on.
+
+    Raises:
+        InterruptedRunError: The run is interrupted.
+    """
+    if run_id in _interrupted:
+        raise InterruptedRunError(f"run {run_id} is interrupted; everything so far is kept, start again to go on")
