@@ -13,24 +13,24 @@ from tasks.running.syntax import parse_python
 
 ROOT = Path(__file__).parents[2]
 """Folder that holds the project's packages."""
+SHIPPED_SUFFIXES = (".py", ".md", ".toml", ".sql", ".jinja")
+"""Names of the files that packages are made of end so; what editors and tools leave beside them is no source."""
 
 
 def source_digest(packages: Sequence[str]) -> str:
     """Return a digest over project packages and the project packages that they import.
 
     Python files count by their syntax tree, so comments and layout do not; docstrings do not either. Every other file
-    (prompts, templates, SQL) counts by its bytes.
+    (prompts, templates, SQL) counts by its bytes. Hidden files and what no package is made of do not count.
 
     Args:
         packages: Dotted names, e.g. `tasks.knapsack`.
     """
     digest = hashlib.sha256()
     for package in _closure(packages):
-        folder = ROOT / package.replace(".", "/")
-        for file in sorted(folder.rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
-                digest.update(str(file.relative_to(ROOT)).encode())
-                digest.update(_meaning(file))
+        for file in _source_files(package):
+            digest.update(str(file.relative_to(ROOT)).encode())
+            digest.update(_meaning(file))
     return digest.hexdigest()
 
 
@@ -65,9 +65,15 @@ def _closure(packages: Sequence[str]) -> list[str]:
         if package in found:
             continue
         found.add(package)
-        for file in (ROOT / package.replace(".", "/")).rglob("*.py"):
-            waiting.extend(_imported_packages(file))
+        for file in _source_files(package):
+            if file.suffix == ".py":
+                waiting.extend(_imported_packages(file))
     return sorted(found)
+
+
+def _source_files(package: str) -> list[Path]:
+    files = (ROOT / package.replace(".", "/")).rglob("*")
+    return sorted(file for file in files if file.suffix in SHIPPED_SUFFIXES and not file.name.startswith("."))
 
 
 def _imported_packages(file: Path) -> set[str]:

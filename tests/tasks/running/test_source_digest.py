@@ -1,3 +1,6 @@
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from tasks.running import source_digest as module
@@ -32,6 +35,18 @@ def test_an_edit_of_a_prompt_counts(project):
     before = source_digest(["tasks.upper"])
     (project / "tasks" / "lower" / "prompt.md").write_text("Think twice.")
     assert source_digest(["tasks.upper"]) != before
+
+
+@pytest.mark.parametrize("name", [".rule.py.swp", ".#rule.py", "rule.py~", "rule.py.orig", "core"])
+def test_what_an_editor_leaves_beside_the_source_does_not_count(project, name):
+    before = source_digest(["tasks.upper"])
+    (project / "tasks" / "lower" / name).write_text("LIMIT = 2\n")
+    assert source_digest(["tasks.upper"]) == before
+
+
+def test_every_kind_of_file_that_packages_are_made_of_counts():
+    names = subprocess.check_output(["git", "ls-files", "tasks", "storage"], cwd=module.ROOT, text=True).split()
+    assert {Path(name).suffix for name in names} == {".py", ".md", ".toml", ".jinja"} <= set(module.SHIPPED_SUFFIXES)
 
 
 def test_an_edit_above_does_not_count_below(project):
