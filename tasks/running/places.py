@@ -7,7 +7,7 @@ from pathlib import Path
 from tasks.running.errors import UserError
 
 HOME_VARIABLE = "CARRYOVER_HOME"
-"""Environment variable that names the data folder; `data` in the working directory without it."""
+"""Environment variable that names the data folder; `data` in the working directory without it, or where it is empty."""
 LANDING_VARIABLE = "CARRYOVER_LANDING"
 """Environment variable that names the landing zone as an fsspec URL; `landing` in the data folder without it."""
 
@@ -52,8 +52,9 @@ class Places:
 
 def name_places(home: Path | None = None) -> Places:
     """Return the places of a data folder without touching the disk, for whoever only reads."""
-    folder = (home or Path(os.environ.get(HOME_VARIABLE, "data"))).absolute()
-    return Places(home=folder, landing=os.environ.get(LANDING_VARIABLE, str(folder / "landing")))
+    folder = (home or Path(os.environ.get(HOME_VARIABLE) or "data")).absolute()
+    landing = os.environ.get(LANDING_VARIABLE) or str(folder / "landing")
+    return Places(home=folder, landing=landing if "://" in landing else str(Path(landing).absolute()))
 
 
 def open_places(home: Path | None = None) -> Places:

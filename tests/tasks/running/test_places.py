@@ -21,6 +21,21 @@ def test_everything_lies_in_the_data_folder_that_the_environment_names(tmp_path,
     }
 
 
+def test_an_empty_name_is_none(tmp_path, monkeypatch):
+    monkeypatch.setenv(HOME_VARIABLE, "")
+    monkeypatch.setenv(LANDING_VARIABLE, "")
+    monkeypatch.chdir(tmp_path)
+    places = name_places()
+    assert (places.home, places.landing) == (tmp_path / "data", str(tmp_path / "data" / "landing"))
+
+
+@pytest.mark.parametrize("given", ["zone", "./zone"])
+def test_a_landing_zone_named_from_the_working_directory_stays_where_it_is(given, tmp_path, monkeypatch):
+    monkeypatch.setenv(LANDING_VARIABLE, given)
+    monkeypatch.chdir(tmp_path)
+    assert name_places().landing == str(tmp_path / "zone")
+
+
 def test_without_a_name_it_is_data_in_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.delenv(HOME_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
