@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 export DO_NOT_TRACK := 1
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo install sandbox browser test test-all deploy lint clean
+.PHONY: help demo install sandbox browser test test-all deploy lint clean clean-data
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -46,8 +46,11 @@ deploy: $(VENV)/.installed  ## Declare work pools and deployments on the Prefect
 lint: $(VENV)/.installed-dev  ## Check style and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
-clean:  ## Remove the virtual environment and the data folder
-	rm -rf $(VENV) data
+clean:  ## Remove the virtual environment
+	rm -rf $(VENV)
+
+clean-data:  ## Remove the folder data: the warehouse, trained models, and replies that were paid for
+	rm -rf data
 
 # pip comes last: an environment without it is half made, and is made again.
 $(VENV)/bin/pip:
