@@ -1,11 +1,10 @@
 """How an episode is played, and where a model is reached."""
 
-import re
 from typing import Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
+from tasks.agent.address import plain_address
 from tasks.agent.faults import FaultSpec
 
 PromptSet = Literal["full", "compact"]
@@ -58,9 +57,4 @@ class EndpointSpec(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _is_a_plain_address(cls, base_url: str) -> str:
-        parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"base_url {base_url!r} is not an http address; write e.g. http://127.0.0.1:8000/v1")
-        if parts.username or parts.password or re.search(r"(?i)key|token|secret", parts.query):
-            raise ValueError("base_url carries a credential; put it into an environment variable (api_key_variable)")
-        return base_url.rstrip("/")
+        return plain_address(base_url)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
+from tasks.agent.address import plain_address
 from tasks.agent.spec import EndpointSpec
 from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan
 from tasks.running.errors import UserError
@@ -55,6 +56,11 @@ class Overrides(BaseModel):
     base_model: str | None = Field(default=None, description="Folder or hub id of the base model.")
     endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")
     endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
+
+    @field_validator("teacher_url", "endpoint_url")
+    @classmethod
+    def _is_a_plain_address(cls, url: str | None) -> str | None:
+        return None if url is None else plain_address(url)
 
     @field_validator("base_model")
     @classmethod

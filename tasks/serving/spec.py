@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from tasks.agent.address import plain_address
 
 
 class ServingSpec(BaseModel):
@@ -39,6 +41,11 @@ class ServingSpec(BaseModel):
     """Rank of the largest adapter."""
     load_format: Literal["auto", "dummy"] = "auto"
     """Where vLLM takes the base's weights from: its files, or random ones of the same shape, to measure the server."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_a_plain_address(cls, url: str | None) -> str | None:
+        return None if url is None else plain_address(url)
 
     @model_validator(mode="after")
     def _url_belongs_to_external(self) -> "ServingSpec":

@@ -1,0 +1,14 @@
+import pytest
+
+from flows.cli.command import run_as_command
+from flows.collect_traces import collect_traces
+
+
+@pytest.mark.parametrize("option", ["--teacher-url", "--endpoint-url"])
+def test_a_credential_in_an_address_is_refused_before_it_is_kept_or_printed(option, capsys):
+    with pytest.raises(SystemExit) as ending:
+        run_as_command(collect_traces, [option, "http://user:SECRET@127.0.0.1:9/v1"])
+    assert ending.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("carryover: an endpoint's url carries a credential; ")
+    assert "SECRET" not in line
