@@ -4,12 +4,13 @@ from prefect import flow
 from prefect.futures import wait
 
 from flows.cli.command import run_as_command
-from flows.cli.messages import say_errors
+from flows.cli.messages import refuse_failure, say_errors
 from flows.runners import interruptible, two_at_a_time
 from storage.runs import open_run
 from tasks.collect import collect_episodes
 from tasks.plans.clients import teacher_client
 from tasks.plans.overrides import Overrides
+from tasks.plans.preflight import check_teachers
 from tasks.plans.presets import PlanName
 from tasks.plans.run import Limits
 from tasks.plans.spec import teacher_conditions
@@ -32,6 +33,7 @@ def collect_traces(
         run_id: Run to join; a new one without it.
     """
     with open_run("collect_traces", scale, overrides, limits, run_id) as run:
+        check_teachers(run.plan)
         for part in run.plan.parts:
             tokenizer = provide_tokenizer(run, part)
             client = teacher_client(run, part)
@@ -49,7 +51,9 @@ def collect_traces(
             ]
             with interruptible(run.run_id, played):
                 wait(played)
-            say_errors([future.result() for future in played])
+            collected = [future.result() for future in played]
+            say_errors(collected)
+            refuse_failure(collected)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from prefect import flow
 from prefect.futures import PrefectFuture, wait
 
 from flows.cli.command import run_as_command
-from flows.cli.messages import say, say_errors
+from flows.cli.messages import refuse_failure, say, say_errors
 from flows.runners import interruptible, two_at_a_time
 from storage.runs import open_run
 from tasks.collect import Collected, collect_episodes
@@ -81,7 +81,9 @@ def evaluate_part(
             ]
         with interruptible(run.run_id, played):
             wait(played)
-        say_errors([future.result() for future in played])
+        collected = [future.result() for future in played]
+        say_errors(collected)
+    refuse_failure(collected)  # a server that died has been told by now
 
 
 if __name__ == "__main__":

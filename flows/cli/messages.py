@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from tasks.collect import Collected
+from tasks.running.errors import UserError
 
 console = Console(stderr=True, highlight=False)
 
@@ -29,3 +30,14 @@ def say_errors(collected: Sequence[Collected]) -> None:
             f"{count} episodes ended with an error ({first}); they are kept as attempts and left out of the tables; "
             f"{becomes}"
         )
+
+
+def refuse_failure(collected: Sequence[Collected]) -> None:
+    """Return unless every episode that the plan asks for was played now and ended with an error.
+
+    Raises:
+        UserError: None ended otherwise, so that nothing came of the stage.
+    """
+    count = sum(one.error_count for one in collected)
+    if 0 < count == sum(one.planned_count for one in collected):
+        raise UserError(f"every episode, {count} in all, ended with an error; mend it and start again to play them")

@@ -1,7 +1,7 @@
 """What a plan needs and this machine lacks, said before any work starts."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tasks.plans.endpoints import endpoint_lacks
@@ -47,6 +47,19 @@ def check_needs(
     needs += _missing_gpu_to_serve(plan, find_gpu)
     needs += _missing_room(plan, name_places().home, find_free or free_bytes)
     needs += [need for part in plan.parts for need in _missing(plan, part, hub_url)]
+    _refuse(plan, needs)
+
+
+def check_teachers(plan: StudyPlan) -> None:
+    """Return when every endpoint of a teacher answers, takes its key and knows its model.
+
+    Raises:
+        UserError: One does not; one line names all that is missing.
+    """
+    _refuse(plan, (need for part in plan.parts for need in _missing_teacher(part)))
+
+
+def _refuse(plan: StudyPlan, needs: Iterable[str]) -> None:
     missing = list(dict.fromkeys(needs))
     if missing:
         raise UserError(f"{plan.name} scale needs what is not here: {'; '.join(missing)}")
@@ -102,6 +115,10 @@ def _missing(plan: StudyPlan, part: StudyPart, hub_url: str) -> Iterator[str]:
     if plan.serving.url is not None:
         # Which models it must serve is known when they are trained: `open_server` asks for them.
         yield from endpoint_lacks("the models'", plan.serving.url, plan.serving.api_key_variable)
+    yield from _missing_teacher(part)
+
+
+def _missing_teacher(part: StudyPart) -> Iterator[str]:
     endpoint = part.teacher.endpoint
     if endpoint is not None:
         yield from endpoint_lacks(
