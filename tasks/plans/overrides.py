@@ -117,7 +117,8 @@ def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> Iterable[St
 def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
     teacher, training = part.teacher, part.training
     if overrides.teacher_url is not None:
-        endpoint = EndpointSpec(base_url=overrides.teacher_url)
+        # Whoever runs it may refuse fields that the standard lacks, such as those for a chat template.
+        endpoint = EndpointSpec(base_url=overrides.teacher_url, extra_body={})
         teacher = teacher.model_copy(update={"kind": "endpoint", "endpoint": endpoint})
     if overrides.teacher_key_variable is not None:
         if teacher.endpoint is None:

@@ -107,6 +107,13 @@ def test_another_teacher_is_an_endpoint_with_its_own_key():
     assert (part.teacher.endpoint.api_key_variable, part.teacher.endpoint.concurrency) == ("SAGE", 9)
 
 
+@pytest.mark.parametrize("plan", [SMOKE, PAPER], ids=lambda plan: plan.name)
+def test_a_teacher_s_endpoint_is_sent_standard_fields_only(plan):
+    (part,) = apply_overrides(plan, Overrides(teacher_url="http://host/v1", teacher_model="sage")).parts
+    assert part.teacher.endpoint is not None
+    assert part.teacher.endpoint.extra_body == {}
+
+
 def test_the_paper_s_own_teacher_may_have_its_key_elsewhere():
     (part,), (own,) = apply_overrides(PAPER, Overrides(teacher_key_variable="OTHER")).parts, PAPER.parts
     assert part.teacher.endpoint is not None
