@@ -1,4 +1,4 @@
--- episodes whose interpreter was not shown by a canary to keep bindings as its contract says; foreign traces have none
+-- episodes whose interpreter was not shown by a canary to keep bindings as its contract says, though it ran blocks; foreign traces have none
 with final as (
     select
         episodes.episode_id,
@@ -7,6 +7,7 @@ with final as (
         episodes.sandbox_level
     from main.episodes
     where episodes.backend <> 'imported'
+    and episodes.step_count > 0
     and not episodes.is_contract_verified
 )
 

@@ -140,7 +140,7 @@ async def run_episode(
         "contract_json": declare_contract(condition, spec, runtime),
         "sandbox_level": runtime.sandbox_level,
         "backend": runtime.backend,
-        "is_contract_verified": True,
+        "is_contract_verified": 0 < episode.recorder.counts["step_count"] == episode.verified_count,
         "error_message": ending.error_message,
     }
     recorded = episode.recorder.finish(fields)
@@ -184,6 +184,11 @@ class _Episode:
         self._wire = open_wire(spec.prompt_set, variation)
         self.messages = self._wire.opening_messages(instance, shown, spec.tool_call_cap, self._stepper.header())
         recorder.record_opening(json.dumps([message.model_dump() for message in self.messages]))
+
+    @property
+    def verified_count(self) -> int:
+        """Steps before which the canary agreed with the contract."""
+        return self._stepper.verified_count
 
     async def play(self, runtime: Runtime, *, name: str, salt: str) -> Ending:
         """Open the interpreter, take turns until the episode ends, and close it."""

@@ -38,6 +38,8 @@ class Stepper:
         self._interpreter: Interpreter | None = None
         self._step = 0
         self._known_names: tuple[str, ...] = ()
+        self.verified_count = 0
+        """Recorded steps before which the canary agreed with the contract."""
         self.names = TurnNames()
         """User names after the last block; unchanged by a turn without one."""
 
@@ -64,7 +66,8 @@ class Stepper:
         """
         interpreter = self._interpreter
         assert interpreter is not None, "the stepper was not opened"
-        if not interpreter.verify_contract():
+        is_verified = interpreter.verify_contract()
+        if not is_verified:
             contract = interpreter.contract
             raise ContractViolationError(
                 f"instance {self._instance_id}, turn {turn}: bindings do not live as contract {contract.name!r} "
@@ -77,6 +80,7 @@ class Stepper:
         result = encodable_result(interpreter.run_block(code))
         fault = None if self._injector is None else self._injector.after_step(result, self._environment)
         self._recorder.record_step(turn, code, result, active_before, fault)
+        self.verified_count += is_verified
         self._known_names = active_before
         self.names = TurnNames(result.active_globals, result.last_step_globals)
         return result

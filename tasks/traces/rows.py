@@ -190,7 +190,7 @@ class EpisodeRow(Row):
     sandbox_level: str
     backend: str
     is_contract_verified: bool
-    """Whether the canary agreed with the contract before every step."""
+    """Whether the canary agreed with the contract before every step; false where no step was run."""
     error_message: str | None
     """Why the harness or the client gave up, for `error`."""
 

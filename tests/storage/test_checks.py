@@ -406,6 +406,11 @@ def test_foreign_traces_are_not_held_to_what_they_cannot_know(study, check):
     assert study.sql(CHECKS[check]).fetchall() == []
 
 
+def test_an_episode_without_a_step_has_no_contract_to_verify(study):
+    study.execute("update episodes set is_contract_verified = false, step_count = 0 where episode_id = 'e-stateless'")
+    assert study.sql(CHECKS["episode_contract_is_verified"]).fetchall() == []
+
+
 def test_a_name_that_the_harness_dropped_breaks_no_contract(study, make_row, insert_rows):
     study.execute("update steps set active_globals_before = [] where episode_id = 'e-persistent' and step = 2")
     insert_rows(

@@ -399,6 +399,7 @@ def test_a_runtime_that_fails_ends_the_episode_as_data(runtime):
     assert recorded.episode.finish_reason == FinishReason.ERROR
     assert recorded.episode.error_message == "the runtime failed: BrokenPipeError: the interpreter is gone"
     assert (recorded.episode.turn_count, recorded.episode.step_count) == (2, 1)
+    assert recorded.episode.is_contract_verified
     assert recorded.episode.prompt_tokens == 200
 
 
@@ -407,6 +408,12 @@ def test_a_runtime_that_cannot_start_ends_the_episode_as_data(runtime):
 
     assert recorded.episode.finish_reason == FinishReason.ERROR
     assert recorded.episode.turn_count == 0
+    assert not recorded.episode.is_contract_verified
+
+
+def test_only_a_contract_under_which_a_block_was_run_counts_as_verified(runtime):
+    assert not play(runtime, Model("no block"), max_turns=1).episode.is_contract_verified
+    assert play(runtime, Model("no block", block("x = 1")), max_turns=2).episode.is_contract_verified
 
 
 ALWAYS = FaultSpec(rate=1.0, storm_share=0.0, maximum=1)
