@@ -111,7 +111,7 @@ def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> Iterable[St
     for name in names or ():
         if name not in known:
             raise UserError(f"plan {plan.name} has no part {name!r}; choose from {', '.join(known)}")
-    return plan.parts if names is None else [known[name] for name in names]
+    return plan.parts if names is None else [part for part in plan.parts if part.name in names]
 
 
 def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:

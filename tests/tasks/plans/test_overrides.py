@@ -141,6 +141,12 @@ def test_parts_can_be_run_by_their_names_as_plans_of_their_own():
     assert plan.digest != resolve_plan("laptop_full").digest
 
 
+def test_parts_named_in_any_order_are_one_plan():
+    plan = resolve_plan("laptop_full", Overrides(parts=("costly", "scratch-2")))
+    assert [part.name for part in plan.parts] == ["scratch-2", "costly"]
+    assert plan.digest == resolve_plan("laptop_full", Overrides(parts=("scratch-2", "costly"))).digest
+
+
 def test_a_part_that_the_plan_lacks_is_named_with_the_choices():
     with pytest.raises(UserError, match="plan laptop has no part 'costly'; choose from main"):
         resolve_plan("laptop", Overrides(parts=("costly",)))
