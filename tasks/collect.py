@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict
 
 from storage.batching import BatchedLanding
 from storage.landing import LandingZone
-from tasks.agent.client import ClientSpec, open_client
+from tasks.agent.client import ClientSpec, EndpointClientSpec, open_client
 from tasks.agent.condition import Condition, Purpose
 from tasks.agent.episode_id import episode_id
+from tasks.agent.protocol import EndpointDownError
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.agent.spec import EpisodeSpec
@@ -22,12 +23,16 @@ from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import open_bucket
 from tasks.plans.run import Limits, Run
 from tasks.plans.spec import InstanceSetSpec
+from tasks.running.errors import UserError
 from tasks.running.interruption import check_uninterrupted
 from tasks.running.limits import Meter, Spent
 from tasks.running.progress import progress_bar
 from tasks.runtime.open import open_runtime
 from tasks.sft.tokenizer import TokenCounter, load_tokenizer
 from tasks.traces.rows import FinishReason
+
+FAILURES_IN_A_ROW = 10
+"""Episodes in a row that may fail for an endpoint, or twice as many as are played at a time where that is more."""
 
 
 class Collected(BaseModel):
@@ -69,6 +74,7 @@ def collect_episodes(
         LimitReachedError: The plan's tokens or money are spent; what was played has landed.
         ContractViolationError: An interpreter broke its contract; the episode is left out and the study stops.
         InterruptedRunError: The run is interrupted; what was played has landed.
+        UserError: An endpoint given by URL is down; what was played has landed, and no further episode is tried.
     """
     check_uninterrupted(run.run_id)
     zone = LandingZone(run.landing)
@@ -79,6 +85,8 @@ def collect_episodes(
     meter = _share_meter(run, zone)
     errors: list[str] = []
     given_up_count = 0
+    is_billed = isinstance(client, EndpointClientSpec) and run.plan.is_billed(condition.purpose)
+    outage = Outage(max(FAILURES_IN_A_ROW, 2 * client.concurrency))
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
     count_tokens = None if tokenizer is None else TokenCounter(load_tokenizer(tokenizer))
     with (
@@ -90,17 +98,19 @@ def collect_episodes(
 
         def check() -> None:
             check_uninterrupted(run.run_id)
-            meter.check()
+            meter.check(is_billed=is_billed)
 
         def keep(recorded: RecordedEpisode) -> None:
             nonlocal given_up_count
             row = recorded.episode
             batch.add(recorded.rows)
-            meter.add(_spent(recorded), is_billed=run.plan.is_billed(condition.purpose))
+            meter.add(_spent(recorded), is_billed=is_billed)
             if row.finish_reason is FinishReason.ERROR:
                 errors.append(row.error_message or "no message")
                 given_up_count += row.attempt + 1 == maximum_attempts
             advance(1)
+            if is_billed:
+                outage.note(recorded)
 
         try:
             asyncio.run(
@@ -134,6 +144,29 @@ def collect_episodes(
         given_up_count=given_up_count,
         first_error=errors[0] if errors else None,
     )
+
+
+class Outage:
+    """Counts episodes in a row that an endpoint answered nothing to."""
+
+    def __init__(self, limit: int) -> None:
+        """Allow fewer than `limit` of them."""
+        self._limit = limit
+        self._count = 0
+
+    def note(self, recorded: RecordedEpisode) -> None:
+        """Count an episode, or begin anew with one that ended otherwise.
+
+        Raises:
+            UserError: They are too many: the endpoint is down, and episodes would be spent on it for nothing.
+        """
+        is_down = any(error.error_type == EndpointDownError.__name__ for error in recorded.errors)
+        self._count = self._count + 1 if is_down else 0
+        if self._count >= self._limit:
+            raise UserError(
+                f"{self._count} episodes in a row failed for the endpoint ({recorded.episode.error_message}); "
+                "everything so far is kept, start again when it answers"
+            )
 
 
 class RegularLanding(Protocol):

@@ -13,7 +13,7 @@ from openai import RequestOptions
 
 from tasks.agent.answer import BadAnswerError, read_answer
 from tasks.agent.credentials import read_credential
-from tasks.agent.protocol import Completion, CompletionRequest, ContextOverflowError, ModelError
+from tasks.agent.protocol import Completion, CompletionRequest, ContextOverflowError, EndpointDownError, ModelError
 from tasks.agent.response_cache import ResponseCache
 from tasks.agent.spec import EndpointSpec
 
@@ -21,6 +21,8 @@ EPISODE_HEADER = "x-episode-id"
 """Request header by which a server finds the key-value cache of an episode."""
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
+_ABOUT_THE_REQUEST = (400, 409, 413, 422)
+"""Statuses by which an endpoint that is there refuses what it was sent."""
 _OVERFLOW = re.compile(r"(?i)context[ _-]?(length|window)|maximum (input|prompt) length|prompt is too long")
 
 
@@ -61,8 +63,9 @@ class OpenAIClient:
 
         Raises:
             ContextOverflowError: The endpoint refused the conversation as too long.
-            ModelError: It could not be reached, or would not answer, after all retries; or what it answered is no
-                usable chat completion, of which none is kept.
+            EndpointDownError: It could not be reached, or answers nobody, after all retries.
+            ModelError: It refused the conversation; or what it answered is no usable chat completion, of which none
+                is kept.
         """
         body = self._body(request)
         if self._cache is None:
@@ -96,8 +99,7 @@ class OpenAIClient:
             try:
                 response = await self._post(body, episode_id)
             except openai.APIError as error:
-                is_overflow = isinstance(error, openai.BadRequestError) and _OVERFLOW.search(f"{error.code} {error}")
-                raise (ContextOverflowError if is_overflow else ModelError)(self._describe(error)) from None
+                raise _kind_of(error)(self._describe(error)) from None
             return self._read(response, time.perf_counter() - start)
 
     async def _post(self, body: dict[str, Any], episode_id: str) -> httpx.Response:
@@ -132,3 +134,12 @@ class OpenAIClient:
     def _strike(self, text: str) -> str:
         """Return an endpoint's text as one line without the key."""
         return " ".join(self._credential.strike(text).split())
+
+
+def _kind_of(error: openai.APIError) -> type[ModelError]:
+    """Tell a conversation that is refused from an endpoint that answers none."""
+    if isinstance(error, openai.BadRequestError) and _OVERFLOW.search(f"{error.code} {error}"):
+        return ContextOverflowError
+    if isinstance(error, openai.APIStatusError) and error.status_code in _ABOUT_THE_REQUEST:
+        return ModelError
+    return EndpointDownError

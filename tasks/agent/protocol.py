@@ -48,6 +48,10 @@ class ModelError(Exception):
     """The client gave up after its retries; the episode ends with `error`."""
 
 
+class EndpointDownError(ModelError):
+    """The endpoint would have answered no conversation: nothing listens, the key is refused, or a quota is spent."""
+
+
 class ContextOverflowError(ModelError):
     """The server refused the conversation as too long; the episode ends with `context_length`."""
 

@@ -83,8 +83,8 @@ class Meter:
         with self._lock:
             self._failure = self._failure or failure
 
-    def check(self) -> None:
-        """Let another episode start.
+    def check(self, *, is_billed: bool = True) -> None:
+        """Let another episode start; one that is not billed may where the money is spent.
 
         Raises:
             LimitReachedError: A limit is spent.
@@ -99,7 +99,7 @@ class Meter:
                 f"{spent.total:,} tokens are spent of max_tokens_total {self._max_tokens_total:,}; "
                 "everything so far is kept, start again with a higher limit to go on"
             )
-        if self._max_cost is not None and cost >= self._max_cost:
+        if is_billed and self._max_cost is not None and cost >= self._max_cost:
             raise LimitReachedError(
                 f"{cost:.2f} is spent of max_cost {self._max_cost:.2f}; "
                 "everything so far is kept, start again with a higher limit to go on"

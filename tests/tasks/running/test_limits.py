@@ -28,6 +28,7 @@ def test_meter_stops_at_the_cost_limit():
     meter.add(Spent(completion_tokens=500_000), is_billed=True)
     with pytest.raises(LimitReachedError, match=r"0\.50 is spent of max_cost 0\.50"):
         meter.check()
+    meter.check(is_billed=False)
 
 
 def test_tokens_of_a_server_of_the_study_s_own_cost_nothing():
