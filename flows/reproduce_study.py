@@ -14,7 +14,7 @@ from flows.generate_instances import generate_instances
 from flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
 from flows.prepare_training import prepare_training
 from flows.train_models import train_models
-from storage.finished import is_finished
+from storage.finished import is_analysed, is_finished
 from storage.merger import merge
 from storage.runs import open_run
 from tasks.merge import merge_landing
@@ -46,7 +46,12 @@ def reproduce_study(
     """
     if is_answered(scale, overrides, limits, dry_run=dry_run):
         return
-    check_needs(resolve_plan(scale, overrides), gpu_pool_lacks, trains_here=train_on == "here")
+    plan = resolve_plan(scale, overrides)
+    if is_finished(plan):
+        analyse_study(scale, overrides, limits)
+        print_study(plan)
+        return
+    check_needs(plan, gpu_pool_lacks, trains_here=train_on == "here")
     with open_run("reproduce_study", scale, overrides, limits) as run:
         for stage in (generate_instances, collect_traces, prepare_training):
             stage(scale, overrides, limits, run.run_id)
@@ -63,12 +68,13 @@ def reproduce_study(
 def is_answered(scale: PlanName, overrides: Overrides, limits: Limits, *, dry_run: bool) -> bool:
     """Print the estimate of a dry run, or the tables of a plan that is finished; tell whether that was all.
 
-    What a plan that is finished has landed is merged first: a run may have been killed between its end and its merge.
+    It is not where the analysis has changed since: the statistics are to be computed again. What a plan that is
+    finished has landed is merged first: a run may have been killed between its end and its merge.
     """
     plan = resolve_plan(scale, overrides)
     if dry_run:
         print_estimate(plan, limits)
-    elif is_finished(plan):
+    elif is_finished(plan) and is_analysed(plan):
         places = name_places()
         merge(places.landing, places.warehouse, open_bar=progress_bar)
         print_study(plan)
@@ -83,7 +89,8 @@ def _answer(parameters: Mapping[str, Any]) -> bool:
     if is_answered(**named):
         return True
     plan = resolve_plan(parameters["scale"], parameters["overrides"])
-    check_needs(plan, gpu_pool_lacks, trains_here=parameters["train_on"] == "here")
+    if not is_finished(plan):
+        check_needs(plan, gpu_pool_lacks, trains_here=parameters["train_on"] == "here")
     return False
 
 

@@ -1,10 +1,12 @@
 """Whether a plan needs to run at all."""
 
+import json
+
 import polars as pl
 
 from storage.landing import LandingZone
-from storage.runs import finished_runs
-from tasks.plans.spec import StudyPlan
+from storage.runs import ANALYSIS_KEY, finished_runs
+from tasks.plans.spec import StudyPlan, analysis_source
 from tasks.running.places import name_places
 from tasks.traces.rows import EpisodeRow, FinishReason
 
@@ -14,6 +16,15 @@ def is_finished(plan: StudyPlan) -> bool:
     if not finished_runs("reproduce_study", plan_digest=plan.digest):
         return False
     return count_failed_episodes(LandingZone(name_places().landing), plan) == 0
+
+
+def is_analysed(plan: StudyPlan) -> bool:
+    """Tell whether the plan's statistics were computed last by the source that is here; also where there are none."""
+    zone = LandingZone(name_places().landing)
+    statistics = zone.scan("statistics").filter(pl.col("plan_digest") == plan.digest)
+    runs = zone.scan("runs").join(statistics, on="run_id", how="semi").sort("started_at")
+    environments = runs.select("environment_json").collect()["environment_json"].to_list()
+    return not environments or json.loads(environments[-1]).get(ANALYSIS_KEY) == analysis_source()
 
 
 def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:

@@ -12,13 +12,15 @@ from storage.landing import LandingZone
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits, Run
-from tasks.plans.spec import StudyPlan
+from tasks.plans.spec import StudyPlan, analysis_source
 from tasks.running.environment import describe_environment
 from tasks.running.errors import UserError
 from tasks.running.limits import LimitReachedError
 from tasks.running.places import Places, name_places, open_places
 from tasks.traces.study_rows import RunEndRow, RunRow
 
+ANALYSIS_KEY = "analysis_source"
+"""Key of a run's environment under which the source of its statistics stands, as a digest."""
 GENERATION_FILE = ".generation"
 """File in the data folder that tells one folder from another made later at the same place."""
 
@@ -111,7 +113,7 @@ def _run_row(flow: str, run: Run) -> RunRow:
         plan_digest=run.plan.digest,
         scale=run.plan.scale,
         plan_json=run.plan.model_dump_json(),
-        environment_json=json.dumps(describe_environment()),
+        environment_json=json.dumps({**describe_environment(), ANALYSIS_KEY: analysis_source()}),
         started_at=datetime.now(UTC),
     )
 

@@ -22,6 +22,8 @@ BaseName = Literal["scratch", "common", "both", "hub"]
 
 PRODUCING_PACKAGES = ("tasks.knapsack", "tasks.agent", "tasks.runtime", "tasks.traces", "tasks.sft", "tasks.serving")
 """Packages whose source decides what a study's rows say."""
+ANALYSING_PACKAGES = ("tasks.analysis", "sql.staging", "sql.marts")
+"""Packages whose source decides which statistics its rows give; they are no part of the plan."""
 
 SCALE_LABEL: dict[Scale, str] = {
     "smoke": "smoke, numbers without meaning",
@@ -225,3 +227,8 @@ def teacher_conditions(part: StudyPart) -> Iterator[Condition]:
 def current_source() -> str:
     """Return the digest of the packages that produce rows, as they are on disk now."""
     return source_digest(PRODUCING_PACKAGES)[:16]
+
+
+def analysis_source() -> str:
+    """Return the digest of the packages that compute statistics, as they are on disk now."""
+    return source_digest(ANALYSING_PACKAGES)[:16]

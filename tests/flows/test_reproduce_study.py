@@ -1,8 +1,10 @@
 import pytest
 
 from flows.reproduce_study import is_answered
+from storage.landing import LandingZone
 from storage.runs import start_run
 from storage.warehouse import Warehouse
+from tasks.analysis.statistic_rows import StatisticGroup
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
@@ -25,3 +27,15 @@ def test_a_run_killed_between_its_end_and_its_merge_is_merged_by_the_next_start(
     with Warehouse.open(name_places().warehouse) as warehouse:
         assert warehouse.sql("select status from run_ends").rows() == [("finished",)]
     assert "smoke: smoke, numbers without meaning" in capsys.readouterr().out
+
+
+def test_a_finished_study_is_no_answer_once_its_analysis_has_changed(monkeypatch, capsys):
+    plan = resolve_plan("smoke")
+    with monkeypatch.context() as earlier:
+        earlier.setattr("storage.runs.analysis_source", lambda: "earlier")
+        with start_run("reproduce_study", plan, Limits()) as run:
+            group = StatisticGroup(run.run_id, plan.digest, "main", "scratch", "declared", "names", "small")
+            row = group.row("mean", "cell", "score", pair_count=1, method="mean")
+            LandingZone(run.landing).write({"statistics": [row]}, run.run_id)
+    assert not is_answered("smoke", Overrides(), Limits(), dry_run=False)
+    assert capsys.readouterr().out == ""

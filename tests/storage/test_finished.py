@@ -2,9 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.finished import count_failed_episodes, is_finished
+from storage.finished import count_failed_episodes, is_analysed, is_finished
 from storage.landing import LandingZone
 from storage.runs import start_run
+from tasks.analysis.statistic_rows import StatisticGroup
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
@@ -53,6 +54,24 @@ def test_a_plan_is_finished_once_a_run_of_the_whole_study_is(zone, land):
     finish()
     assert is_finished(PLAN)
     assert not is_finished(resolve_plan("smoke"))
+
+
+def land_statistic(zone):
+    """Land a statistic of the plan in a run of its own, as the analysis does."""
+    with start_run("analyse_study", PLAN, Limits()) as run:
+        group = StatisticGroup(run.run_id, PLAN.digest, "main", "scratch", "declared", "names", "small")
+        zone.write({"statistics": [group.row("mean", "cell", "score", pair_count=1, method="mean")]}, run.run_id)
+
+
+def test_statistics_of_another_source_are_to_be_computed_again(zone, monkeypatch):
+    assert is_analysed(PLAN)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("storage.runs.analysis_source", lambda: "earlier")
+        land_statistic(zone)
+    assert not is_analysed(PLAN)
+    assert is_analysed(resolve_plan("smoke"))
+    land_statistic(zone)
+    assert is_analysed(PLAN)
 
 
 def test_an_episode_that_is_to_be_tried_again_leaves_the_plan_unfinished(zone, land):
