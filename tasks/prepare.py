@@ -107,7 +107,10 @@ def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
 
 
 def _note(run: Run, part: StudyPart, data: TrainingData) -> None:
-    data_file(run, part).write_text(data.model_dump_json(), encoding="utf-8")
+    file = data_file(run, part)
+    unfinished = file.with_suffix(".unfinished")
+    unfinished.write_text(data.model_dump_json(), encoding="utf-8")
+    unfinished.replace(file)
 
 
 def _refuse_missing_traces(run: Run, part: StudyPart, zone: LandingZone) -> None:

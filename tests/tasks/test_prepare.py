@@ -9,7 +9,7 @@ from tasks.plans.clients import teacher_client
 from tasks.plans.overrides import Overrides
 from tasks.plans.run import Limits
 from tasks.plans.spec import teacher_conditions
-from tasks.prepare import digest_traces, prepare_training_data, read_training_data
+from tasks.prepare import data_file, digest_traces, prepare_training_data, read_training_data
 from tasks.running.errors import UserError
 from tasks.sft.data_spec import ValidationSpec
 from tasks.sft.spec import TokenizerSpec
@@ -107,6 +107,18 @@ def test_a_gate_that_fails_takes_back_what_passed_before(run, tokenizer):
         prepare_training_data.fn(run, beyond_any(part), tokenizer, digest_traces(run, part))
     with pytest.raises(UserError, match="run the flow prepare_training first"):
         read_training_data(run, part)
+
+
+def test_training_data_are_noted_whole_or_not_at_all(run, tokenizer):
+    (part,) = run.plan.parts
+    part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
+    collect_traces(run, part, tokenizer)
+    note, unfinished = data_file(run, part), data_file(run, part).with_suffix(".unfinished")
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
+    unfinished.symlink_to("/dev/full")  # a disk that is full once the note is written
+    with pytest.raises(OSError, match="No space left"):
+        prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+    assert not note.exists()
 
 
 def test_training_data_that_were_changed_by_hand_are_not_trained_on(run, tokenizer):
