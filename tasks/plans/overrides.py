@@ -43,7 +43,9 @@ class Overrides(BaseModel):
         "further one is played beside it as the variant cap-80, cap-none.",
     )
     backend: Literal["fork_tree", "jupyter"] | None = Field(default=None, description="Interpreter of the episodes.")
-    concurrency: int | None = Field(default=None, ge=1, description="Episodes at a time, of teacher and models alike.")
+    concurrency: int | None = Field(
+        default=None, ge=1, description="Episodes at a time, of an endpoint's teacher and of models alike."
+    )
     teacher_url: str | None = Field(default=None, description="OpenAI-compatible endpoint of the teacher.")
     teacher_model: str | None = Field(default=None, description="Name under which that endpoint knows the teacher.")
     teacher_key_variable: str | None = Field(default=None, description="Environment variable with the teacher's key.")
@@ -129,6 +131,8 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
         endpoint = teacher.endpoint.model_copy(update={"concurrency": overrides.concurrency})
         teacher = teacher.model_copy(update={"endpoint": endpoint})
     if overrides.teacher_model is not None:
+        if teacher.endpoint is None:
+            raise UserError("teacher_model names the model of no endpoint; give teacher_url with it")
         teacher = teacher.model_copy(update={"model_name": overrides.teacher_model})
     if overrides.teacher_attempts is not None:
         teacher = teacher.model_copy(update={"maximum_attempts": overrides.teacher_attempts})

@@ -126,6 +126,7 @@ def test_the_paper_s_own_teacher_may_have_its_key_elsewhere():
     ("overrides", "message"),
     [
         (Overrides(teacher_key_variable="KEY"), "give teacher_url with it"),
+        (Overrides(teacher_model="sage"), "teacher_model names the model of no endpoint; give teacher_url with it"),
         (Overrides(endpoint_key_variable="KEY"), "give endpoint_url with it"),
         (Overrides(base_model="Qwen/Qwen3-8B"), "trains from base 'scratch'"),
     ],
