@@ -39,6 +39,8 @@ EPISODES_AT_ONCE = 160
 INSTANCES_PER_BUCKET = 100
 TRAIN_CONTRACTS = (None, "persistent", "stateless")
 CONCURRENCIES = (4, 16, 64)
+LARGEST_SHARE = {4: 0.02, 16: 0.02}
+"""The harness's share of the wall time that is met; with 64 at a time the goal of 2 % is missed, and told."""
 
 
 @contextlib.contextmanager
@@ -132,11 +134,12 @@ def test_wall_time_and_the_harness_share(
     requests = sum(recorded.episode.model_seconds for recorded in episodes) - simulated / dilation
     blocks = sum(recorded.episode.execution_seconds for recorded in episodes)
     added = sum(recorded.episode.wall_seconds for recorded in episodes) - simulated / dilation
+    share = measuring.share_of_harness(wall, alone, dilation)
     with capsys.disabled():
         print(
             f"\n{count} episodes, {concurrency} at a time (played in {wall:.0f} s, waiting {dilation:g} x shorter)\n"
             f"  model alone {alone / 3600:.3f} h, with the harness {(alone + wall - alone / dilation) / 3600:.3f} h: "
-            f"the harness's share is {measuring.share_of_harness(wall, alone, dilation):.2%} (goal 2 %)\n"
+            f"the harness's share is {share:.2%} (goal 2 %)\n"
             f"  an episode: {turns / count:.1f} turns, {simulated / count:.1f} s of model time; added "
             f"{added / count * 1e3:.0f} ms, of these requests {requests / count * 1e3:.0f}, blocks "
             f"{blocks / count * 1e3:.0f}, all else {(added - requests - blocks) / count * 1e3:.0f}\n"
@@ -144,3 +147,5 @@ def test_wall_time_and_the_harness_share(
             f"{processor / (processor + simulated):.2%} of it and the model's"
         )
     assert count == len(TRAIN_CONTRACTS) * 2 * 2 * INSTANCES_PER_BUCKET
+    if concurrency in LARGEST_SHARE:
+        assert share <= LARGEST_SHARE[concurrency]
