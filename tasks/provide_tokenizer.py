@@ -7,18 +7,20 @@ from pathlib import Path
 
 from prefect import task
 
-from tasks.agent.client import ScriptedClientSpec, open_client
+from tasks.agent.client import open_client
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import open_bucket
+from tasks.plans.clients import scripted_client
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart, teacher_conditions
+from tasks.running.errors import UserError
 from tasks.running.progress import progress_bar
 from tasks.runtime.open import open_runtime
 from tasks.sft.spec import TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
-from tasks.traces.rows import TurnRow
+from tasks.traces.rows import FinishReason, TurnRow
 
 SAMPLE_COUNT = 100
 """Instances whose conversations the tokenizer is learned from, under each contract; the traces are much alike."""
@@ -30,6 +32,9 @@ def provide_tokenizer(run: Run, part: StudyPart) -> Path:
 
     A new one must be there before the traces are recorded, because scripted episodes are counted with it: so its texts
     come from a sample of the same episodes, played beforehand and not recorded.
+
+    Raises:
+        UserError: One of them failed, and a tokenizer of the others would be another one.
     """
     spec, folder = _learned_tokenizer(part), tokenizer_folder(run, part)
     if spec is not None and not folder.exists():
@@ -62,10 +67,12 @@ def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
             ]
             recorded: dict[str, RecordedEpisode] = {}
             label = f"tokenizer sample, {condition.runtime_contract}"
-            client_spec = ScriptedClientSpec()
+            client_spec = scripted_client(part)
             with progress_bar(label, count, "episodes") as advance, open_client(client_spec, condition) as client:
 
-                def keep(episode: RecordedEpisode, advance=advance, recorded=recorded) -> None:  # noqa: ANN001
+                def keep(episode: RecordedEpisode, advance=advance, recorded=recorded, label=label) -> None:  # noqa: ANN001
+                    if episode.episode.finish_reason is FinishReason.ERROR:
+                        raise UserError(f"an episode of the {label} failed: {episode.episode.error_message}")
                     recorded[episode.episode.instance_id] = episode
                     advance(1)
 

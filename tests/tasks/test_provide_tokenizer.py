@@ -1,0 +1,39 @@
+"""A learned tokenizer comes from whole episodes of the part's own teacher."""
+
+import pytest
+
+from storage.runs import open_run
+from tasks.agent.client import EndpointClientSpec, open_client
+from tasks.agent.spec import EndpointSpec
+from tasks.plans.overrides import Overrides
+from tasks.plans.run import Limits
+from tasks.provide_tokenizer import provide_tokenizer, tokenizer_folder
+from tasks.running.errors import UserError
+
+NOBODY = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", max_retries=0))
+"""A teacher that is not there."""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    with open_run("toy", "smoke", Overrides(train_count=2), Limits()) as opened:
+        yield opened
+
+
+def test_a_teacher_that_prints_no_table_has_a_tokenizer_of_such_episodes(run):
+    (part,) = run.plan.parts
+    terse = part.model_copy(
+        update={"variant": "no-table", "teacher": part.teacher.model_copy(update={"prints_table": False})}
+    )
+    learned = {(provide_tokenizer.fn(run, one) / "tokenizer.json").read_bytes() for one in (part, terse)}
+    assert len(learned) == 2
+
+
+def test_an_episode_that_failed_is_no_sample(run, monkeypatch):
+    (part,) = run.plan.parts
+    monkeypatch.setattr("tasks.provide_tokenizer.open_client", lambda _, condition: open_client(NOBODY, condition))
+    with pytest.raises(UserError, match=r"an episode of the tokenizer sample, persistent failed: .*:9/v1"):
+        provide_tokenizer.fn(run, part)
+    assert not tokenizer_folder(run, part).exists()
