@@ -22,7 +22,7 @@ from tasks.traces.study_rows import RunEndRow, RunRow
 ANALYSIS_KEY = "analysis_source"
 """Key of a run's environment under which the source of its statistics stands, as a digest."""
 GENERATION_FILE = ".generation"
-"""File in the data folder that tells one folder from another made later at the same place."""
+"""File in the data folder that tells it from another made later at the same place, or around another landing zone."""
 
 
 @contextmanager
@@ -45,6 +45,8 @@ def start_run(flow: str, plan: StudyPlan, limits: Limits) -> Iterator[Run]:
     """Yield a run whose start is landed, and land its end: finished, stopped by a limit or the keyboard, or failed."""
     places = open_places()
     zone = LandingZone(places.landing)
+    if not zone.manifests().bundles:
+        _begin_generation(places)
     run = _run(new_run_id(), plan, limits, places)
     zone.write({"runs": [_run_row(flow, run)]}, run.run_id)
     try:
@@ -125,11 +127,16 @@ def _land_end(zone: LandingZone, run: Run, status: str, message: str) -> None:
     zone.write({"run_ends": [end]}, run.run_id)
 
 
+def _begin_generation(places: Places) -> None:
+    """Give the data folder a new identity: what was cached of rows that have gone since counts no more."""
+    file = places.home / GENERATION_FILE
+    unfinished = file.with_name(f"{file.name}.{secrets.token_hex(3)}")
+    unfinished.write_text(secrets.token_hex(8), encoding="utf-8")
+    unfinished.replace(file)
+
+
 def _generation(places: Places) -> str:
     file = places.home / GENERATION_FILE
-    try:
-        with file.open("x", encoding="utf-8") as new:
-            new.write(secrets.token_hex(8))
-    except FileExistsError:
-        pass
+    if not file.exists():
+        _begin_generation(places)
     return file.read_text(encoding="utf-8")

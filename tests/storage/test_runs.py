@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 
@@ -81,6 +82,16 @@ def test_an_unknown_run_is_named_with_the_way_out():
         open_run("stage", "smoke", Overrides(), Limits(), "nowhere"),
     ):
         pass
+
+
+def test_a_landing_zone_that_was_emptied_leaves_nothing_cached(home):
+    identities = []
+    for _ in range(2):
+        with start_run("toy", PLAN, Limits()) as run:
+            identities.append(run.generation)
+        shutil.rmtree(home / "landing")
+    assert identities[0] != identities[1]
+    assert [file.name for file in home.iterdir()] == [".generation"]
 
 
 def test_a_data_folder_has_an_identity_that_no_other_has(tmp_path, monkeypatch):
