@@ -9,7 +9,9 @@ from tasks.analysis.rendering import TableFormat, render_table, rich_table
 from tasks.plans.hypotheses import Verdict, judge, read_hypotheses
 from tasks.traces.study_rows import StatisticRow
 
-TITLE = "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, and the verdict"
+TITLE = (
+    "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, and the verdict"
+)
 
 
 def print_verdicts(warehouse: Warehouse, plan_digest: str, table_format: TableFormat) -> None:
