@@ -1,10 +1,16 @@
 """The folder of a training: whose it is, its checkpoints, and the digest of what it holds."""
 
+import fcntl
 import hashlib
 import json
+import os
 import shutil
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tasks.running.errors import UserError
 from tasks.sft.card import CARD_NAME
@@ -12,6 +18,9 @@ from tasks.sft.conversations import digest_of_file
 
 CHECKPOINTS = "checkpoints"
 IDENTITY = "training.json"
+LOCK_FILE = ".training.lock"
+PATIENCE_SECONDS, POLL_SECONDS = 10.0, 0.1
+"""How long a folder that another process holds is waited for, and the time between two looks."""
 LAST_FILE = "trainer_state.json"
 """What the trainer writes last into a checkpoint."""
 START_FILES = ("tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors.index.json", CARD_NAME)
@@ -45,6 +54,38 @@ def digest_of_samples(path: Path) -> str:
             file.seek(number * size // SAMPLE_COUNT)
             digest.update(file.read(SAMPLE_BYTES))
     return digest.hexdigest()
+
+
+@contextmanager
+def held(output: Path) -> Iterator[None]:
+    """Keep a folder for one process while the block runs; the system lets go of it however the process ends.
+
+    A training whose starter was killed may take a moment to end, so it is waited for that long.
+
+    Raises:
+        UserError: Another process holds it.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    with (output / LOCK_FILE).open("a+", encoding="utf-8") as lock:
+        _take(lock, output, time.monotonic() + PATIENCE_SECONDS)
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} on {socket.gethostname()}")
+        lock.flush()
+        yield
+
+
+def _take(lock: IO[str], output: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                lock.seek(0)
+                holder = lock.read() or "another process"
+                raise UserError(f"{holder} is training in {output}; wait for it, or end it, and start again") from error
+            time.sleep(POLL_SECONDS)
+        else:
+            return
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:

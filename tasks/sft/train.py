@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from tasks.running.errors import UserError
 from tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
 from tasks.sft.conversations import digest_of_file, read_conversations
-from tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, last_checkpoint, start_digests
+from tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
 from tasks.sft.hub import expanded
 from tasks.sft.load import load_start
 from tasks.sft.prepare import prepare_data
@@ -57,75 +57,78 @@ def train(
         on_log: Told of every logging step.
 
     Raises:
-        UserError: Data, base, disk or memory do not fit, or `output` holds another training.
+        UserError: Data, base, disk or memory do not fit, or `output` holds another training or is being trained into.
         DivergedError: Loss, gradients or weights are not finite; nothing finished is left.
     """
     source = _source(spec, base_model, tokenizer)
     conversations = read_conversations(dataset)
     dataset_digest = digest_of_file(dataset)
     identity = {"contract": contract, "dataset": dataset_digest, "seed": seed, "start": start_digests(source)}
-    claim(output, {"spec": spec.model_dump(mode="json"), **identity})
-    if (output / CARD_NAME).exists():
+    with held(output):
+        claim(output, {"spec": spec.model_dump(mode="json"), **identity})
+        if (output / CARD_NAME).exists():
+            return read_trained(output)
+
+        import torch  # takes seconds, so what can be refused without it has been
+
+        quiet_libraries()
+        check_room(spec, source, output)
+        started_at = datetime.now(UTC)
+        if not torch.cuda.is_available():
+            torch.set_num_threads(spec.cpu_threads)
+
+        model, processing = load_start(spec, source, seed)
+        data = prepare_data(
+            conversations,
+            processing,
+            max_length=spec.batch.max_length,
+            validation_share=spec.validation_share,
+            seed=seed,
+        )
+        log_path = output / LOG_NAME
+        trainer = open_trainer(
+            spec,
+            model,
+            processing,
+            data,
+            checkpoints=output / CHECKPOINTS,
+            seed=seed,
+            callback=log_callback(log_path, on_log),
+        )
+        trainer.train(resume_from_checkpoint=last_checkpoint(output / CHECKPOINTS))
+        trained = cast("PreTrainedModel", trainer.model)
+        if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
+            raise DivergedError(
+                "weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate, output
+            )
+        validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
+        trained.save_pretrained(output)
+        processing.save_pretrained(output)
+
+        metrics = tuple(read_log(log_path))
+        card = ModelCard(
+            contract=contract,
+            kind="checkpoint" if spec.method == "full" else "adapter",
+            base_model="untrained" if spec.base == "scratch" else source,
+            spec=spec,
+            seed=seed,
+            plan_digest=plan_digest,
+            dataset_digest=dataset_digest,
+            example_count=len(data.train),
+            model_digest=digest_of_tensors(output),
+            parameter_count=_count_parameters(trained.parameters()),
+            trained_parameter_count=_count_parameters(p for p in trained.parameters() if p.requires_grad),
+            token_count=trainer.state.num_input_tokens_seen,
+            step_count=trainer.state.global_step,
+            final_loss=metrics[-1].loss,
+            validation_loss=validation_loss,
+            device=torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+            wall_seconds=metrics[-1].wall_seconds,
+            started_at=started_at,
+            metrics=metrics,
+        )
+        write_card(output, card)
         return read_trained(output)
-
-    import torch  # takes seconds, so what can be refused without it has been
-
-    quiet_libraries()
-    check_room(spec, source, output)
-    started_at = datetime.now(UTC)
-    if not torch.cuda.is_available():
-        torch.set_num_threads(spec.cpu_threads)
-
-    model, processing = load_start(spec, source, seed)
-    data = prepare_data(
-        conversations,
-        processing,
-        max_length=spec.batch.max_length,
-        validation_share=spec.validation_share,
-        seed=seed,
-    )
-    log_path = output / LOG_NAME
-    trainer = open_trainer(
-        spec,
-        model,
-        processing,
-        data,
-        checkpoints=output / CHECKPOINTS,
-        seed=seed,
-        callback=log_callback(log_path, on_log),
-    )
-    trainer.train(resume_from_checkpoint=last_checkpoint(output / CHECKPOINTS))
-    trained = cast("PreTrainedModel", trainer.model)
-    if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
-        raise DivergedError("weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate, output)
-    validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
-    trained.save_pretrained(output)
-    processing.save_pretrained(output)
-
-    metrics = tuple(read_log(log_path))
-    card = ModelCard(
-        contract=contract,
-        kind="checkpoint" if spec.method == "full" else "adapter",
-        base_model="untrained" if spec.base == "scratch" else source,
-        spec=spec,
-        seed=seed,
-        plan_digest=plan_digest,
-        dataset_digest=dataset_digest,
-        example_count=len(data.train),
-        model_digest=digest_of_tensors(output),
-        parameter_count=_count_parameters(trained.parameters()),
-        trained_parameter_count=_count_parameters(p for p in trained.parameters() if p.requires_grad),
-        token_count=trainer.state.num_input_tokens_seen,
-        step_count=trainer.state.global_step,
-        final_loss=metrics[-1].loss,
-        validation_loss=validation_loss,
-        device=torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-        wall_seconds=metrics[-1].wall_seconds,
-        started_at=started_at,
-        metrics=metrics,
-    )
-    write_card(output, card)
-    return read_trained(output)
 
 
 def read_trained(folder: Path) -> TrainedModel:

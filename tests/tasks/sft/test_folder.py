@@ -1,9 +1,12 @@
 """Whose a training's folder is, and where it goes on."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tasks.running.errors import UserError
-from tasks.sft.folder import claim, digest_of_samples, digest_of_tensors, last_checkpoint, start_digests
+from tasks.sft.folder import claim, digest_of_samples, digest_of_tensors, held, last_checkpoint, start_digests
 
 
 def _checkpoint(folder, step, state: str | None = '{"global_step": 1}'):
@@ -41,6 +44,33 @@ def test_a_finished_training_keeps_its_folder(tmp_path):
     (tmp_path / "carryover.json").write_text("{}")
     with pytest.raises(UserError, match="holds a training of another start"):
         claim(tmp_path, {"seed": 2})
+
+
+HOLD = """
+import sys
+from pathlib import Path
+
+from tasks.sft.folder import held
+
+with held(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_folder_is_held_by_one_process_and_free_when_that_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr("tasks.sft.folder.PATIENCE_SECONDS", 0.0)
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        expected = rf"process {holder.pid} on .* is training in {tmp_path}; wait for it"
+        with pytest.raises(UserError, match=expected), held(tmp_path):
+            pass
+        holder.kill()
+        holder.wait()
+    with held(tmp_path):
+        pass
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.safetensors", "carryover.json"])

@@ -9,6 +9,7 @@ from tasks.running.errors import UserError
 from tasks.serving.cpu.models import load_models
 from tasks.serving.spec import ServedModels
 from tasks.sft.conversations import Conversation, TrainingMessage, read_conversations, write_conversations
+from tasks.sft.folder import held
 from tasks.sft.load import load_start
 from tasks.sft.prepare import prepare_data
 from tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec, TrainingSpec
@@ -98,6 +99,13 @@ def test_what_a_training_says_of_itself(trained):
     assert trained.trained_parameter_count == trained.parameter_count
     assert all(metric.gradient_norm is not None for metric in trained.metrics)
     assert len(list((trained.path / "checkpoints").glob("checkpoint-*"))) == SMOKE.kept_checkpoints
+
+
+def test_two_trainings_never_write_into_one_folder(world, tmp_path, monkeypatch):
+    monkeypatch.setattr("tasks.sft.folder.PATIENCE_SECONDS", 0.0)
+    with held(tmp_path / "model"), pytest.raises(UserError, match=r"is training in .*/model; wait for it"):
+        _train(SMOKE, world, tmp_path / "model", tokenizer=world / "tokenizer")
+    assert not (tmp_path / "model" / "training.json").exists()
 
 
 def test_the_seed_decides_the_weights_to_the_byte(trained, world, tmp_path):
