@@ -27,7 +27,7 @@ def interruptible(run_id: str, tasks: Sequence[PrefectFuture[Any]]) -> Iterator[
         yield
     except KeyboardInterrupt:
         interrupt(run_id)
-        say("stopping as soon as the episodes that run have ended; Ctrl-C again stops at once")
+        say("stopping: trainings end now, episodes that run end first; Ctrl-C again ends all at once")
         handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
             wait(list(tasks))
