@@ -12,7 +12,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from tasks.analysis.formatting import format_value, heading
+from tasks.analysis.formatting import WORD_COLUMNS, format_value, heading
 
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 
@@ -131,9 +131,11 @@ def _sheet(section: dict[str, object], frame: pl.DataFrame) -> Sheet:
     for label_columns in LABEL_COLUMNS:
         if all(column in frame.columns for column in label_columns):
             labelled = _labelled(kept, label_columns)
+            names = [column for column in labelled.columns if column in WORD_COLUMNS]
             if labelled["label"].is_unique().all():
                 return _one_column_per_cell(caption, measured_on, labelled)
-            return _rows_per_cell(caption, measured_on, labelled)
+            if labelled.select("label", *names).is_unique().all():
+                return _rows_per_cell(caption, measured_on, names, labelled)
     header = tuple(heading(column) for column in kept.columns)
     return _row_sheet(kept, format_value)._replace(
         caption=", ".join(part for part in (measured_on, caption) if part), header=header
@@ -162,14 +164,13 @@ def _one_column_per_cell(caption: str, measured_on: str, labelled: pl.DataFrame)
     return Sheet(caption, (measured_on, *labelled["label"]), rows)
 
 
-def _rows_per_cell(caption: str, measured_on: str, labelled: pl.DataFrame) -> Sheet:
-    """Return the sheet of a table with several rows per cell: for each number a block of rows, named by its words."""
+def _rows_per_cell(caption: str, measured_on: str, names: list[str], labelled: pl.DataFrame) -> Sheet:
+    """Return the sheet of a table with several rows per cell: a block of rows per value, its rows told by `names`."""
     split = _published_split(labelled)
-    columns = [column for column in labelled.columns if column not in ("label", "model", "qwen3_8b_split")]
-    names = [column for column in columns if labelled[column].dtype == pl.String]
+    columns = [column for column in labelled.columns if column not in (*names, "label", "model", "qwen3_8b_split")]
     labels = labelled["label"].unique(maintain_order=True).to_list()
     rows: list[tuple[str, ...]] = []
-    for measured in (column for column in columns if column not in names):
+    for measured in columns:
         block = labelled.pivot("label", index=names, values=measured, maintain_order=True)
         for position, row in enumerate(block.iter_rows(named=True)):
             words = [format_value(name, row[name]) for name in names]

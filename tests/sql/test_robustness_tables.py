@@ -15,11 +15,12 @@ def test_token_costs_are_told_with_and_without_the_episodes_that_did_not_end_nor
     play(warehouse, "S->P", [2000, 3000, 1000])
     play(warehouse, "P->S", [2000, 2000])
     warehouse.episode("P->S", "i2", prompt_tokens=19_900, completion_tokens=100, finish_reason="max_turns")
-    ours = {"pair_count": 3, "unfinished_count": 0, "finished_pair_count": 3}
+    ours = {"pair_count": 3, "unfinished_count": 0, "aligned_unfinished_count": 0, "finished_pair_count": 3}
     assert warehouse.table("token_sensitivity") == [
         GROUP
         | OURS
-        | {"condition": "P->S", "pair_count": 3, "unfinished_count": 1, "finished_pair_count": 2}
+        | {"condition": "P->S", "pair_count": 3, "finished_pair_count": 2}
+        | {"unfinished_count": 1, "aligned_unfinished_count": 0}
         | {"ratio_of_all": 8.0, "ratio_of_finished": 2.0, "median_ratio": 2.0},
         GROUP | OURS | ours | {"condition": "S->P", "ratio_of_all": 2.0, "ratio_of_finished": 2.0, "median_ratio": 2.0},
     ]
@@ -30,6 +31,13 @@ def test_episodes_of_another_seed_or_plan_are_no_pair(warehouse):
     play(warehouse, "S->P", [2000], training_seed=1)
     play(warehouse, "S->S", [2000], plan_digest="other")
     assert warehouse.table("token_sensitivity") == []
+
+
+def test_imported_episodes_without_a_training_seed_are_pairs(warehouse):
+    play(warehouse, "P->P", [1000], training_seed=None)
+    play(warehouse, "S->P", [2000], training_seed=None)
+    (row,) = warehouse.table("token_sensitivity")
+    assert (row["pair_count"], row["ratio_of_all"]) == (1, 2.0)
 
 
 def test_two_seeds_of_one_contract_show_what_chance_does_to_a_contrast(warehouse):

@@ -55,6 +55,13 @@ def test_a_table_with_several_rows_per_cell_has_a_block_of_rows_per_number():
     )
 
 
+def test_rows_that_no_word_tells_apart_stay_rows():
+    frame = pl.DataFrame({"condition": ["P->P", "P->P"], "seed": [0, 1], "note": ["a", None]})
+    (sheet,) = sheets(frame)
+    assert sheet.header == ("condition", "seed", "note")
+    assert sheet.rows == (("P→P", "0", "a"), ("P→P", "1", ""))
+
+
 def test_the_split_of_published_values_stands_only_beside_such_values():
     frame = pl.DataFrame(
         {"variant": ["main", "costly"], "qwen3_8b_split": ["easy", "easy"], "qwen3_8b_ratio": [2.0, None]}
