@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from tasks.running.errors import UserError
-from tasks.serving.cpu.models import load_models
-from tasks.serving.spec import ServedModels
 from tasks.sft.conversations import Conversation, TrainingMessage, read_conversations, write_conversations
 from tasks.sft.folder import held
 from tasks.sft.load import load_start
@@ -172,14 +170,19 @@ def test_a_folder_of_another_training_is_refused(trained, world):
 
 
 def test_an_embedding_trained_beside_an_adapter_is_saved_with_it_and_stays_tied(world, base, tmp_path):
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
     lora = LoraSpec(rank=4, alpha=8, dropout=0.0, has_trained_embedding=True)
     adapter = _train(ADAPTER.model_copy(update={"lora": lora}), world, tmp_path / "adapter", base_model=base)
-    loaded = load_models(ServedModels(base=str(base), adapters={"adapted": adapter.path}))
-    before, after = (dict(one.model.named_parameters())["model.embed_tokens.weight"] for one in loaded)
-    head: Any = loaded[1].model.get_output_embeddings()
+    untrained: Any = AutoModelForCausalLM.from_pretrained(base)
+    started = AutoModelForCausalLM.from_pretrained(base)
+    adapted: Any = PeftModel.from_pretrained(started, adapter.path)
+    merged = adapted.merge_and_unload()
+    before, after = untrained.get_input_embeddings().weight, merged.get_input_embeddings().weight
     assert adapter.trained_parameter_count == 4 * (4 * 64 + 3 * 96) + before.numel()
     assert (before - after).abs().max() > 0
-    assert head.weight.equal(after)
+    assert merged.get_output_embeddings().weight.equal(after)
 
 
 def test_an_adapter_is_small_and_names_its_base(world, base, tmp_path):
