@@ -1,7 +1,9 @@
 """Numbered migrations of the warehouse's schema, with a ledger of the ones applied."""
 
 import hashlib
+import re
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -70,6 +72,17 @@ def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = 
     except duckdb.Error as error:
         raise WarehouseError(f"cannot upgrade the warehouse, nothing was changed: {error}") from error
     return len(pending)
+
+
+@cache
+def value_of_older_rows(table: str, column: str) -> str | None:
+    """Return the SQL expression that a migration gave rows from before a column came; none where it left them empty.
+
+    Files that were landed before hold rows from before as well, whenever they are read.
+    """
+    update = re.compile(rf"update main\.{table}\s+set {column} = (.+?);", re.DOTALL)
+    found = (update.search(migration.statements) for migration in read_migrations())
+    return next((match[1] for match in found if match), None)
 
 
 def check_version(connection: DuckDBPyConnection, folder: Traversable | Path | None = None) -> None:

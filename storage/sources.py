@@ -12,7 +12,8 @@ from storage.bundles import BundleFile, Share
 from storage.connection import quoted
 from storage.files import FileStore
 from storage.landing import schema_digest
-from storage.schemas import EPISODE_CHILDREN, arrow_schema, duckdb_columns, row_model
+from storage.migrations import value_of_older_rows
+from storage.schemas import EPISODE_CHILDREN, Column, arrow_schema, duckdb_columns, row_model
 from tasks.traces.rows import EpisodeRow
 
 
@@ -104,8 +105,7 @@ def _pieces(store: FileStore, table: str, shares: Sequence[Share]) -> list[_Piec
 
 def _select(store: FileStore, table: str, piece: _Piece) -> str:
     columns = ", ".join(
-        column.name if column.name in piece.columns else f"null::{column.duckdb_type} as {column.name}"
-        for column in duckdb_columns(table)
+        column.name if column.name in piece.columns else _missing(table, column) for column in duckdb_columns(table)
     )
     paths = ", ".join(quoted(store.location(file.path)) for file in piece.files)
     query = (
@@ -120,6 +120,11 @@ where not exists (
     where lost_episodes.episode_id = landed.episode_id
     and lost_episodes.bundle_id = parse_filename(landed.filename, true)
 )"""
+
+
+def _missing(table: str, column: Column) -> str:
+    value = value_of_older_rows(table, column.name) or "null"
+    return f"({value})::{column.duckdb_type} as {column.name}"
 
 
 def _footer_columns(file: BundleFile, store: FileStore) -> set[str]:

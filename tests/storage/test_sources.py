@@ -9,6 +9,7 @@ from storage.bundles import Manifest
 from storage.landing import LandingZone, schema_digest
 from storage.merger import merge
 from storage.warehouse import Warehouse
+from tasks.traces.study_rows import StatisticRow
 
 
 @pytest.fixture
@@ -18,19 +19,23 @@ def land_otherwise(landing, make_episode) -> Callable[[Callable[[pa.Table], pa.T
     def land(change: Callable[[pa.Table], pa.Table]) -> LandingZone:
         landing.write(make_episode("present", step_count=1), "run")
         landed = landing.write(make_episode("other", step_count=1), "run")
-        path = f"steps/run_id=run/{landed.bundle_id}.parquet"
-        steps = change(pq.read_table(io.BytesIO(landing.store.read(path))))
-        sink = io.BytesIO()
-        pq.write_table(steps, sink)
-        landing.store.write(path, sink.getvalue())
-        manifest_path = f"bundles/run_id=run/{landed.bundle_id}.json"
-        manifest = Manifest.model_validate_json(landing.store.read(manifest_path))
-        written = {"byte_count": len(sink.getvalue()), "schema_digest": schema_digest(steps.schema)}
-        files = tuple(file.model_copy(update=written) if file.table == "steps" else file for file in manifest.files)
-        landing.store.write(manifest_path, manifest.model_copy(update={"files": files}).model_dump_json().encode())
-        return LandingZone(landing.url)
+        return _rewritten(landing, landed.bundle_id, "steps", change)
 
     return land
+
+
+def _rewritten(landing: LandingZone, bundle_id: str, table: str, change: Callable[[pa.Table], pa.Table]) -> LandingZone:
+    path = f"{table}/run_id=run/{bundle_id}.parquet"
+    rows = change(pq.read_table(io.BytesIO(landing.store.read(path))))
+    sink = io.BytesIO()
+    pq.write_table(rows, sink)
+    landing.store.write(path, sink.getvalue())
+    manifest_path = f"bundles/run_id=run/{bundle_id}.json"
+    manifest = Manifest.model_validate_json(landing.store.read(manifest_path))
+    written = {"byte_count": len(sink.getvalue()), "schema_digest": schema_digest(rows.schema)}
+    files = tuple(file.model_copy(update=written) if file.table == table else file for file in manifest.files)
+    landing.store.write(manifest_path, manifest.model_copy(update={"files": files}).model_dump_json().encode())
+    return LandingZone(landing.url)
 
 
 def test_a_column_that_came_later_is_null_in_older_files(land_otherwise, tmp_path):
@@ -44,6 +49,27 @@ def test_a_column_that_came_later_is_null_in_older_files(land_otherwise, tmp_pat
     assert merge(landing, tmp_path / "study.duckdb").refusals == ()
     with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
         assert warehouse.sql("select episode_id, step, state_hash from steps order by all").rows() == expected
+
+
+def test_statistics_landed_before_intervals_had_a_kind_name_it_wherever_they_are_read(landing, make_row, tmp_path):
+    methods = {
+        "bootstrap percentile, 9 resamples": ("mean", "percentile"),
+        "bootstrap BCa, 9 resamples": ("mean", "BCa"),
+        "equivalence, two one-sided paired t-tests": ("equivalence", "t"),
+        "wilcoxon signed-rank": ("wilcoxon", None),
+    }
+    rows = [
+        make_row(StatisticRow, statistic_id=method, method=method, analysis=analysis)
+        for method, (analysis, _) in methods.items()
+    ]
+    landed = landing.write({"statistics": rows}, "run")
+    landing = _rewritten(landing, landed.bundle_id, "statistics", lambda table: table.drop_columns(["interval_kind"]))
+    expected = sorted((method, kind) for method, (_, kind) in methods.items())
+    merge(landing, tmp_path / "study.duckdb")
+    assert landing.scan("statistics").select("method", "interval_kind").sort("method").collect().rows() == expected
+    for place in (tmp_path / "study.duckdb", landing.url):
+        with Warehouse.open(place) as warehouse:
+            assert warehouse.sql("select method, interval_kind from statistics order by method").rows() == expected
 
 
 def test_columns_in_another_order_are_matched_by_name(land_otherwise, tmp_path):
