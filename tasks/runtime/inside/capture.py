@@ -1,25 +1,77 @@
 """Where a block's output goes: descriptors 1 and 2, for Python, C code and threads alike."""
 
+import fcntl
 import io
 import os
 
 _PLACES = (1, 2)
-_KEPT = 63
-"""Where the output is kept for the next block; the highest descriptor that costs a fork nothing."""
+_LEAST_KEPT = 63
+"""The output is kept for the next block here, or above where something else is; to here one costs a fork nothing."""
+_NULL_DEVICE = "/dev/null"
 _ENCODING, _ERRORS = "utf-8", "backslashreplace"
+
+
+class _Kept:
+    """Which descriptor keeps the output, and which file that is: a block may close it or put another one there."""
+
+    def __init__(self) -> None:
+        self.descriptor = _LEAST_KEPT
+        self.file: tuple[int, int] | None = None
+
+
+_kept = _Kept()
 
 
 def redirect_output(descriptor: int) -> None:
     """Send what is written to descriptors 1 and 2 to another one, which is closed."""
-    for place in (*_PLACES, _KEPT):
-        os.dup2(descriptor, place)
+    if _is_output(_kept.descriptor):
+        os.close(_kept.descriptor)
+    _kept.file = _file_behind(descriptor)
+    _keep(descriptor)
+    _place(descriptor)
     os.close(descriptor)
 
 
 def restore_output() -> None:
-    """Open descriptors 1 and 2 again, whatever a block has made of them."""
+    """Open descriptors 1 and 2 again, whatever a block has made of them.
+
+    Where the block has closed the output everywhere, what is written from now on goes nowhere.
+    """
+    if _is_output(_kept.descriptor):
+        _place(_kept.descriptor)
+        return
+    for descriptor in _PLACES:
+        if _is_output(descriptor):
+            _keep(descriptor)
+            _place(descriptor)
+            return
+    null = os.open(_NULL_DEVICE, os.O_WRONLY)
+    _place(null)
+    if null not in _PLACES:
+        os.close(null)
+
+
+def _place(descriptor: int) -> None:
     for place in _PLACES:
-        os.dup2(_KEPT, place)
+        os.dup2(descriptor, place)
+
+
+def _keep(descriptor: int) -> None:
+    """Keep a descriptor's file at the first number that nobody uses."""
+    _kept.descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD, _LEAST_KEPT)
+
+
+def _is_output(descriptor: int) -> bool:
+    return _kept.file is not None and _file_behind(descriptor) == _kept.file
+
+
+def _file_behind(descriptor: int) -> tuple[int, int] | None:
+    """Return what a file is known by, or None for a descriptor that is closed."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def open_stream() -> io.TextIOWrapper:

@@ -173,6 +173,9 @@ def test_output_of_c_code_survives_a_kill(open_one, contract):
         "os.close(2)",
         "os.closerange(0, 3)",
         "os.dup2(os.open('/dev/null', os.O_WRONLY), 1)",
+        "os.close(63)",
+        "os.dup2(os.open('/dev/null', os.O_WRONLY), 63)",
+        "os.close(1); os.dup2(os.open('/dev/null', os.O_WRONLY), 63)",
     ],
 )
 def test_output_is_captured_again_after_a_step_that_bent_it(open_one, contract, code):
