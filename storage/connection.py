@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from duckdb import DuckDBPyConnection, StatementType
+from duckdb import DuckDBPyConnection, StatementType, token_type
 
 from storage.errors import QueryError, WarehouseError
 
@@ -29,8 +29,8 @@ WAY_AROUND = (
 # A pivot is several statements.
 _QUERIES = (StatementType.SELECT, StatementType.MULTI)
 
-# `explain analyze` runs what it explains.
-_ANALYZE = re.compile(r"\banaly[sz]e\b", re.IGNORECASE)
+# `explain analyze` and `explain (analyze)` run what they explain.
+_ANALYZE = re.compile(r'\s*explain\s*(\([^)]*)?"?\banaly[sz]e\b', re.IGNORECASE)
 
 
 def open_memory() -> DuckDBPyConnection:
@@ -87,13 +87,26 @@ def require_query(connection: DuckDBPyConnection, sql: str) -> None:
     Raises `duckdb.Error` for SQL that cannot be parsed.
     """
     for statement in connection.extract_statements(sql):
-        is_run = statement.type in _QUERIES or (statement.type == StatementType.EXPLAIN and not _ANALYZE.search(sql))
+        is_run = statement.type in _QUERIES or (
+            statement.type == StatementType.EXPLAIN and not _ANALYZE.match(_without_asides(statement.query))
+        )
         if not is_run:
             kind = "EXPLAIN ANALYZE" if statement.type == StatementType.EXPLAIN else statement.type.name
             raise QueryError(
                 f"a warehouse is read-only: {kind} is no query; "
                 f"write select, from, with, describe, summarize, pivot, values or explain; {WAY_AROUND}"
             )
+
+
+def _without_asides(statement: str) -> str:
+    """Return a statement with a space for every comment and every text in quotes."""
+    source = statement.encode()  # the tokens begin at bytes
+    tokens = duckdb.tokenize(statement)
+    ends = [start for start, _ in tokens[1:]] + [len(source)]
+    asides = (token_type.comment, token_type.string_const)
+    return "".join(
+        " " if kind in asides else source[start:end].decode() for (start, kind), end in zip(tokens, ends, strict=True)
+    )
 
 
 @contextmanager

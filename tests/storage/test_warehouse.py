@@ -123,6 +123,9 @@ def test_a_syntax_error_has_no_near_names(merged):
         ("set threads = 1", "SET is no query"),
         ("pragma version", "PRAGMA is no query"),
         ("explain analyze select 1", "EXPLAIN ANALYZE is no query"),
+        ("explain /* é */ -- select\n analyse select 1", "EXPLAIN ANALYZE is no query"),
+        ("select 1; explain (format json, analyze) select 1", "EXPLAIN ANALYZE is no query"),
+        ('explain ("analyze") select 1', "EXPLAIN ANALYZE is no query"),
         ("from 'other.csv'", "a query reads its warehouse alone"),
     ],
 )
@@ -172,6 +175,8 @@ def test_a_query_writes_no_file_and_reads_no_other(landing, merged, tmp_path, ki
         ("describe steps", 21),
         ("pivot (select step from steps) on step using count(*)", 1),
         ("explain from steps", 1),
+        ("explain select 'analyze'", 1),
+        ("explain (format json) select 'é', code as \"analyze\" from steps -- to analyze", 1),
         ("with first as (from steps where step = 1) from first", 1),
     ],
 )
