@@ -54,10 +54,11 @@ class Qwen3Forward:
 
     @staticmethod
     def fits(model: PreTrainedModel) -> bool:
-        """Tell whether a model is a Qwen3 without the variants that nobody here trains."""
+        """Tell whether a model is a Qwen3 of plain weights, without the variants that nobody here trains."""
         config: Any = model.config
         return (
             config.model_type == "qwen3"
+            and getattr(config, "quantization_config", None) is None  # else its matrices are packed bytes
             and not config.attention_bias
             and config.hidden_act == "silu"
             and config.rope_parameters["rope_type"] == "default"

@@ -55,6 +55,22 @@ def test_a_plain_qwen3_is_computed_without_modules_and_any_other_model_with_its_
     torch.testing.assert_close(logits_of(loaded), expected, rtol=1e-4, atol=1e-3)
 
 
+def test_quantized_weights_are_computed_by_the_modules_that_unpack_them(torch, tmp_path):
+    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+
+    # Quantized in blocks of 64, which the rows of a matrix hold whole.
+    build_model(hidden_size=64, head_dim=16).save_pretrained(tmp_path / "whole")
+    quantization = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "whole", quantization_config=quantization)
+    model.save_pretrained(tmp_path)
+    build_tokenizer().save_pretrained(tmp_path)
+    (loaded,) = load_models(ServedModels(base=str(tmp_path)))
+    assert not isinstance(loaded.forward, Qwen3Forward)
+    expected = model(torch.tensor([prompt_of(20)])).logits[0, -1:]
+    assert expected.std() > 1
+    torch.testing.assert_close(logits_of(loaded), expected, rtol=0, atol=0.1)  # four bits are multiplied coarsely
+
+
 def test_replies_end_at_the_end_token_of_tokenizer_and_config(loaded):
     assert loaded.end_ids == {2}
 
