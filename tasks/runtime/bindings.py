@@ -48,3 +48,5 @@ def _stored(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, bool]]:
                 yield name, True
             case ast.alias(name=name, asname=alias):
                 yield alias or name.partition(".")[0], False
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield name, False

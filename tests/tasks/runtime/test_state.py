@@ -226,6 +226,23 @@ def test_recent_lifetime_forgets_what_was_not_bound_lately(open_one):
     assert interpreter.verify_contract()
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "match 5:\n    case bound: pass",
+        "match 5:\n    case int() as bound: pass",
+        "match [5, 6]:\n    case [5, *bound]: pass",
+        "match {'a': 5}:\n    case {**bound}: pass",
+    ],
+)
+def test_recent_lifetime_counts_what_a_match_captures(open_fork_tree, code):
+    interpreter = open_fork_tree(Contract(name="recent", lifetime="recent:2"))
+    interpreter.run_block("bound = 1")
+    interpreter.run_block(code)
+    assert interpreter.run_block("1").active_globals == ("bound",)
+    assert interpreter.run_block("'bound' in globals()").result == "True"
+
+
 @dataclass(frozen=True)
 class FunctionsOnly:
     """A lifetime of one's own."""
