@@ -98,7 +98,7 @@ def arm_examples(scale: Scale, part: StudyPart, contract: str) -> ExpectedExampl
     ranges = {arm: _published_lengths(arm) for arm in LAPTOP_LENGTHS} if scale == "paper" else LAPTOP_LENGTHS
     count = min(part.dataset.maximum_kept, part.train_instances.count)
     if part.dataset.matching == "tokens":  # the arm with the longer examples keeps fewer of them
-        count = round(count * min(known.mean for known in ranges.values()) / ranges[contract].mean)
+        count = max(1, round(count * min(known.mean for known in ranges.values()) / ranges[contract].mean))
     basis = "Table 5's range and mean" if scale == "paper" else LAPTOP_LENGTHS_BASIS
     return ExpectedExamples(likely_lengths(ranges[contract], count), basis)
 

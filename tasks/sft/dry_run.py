@@ -113,6 +113,8 @@ def plan_training(
     shape = shape_of(base_training or spec, source)
     resources = None if shape is None else _fitting_resources(spec, shape, gpu_gib)
     lengths, token_source = _lengths(spec, examples, tokenizer_path)
+    if not lengths:
+        raise UserError(NOTHING_TO_LEARN)
     warnings = _too_long(spec, lengths, token_source)
     lengths, held_out = split_rows(lengths, spec.validation_share, seed)
     if not lengths:
@@ -180,10 +182,8 @@ def _lengths(
         return list(examples.lengths), f"estimated from {examples.source}"
     conversations = read_conversations(examples)
     if tokenizer_path is None:
-        learnable = [conversation for conversation in conversations if conversation.has_learned]
-        if not learnable:
-            raise UserError(NOTHING_TO_LEARN)
-        return [_length_from_characters(conversation) for conversation in learnable], "estimated from characters"
+        lengths = [_length_from_characters(each) for each in conversations if each.has_learned]
+        return lengths, "estimated from characters"
     rows = learnable_rows(conversations, load_training_tokenizer(spec, tokenizer_path), spec.batch.max_length)
     return [len(ids) for ids, _ in rows], COUNTED
 

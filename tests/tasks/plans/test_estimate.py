@@ -126,6 +126,13 @@ def test_arms_of_equal_training_tokens_cost_the_same():
     assert rows["main: training, stateless"].training_tokens == pytest.approx(462 * 2_181 * 1.25, rel=1e-4)
 
 
+def test_arms_of_equal_training_tokens_keep_one_example_at_least():
+    part = resolve("paper").parts[0]
+    dataset = part.dataset.model_copy(update={"matching": "tokens", "maximum_kept": 1})
+    part = part.model_copy(update={"dataset": dataset})
+    assert [len(arm_examples("paper", part, contract).lengths) for contract in part.teacher.contracts] == [1, 1]
+
+
 def test_lengths_keep_to_table_5():
     lengths = arm_examples("paper", resolve("paper").parts[0], "stateless").lengths
     assert len(lengths) == 1000

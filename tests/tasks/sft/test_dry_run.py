@@ -148,6 +148,11 @@ def test_a_setting_that_cannot_work_fails_before_anything_starts(spec, message):
         plan_training(spec, _expected(*[4631] * 1000))
 
 
+def test_no_examples_at_all_are_nothing_to_learn():
+    with pytest.raises(UserError, match="there is nothing to learn"):
+        plan_training(PAPER, _expected())
+
+
 def test_a_counted_length_is_refused_and_an_estimated_one_is_a_warning(tmp_path):
     spec = _with_batch(max_length=40)
     data = _dataset(tmp_path / "data.jsonl", 20, 350)
