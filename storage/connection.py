@@ -92,10 +92,15 @@ def require_query(connection: DuckDBPyConnection, sql: str) -> None:
         )
         if not is_run:
             kind = "EXPLAIN ANALYZE" if statement.type == StatementType.EXPLAIN else statement.type.name
-            raise QueryError(
-                f"a warehouse is read-only: {kind} is no query; "
-                f"write select, from, with, describe, summarize, pivot, values or explain; {WAY_AROUND}"
-            )
+            raise QueryError(why_no_query(kind))
+
+
+def why_no_query(kind: str) -> str:
+    """Return the refusal of what is no query, with the way out; `kind` says what it is."""
+    return (
+        f"a warehouse is read-only: {kind} is no query; "
+        f"write select, from, with, describe, summarize, pivot, values or explain; {WAY_AROUND}"
+    )
 
 
 def _without_asides(statement: str) -> str:

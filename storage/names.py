@@ -6,10 +6,13 @@ import re
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from storage.connection import WAY_AROUND
+from storage.connection import WAY_AROUND, why_no_query
 from storage.errors import QueryError
 
 _UNKNOWN = re.compile(r'(?:with name|Referenced (?:column|table)|named?) "?([\w.]+)"?')
+
+# DuckDB says so of a database attached read-only and of a read-only transaction, with two classes of errors.
+_READ_ONLY = "read-only mode"
 
 
 def query_error(error: duckdb.Error, connection: DuckDBPyConnection) -> QueryError:
@@ -17,6 +20,8 @@ def query_error(error: duckdb.Error, connection: DuckDBPyConnection) -> QueryErr
     if isinstance(error, duckdb.PermissionException):
         return QueryError(f"{error}; a query reads its warehouse alone; {WAY_AROUND}")
     message = str(error)
+    if _READ_ONLY in message:
+        return QueryError(why_no_query("WITH that writes"))
     unknown = _UNKNOWN.search(message)
     return QueryError(message, near_names(unknown[1], connection) if unknown else ())
 

@@ -137,6 +137,8 @@ class Warehouse:
 
 
 def _fetch(cursor: DuckDBPyConnection, query: str, parameters: Mapping[str, Any]) -> pa.Table:
+    # A `with` may write and counts as a query; a database in memory cannot be attached read-only.
+    cursor.execute("begin transaction read only")
     relation = cursor.sql(query, params=parameters or None)
     return relation.to_arrow_table() if relation is not None else pa.table({})
 

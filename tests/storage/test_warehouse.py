@@ -11,10 +11,12 @@ from storage.errors import QueryError, WarehouseBusyError, WarehouseError
 from storage.lock import owned
 from storage.merger import merge
 from storage.published import published_path
+from storage.results import open_results
 from storage.warehouse import Warehouse
 from tasks.traces.rows import InstanceRow
 
 REPOSITORY = Path(__file__).parents[2]
+KEPT_RESULTS = REPOSITORY / "sql" / "results" / "laptop_full"
 
 
 @pytest.fixture
@@ -126,6 +128,7 @@ def test_a_syntax_error_has_no_near_names(merged):
         ("explain /* é */ -- select\n analyse select 1", "EXPLAIN ANALYZE is no query"),
         ("select 1; explain (format json, analyze) select 1", "EXPLAIN ANALYZE is no query"),
         ('explain ("analyze") select 1', "EXPLAIN ANALYZE is no query"),
+        ("with gone as (delete from steps returning *) from gone", "read-only: WITH that writes is no query"),
         ("from 'other.csv'", "a query reads its warehouse alone"),
     ],
 )
@@ -183,6 +186,14 @@ def test_a_query_writes_no_file_and_reads_no_other(landing, merged, tmp_path, ki
 def test_every_form_of_a_query_runs(landing, merged, kind, query, row_count):
     with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
         assert len(warehouse.sql(query)) == row_count
+
+
+def test_kept_results_lose_no_row_to_a_query():
+    with open_results(KEPT_RESULTS) as warehouse:
+        before = warehouse.sql("select count(*) from statistics").rows()
+        with pytest.raises(QueryError, match=r"read-only: WITH that writes is no query; .*in DuckDB: attach"):
+            warehouse.sql("with gone as (delete from statistics returning *) from gone")
+        assert warehouse.sql("select count(*) from statistics").rows() == before != [(0,)]
 
 
 def test_a_python_variable_is_not_a_table(merged):
