@@ -3,12 +3,20 @@
 import fcntl
 import io
 import os
+from typing import Any
 
 _PLACES = (1, 2)
 _LEAST_KEPT = 63
 """The output is kept for the next block here, or above where something else is; to here one costs a fork nothing."""
 _NULL_DEVICE = "/dev/null"
-_ENCODING, _ERRORS = "utf-8", "backslashreplace"
+_USUAL: dict[str, Any] = {
+    "encoding": "utf-8",
+    "errors": "backslashreplace",
+    "newline": "\n",
+    "line_buffering": False,
+    "write_through": True,
+}
+"""What a stream is opened with, and may be set to later."""
 
 
 class _Kept:
@@ -77,13 +85,16 @@ def _file_behind(descriptor: int) -> tuple[int, int] | None:
 def open_stream() -> io.TextIOWrapper:
     """Open descriptor 1 as text, written through at once: a step that is killed leaves what it printed."""
     raw = io.FileIO(1, "w", closefd=False)
-    return io.TextIOWrapper(raw, encoding=_ENCODING, errors=_ERRORS, write_through=True)  # type: ignore[arg-type]
+    return io.TextIOWrapper(raw, **_USUAL)  # type: ignore[arg-type]
 
 
-def is_as_opened(stream: io.TextIOWrapper) -> bool:
-    """Tell whether a block has left a stream as `open_stream` made it."""
+def renew_stream(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    """Return a stream as `open_stream` makes it: this one, or another where a block has closed or altered it."""
     try:
-        is_usual = not stream.closed and stream.write_through
+        is_altered = stream.closed or vars(stream) or vars(stream.buffer).keys() != {"name"}
     except ValueError:  # it was detached from its descriptor
-        return False
-    return is_usual and stream.encoding == _ENCODING and stream.errors == _ERRORS and not vars(stream)
+        return open_stream()
+    if is_altered:
+        return open_stream()
+    io.TextIOWrapper.reconfigure(stream, **_USUAL)  # all of it: a stream does not tell how it ends its lines
+    return stream

@@ -10,7 +10,7 @@ import sys
 from io import TextIOWrapper
 from typing import Any
 
-from .capture import is_as_opened, open_stream
+from .capture import open_stream, renew_stream
 from .compiling import compile_block
 from .errors import describe_error, file_of_step, remember_source
 from .namespace import hash_state, heal, user_values
@@ -94,9 +94,7 @@ class StepRunner:
         if self._is_tidy:
             return
         self._is_tidy = True
-        if not is_as_opened(self._stream):
-            self._stream = open_stream()
-        sys.stdout = sys.stderr = self._stream
+        sys.stdout = sys.stderr = self._stream = renew_stream(self._stream)
         _signal.signal(_signal.SIGINT, self._on_interrupt)
         self.line.renew()
 

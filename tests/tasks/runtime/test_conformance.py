@@ -169,6 +169,8 @@ def test_output_of_c_code_survives_a_kill(open_one, contract):
         "del sys.stdout, sys.stderr",
         "sys.stdout.write = None",
         "sys.stdout.reconfigure(encoding='ascii', write_through=False)",
+        "sys.stdout.reconfigure(newline='\\r\\n')",
+        "sys.stdout.buffer.write = len",
         "os.close(1)",
         "os.close(2)",
         "os.closerange(0, 3)",

@@ -2,6 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tasks.runtime.inside.capture import open_stream, renew_stream
+
 HEAD = """
 import os, sys
 from tasks.runtime.inside.capture import redirect_output, restore_output
@@ -47,3 +49,11 @@ def test_redirecting_again_leaves_no_descriptor_behind(tmp_path):
         "redirect()\nbefore = count()\nredirect()\nassert count() == before"
     )
     assert output_of(program, tmp_path / "output") == ""
+
+
+def test_stream_that_no_block_altered_stays_the_same_one():
+    stream = open_stream()
+    stream.reconfigure(newline="\r\n", line_buffering=True, write_through=False)
+    assert renew_stream(stream) is stream
+    assert not stream.line_buffering
+    assert stream.write_through
