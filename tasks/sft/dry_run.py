@@ -116,10 +116,11 @@ def plan_training(
     if not lengths:
         raise UserError(NOTHING_TO_LEARN)
     warnings = _too_long(spec, lengths, token_source)
-    lengths, held_out = split_rows(lengths, spec.validation_share, seed)
+    clipped = [min(length, spec.batch.max_length) for length in lengths]
+    lengths, held_out = split_rows(clipped, spec.validation_share, seed)
     if not lengths:
         raise UserError(f"validation_share {spec.validation_share} leaves nothing to train on; lower it or add data")
-    sequences = _sequence_count(spec, [min(length, spec.batch.max_length) for length in lengths], seed)
+    sequences = _sequence_count(spec, lengths, seed)
     per_pass = _steps_per_pass(spec, sequences)
     steps = math.ceil(per_pass * spec.epochs)
     step_count = steps if spec.max_steps is None else min(steps, spec.max_steps)

@@ -45,6 +45,13 @@ def test_examples_longer_than_half_a_sequence_share_none():
     assert (estimate.sequence_count, estimate.step_count) == (40, 9)
 
 
+def test_examples_longer_than_a_sequence_fill_one_each():
+    estimate, filling = (plan_training(UNVALIDATED, _expected(*[length] * 20)) for length in (30_000, 16_384))
+    assert (estimate.sequence_count, estimate.token_count, estimate.filled_share) == (20, 20 * 16_384, 1.0)
+    assert estimate.hours == filling.hours
+    assert len(estimate.warnings) == 1
+
+
 def test_estimates_are_labelled_for_a_person():
     text = "\n".join(plan_training(PAPER, _expected(*[8193] * 40)).lines())
     for words in (
