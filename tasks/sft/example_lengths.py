@@ -3,6 +3,9 @@
 import math
 from typing import NamedTuple
 
+QUANTILES = 1000
+"""The fewest quantiles that lengths are taken from, so that few examples keep the mean, too."""
+
 
 class LengthRange(NamedTuple):
     """What is known of some examples, in tokens."""
@@ -29,13 +32,16 @@ class ExpectedExamples(NamedTuple):
 def likely_lengths(known: LengthRange, count: int) -> tuple[int, ...]:
     """Return the lengths of `count` examples, shortest first, within the range and with its mean but for rounding.
 
-    They are evenly spaced quantiles of the distribution that assumes nothing else (maximum entropy): an exponential one
+    They are means of equal slices of the distribution that assumes nothing else (maximum entropy): an exponential one
     cut off at both ends. How well sequences are packed depends on it; examples of one length would mislead.
     """
     span = known.largest - known.smallest
     rate = _rate((known.mean - known.smallest) / span) if span else 0.0
-    shares = ((number + 0.5) / count for number in range(count))
-    return tuple(round(known.smallest + span * _quantile(share, rate)) for share in shares)
+    per_slice = math.ceil(QUANTILES / max(1, count))
+    total = count * per_slice
+    quantiles = [_quantile((number + 0.5) / total, rate) for number in range(total)]
+    means = (sum(quantiles[start : start + per_slice]) / per_slice for start in range(0, total, per_slice))
+    return tuple(round(known.smallest + span * mean) for mean in means)
 
 
 def _quantile(share: float, rate: float) -> float:

@@ -12,6 +12,11 @@ def test_lengths_keep_the_range_and_the_mean(known):
     assert sum(lengths) / 1000 == pytest.approx(known.mean, rel=1e-4)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 10])
+def test_few_examples_keep_the_mean_too(count):
+    assert sum(likely_lengths(LengthRange(100, 300.0, 16_000), count)) / count == pytest.approx(300, abs=0.5)
+
+
 def test_examples_crowd_on_the_side_of_the_mean():
     short, long = likely_lengths(LengthRange(0, 250.0, 1000), 101), likely_lengths(LengthRange(0, 750.0, 1000), 101)
     assert short[50] < 250
