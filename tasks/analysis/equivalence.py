@@ -62,7 +62,7 @@ def _test(scores: Aligned, spec: StatisticsSpec) -> Equivalence:
         return Equivalence(None, None, None, None, method, interval.note)
     resampled = resampled_statistics(scores, difference, spec)
     test = two_one_sided_shares(resampled, margin=spec.equivalence_margin, alpha=spec.alpha)
-    return test._replace(low=interval.low, high=interval.high, method=method)
+    return test._replace(low=interval.low, high=interval.high, method=method, note=test.note or interval.note)
 
 
 def _verdict(test: Equivalence) -> str | None:

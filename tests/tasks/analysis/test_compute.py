@@ -286,6 +286,17 @@ def test_equivalence_over_several_seeds_is_decided_by_the_interval_that_resample
         assert row.method.endswith(f"margin {margin:g}, alpha 0.05")
 
 
+def test_equivalence_over_several_seeds_says_which_resamples_are_left_out():
+    # a resample of the first seed alone that misses its one instance has no value
+    is_played = (pl.col("training_seed") != 0) | (pl.col("instance_id") == "i1")
+    rows = compute_statistics(
+        episodes(seeds=(0, 1)).filter(is_played), plan_digest="plan", run_id="run", spec=StatisticsSpec()
+    )
+    row = one(rows, "equivalence", "fixed_runtime", "score", arms="P->S S->S")
+    assert row.note is not None
+    assert row.note.endswith("resamples are undefined and left out")
+
+
 def test_a_decision_on_more_training_seeds_takes_the_place_of_the_one_before():
     first, later = (
         one(
