@@ -21,7 +21,8 @@ def source_digest(packages: Sequence[str]) -> str:
     """Return a digest over project packages and the project packages that they import.
 
     Python files count by their syntax tree, so comments and layout do not; docstrings do not either. Every other file
-    (prompts, templates, SQL) counts by its bytes. Hidden files and what no package is made of do not count.
+    (prompts, templates, SQL) counts by its bytes. What is hidden, a file or the folder it is
+    in, and what no package is made of do not count.
 
     Args:
         packages: Dotted names, e.g. `tasks.knapsack`.
@@ -73,7 +74,11 @@ def _closure(packages: Sequence[str]) -> list[str]:
 
 def _source_files(package: str) -> list[Path]:
     files = (ROOT / package.replace(".", "/")).rglob("*")
-    return sorted(file for file in files if file.suffix in SHIPPED_SUFFIXES and not file.name.startswith("."))
+    return sorted(file for file in files if file.suffix in SHIPPED_SUFFIXES and not _is_hidden(file))
+
+
+def _is_hidden(file: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(ROOT).parts)
 
 
 def _imported_packages(file: Path) -> set[str]:

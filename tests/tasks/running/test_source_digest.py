@@ -37,10 +37,14 @@ def test_an_edit_of_a_prompt_counts(project):
     assert source_digest(["tasks.upper"]) != before
 
 
-@pytest.mark.parametrize("name", [".rule.py.swp", ".#rule.py", "rule.py~", "rule.py.orig", "core"])
+@pytest.mark.parametrize(
+    "name", [".rule.py.swp", ".#rule.py", "rule.py~", "rule.py.orig", "core", ".ipynb_checkpoints/rule-checkpoint.py"]
+)
 def test_what_an_editor_leaves_beside_the_source_does_not_count(project, name):
     before = source_digest(["tasks.upper"])
-    (project / "tasks" / "lower" / name).write_text("LIMIT = 2\n")
+    left = project / "tasks" / "lower" / name
+    left.parent.mkdir(exist_ok=True)
+    left.write_text("LIMIT = 2\n")
     assert source_digest(["tasks.upper"]) == before
 
 
