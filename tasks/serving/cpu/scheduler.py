@@ -24,7 +24,13 @@ class Scheduler:
         self._is_stopping = False
 
     async def complete(self, model_name: str, request: GenerationRequest) -> Reply:
-        """Queue the request and return its reply; cancelling the call takes the request out of the batch."""
+        """Queue the request and return its reply; cancelling the call takes the request out of the batch.
+
+        Raises:
+            RuntimeError: The engine has stopped, before this call or during it.
+        """
+        if self._is_stopping:
+            raise RuntimeError("the engine stopped; start the server again")
         future = asyncio.get_running_loop().create_future()
         self._waiting[request] = future
         self.engines[model_name].submit(request)

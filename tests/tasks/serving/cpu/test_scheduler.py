@@ -110,3 +110,17 @@ def test_an_error_reaches_those_who_wait_beside_one_who_gave_up_in_the_same_mome
         return str(waiting.exception()), str(running.exception())
 
     assert asyncio.run(main()) == ("the engine stopped: no memory", "no memory")
+
+
+def test_a_request_to_a_scheduler_that_has_ended_is_refused(loaded):
+    async def main():
+        scheduler = Scheduler([build_engine(loaded)])
+        running = asyncio.create_task(scheduler.run())
+        await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait([running])
+        # A reply would take forever: the limit ends a test that fails.
+        await asyncio.wait_for(scheduler.complete(loaded.name, request_of()), timeout=1)
+
+    with pytest.raises(RuntimeError, match="the engine stopped"):
+        asyncio.run(main())
