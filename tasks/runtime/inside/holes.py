@@ -17,6 +17,8 @@ _HEADER_BYTES = 32
 """What an allocator keeps at most between two blocks."""
 _LIMIT = 10_000
 """Fillers of all sizes; twice as many as an interpreter needs that has loaded little."""
+_LIMIT_BYTES = 4 << 20
+"""Bytes of them all; ten times as many as such an interpreter needs."""
 _EMPTY_BYTES = sys.getsizeof(b"")
 
 _fillers: list[bytes | None] = [None] * _LIMIT
@@ -25,23 +27,27 @@ _fillers: list[bytes | None] = [None] * _LIMIT
 
 def fill_holes() -> None:
     """Fill the free blocks of every size up to where fresh memory begins, for the life of the process."""
-    place = 0
+    place, left_bytes = 0, _LIMIT_BYTES
     for size in (*_LARGE_SIZES, *_SMALL_SIZES):
-        place = _fill(size, place)
+        end = _fill(size, place, min(_LIMIT, place + left_bytes // size))
+        left_bytes -= (end - place) * size
+        place = end
 
 
-def _fill(size: int, place: int) -> int:
+def _fill(size: int, begin: int, limit: int) -> int:
     """Make blocks until so many lie in a row as only fresh memory has room for, and give that back.
 
-    Returns the next place for a filler.
+    All of them are given back where the limit comes first: an allocator that keeps more between two blocks shows no
+    fresh memory. Returns the next place for a filler.
     """
     wanted = max(_LEAST_IN_A_ROW, _POOL_BYTES // size - 2)
     in_a_row = previous = 0
-    while in_a_row < wanted and place < _LIMIT:
+    place = begin
+    while in_a_row < wanted and place < limit:
         filler = _fillers[place] = bytes(size - _EMPTY_BYTES)
         in_a_row = in_a_row + 1 if size <= id(filler) - previous <= size + _HEADER_BYTES else 0
         previous = id(filler)
         place += 1
-    fresh = place - in_a_row - 1
+    fresh = place - in_a_row - 1 if in_a_row == wanted else begin
     _fillers[fresh:place] = [None] * (place - fresh)
     return fresh

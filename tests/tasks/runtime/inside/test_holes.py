@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -26,3 +27,27 @@ def pages_of_new_objects(size: int, state: str) -> int:
 def test_new_objects_lie_side_by_side_once_holes_are_filled(size):
     assert pages_of_new_objects(size, "filled") <= 20 * size // 4096 + 2
     assert pages_of_new_objects(size, "as it is") > 5
+
+
+FILLERS = """
+import sys
+from tasks.runtime.inside import holes
+holes._HEADER_BYTES = int(sys.argv[1])
+holes.fill_holes()
+print(sum(sys.getsizeof(filler) for filler in holes._fillers if filler is not None))
+"""
+
+
+def bytes_of_fillers(allocator: str, header_bytes: int) -> int:
+    command = [sys.executable, "-c", FILLERS, str(header_bytes)]
+    environment = {**os.environ, "PYTHONMALLOC": allocator}
+    return int(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+
+
+@pytest.mark.parametrize("allocator", ["pymalloc", "malloc", "debug"])
+def test_fillers_are_bounded_in_bytes(allocator):
+    assert bytes_of_fillers(allocator, 32) <= 4 << 20
+
+
+def test_size_that_meets_no_fresh_memory_has_no_fillers():
+    assert bytes_of_fillers("pymalloc", -1) == 0  # no two blocks lie closer than their size
