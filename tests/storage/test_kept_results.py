@@ -11,7 +11,7 @@ from storage.results import STATISTICS, kept_statistics, read_statistics_spec
 from storage.schemas import to_arrow
 
 KEPT = sorted(Path(str(files("sql") / "results")).iterdir())
-BY_RESAMPLING = pl.col("method").str.starts_with("bootstrap") | (pl.col("analysis") == "equivalence")
+BY_RESAMPLING = pl.col("interval_kind").is_in(["percentile", "BCa"]).fill_null(value=False)
 
 
 def _recomputed(folder: Path, **changes: int) -> pl.DataFrame:
