@@ -130,7 +130,7 @@ def _find_command() -> str:
 
 
 def _print_failed(console: Console, warehouse: Warehouse, plan: StudyPlan) -> None:
-    """Say how many episodes are left out of the tables because every attempt ended with `error`, and what follows."""
+    """Say how many episodes are left out of the tables as their last attempt ended with `error`, and what follows."""
     ((count,),) = warehouse.sql(
         "select count(*) from marts.episode_metrics "
         "where plan_digest = $plan_digest and is_last_attempt and finish_reason = 'error'",
