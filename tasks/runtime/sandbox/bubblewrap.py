@@ -107,13 +107,16 @@ def probe() -> Probe:
     if shutil.which("bwrap") is None:
         return Probe(False, "bubblewrap is not installed: install the package bubblewrap")
     prefix = command(keeps_root=os.geteuid() == 0)
-    attempt = subprocess.run(
-        [*prefix, interpreter(), "-I", "-S", "-c", ""],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=START_SECONDS,
-    )
+    try:
+        attempt = subprocess.run(
+            [*prefix, interpreter(), "-I", "-S", "-c", ""],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=START_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return Probe(False, f"bubblewrap does not start a process within {START_SECONDS:g} s: repair or remove bwrap")
     if attempt.returncode == 0:
         return Probe(True, "")
     words = attempt.stderr.strip().splitlines()

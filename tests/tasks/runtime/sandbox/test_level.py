@@ -96,6 +96,18 @@ def test_without_bubblewrap_one_line_says_how_to_get_it(monkeypatch, tmp_path):
     assert "\n" not in reached.advice
 
 
+def test_bubblewrap_that_hangs_is_told_in_one_line(monkeypatch, tmp_path):
+    hanging = tmp_path / "bwrap"
+    hanging.write_text("#!/bin/sh\nexec sleep 1000\n", encoding="ascii")
+    hanging.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(bubblewrap, "START_SECONDS", 0.1)
+    bubblewrap.probe.cache_clear()
+    probed = bubblewrap.probe()
+    bubblewrap.probe.cache_clear()
+    assert probed == (False, "bubblewrap does not start a process within 0.1 s: repair or remove bwrap")
+
+
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_another_system_is_refused_in_one_line_that_says_where_to_go(monkeypatch, system):
     monkeypatch.setattr(sys, "platform", system)
