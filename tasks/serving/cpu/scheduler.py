@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from tasks.serving.cpu.engine import GenerationRequest, ModelEngine, Reply
 
+THREAD_NAME = "engine"
+"""What the name of the thread that computes passes begins with."""
+
 
 class Scheduler:
     """Gives every model with work a step in turn, in one thread, as long as there is work."""
@@ -45,7 +48,7 @@ class Scheduler:
         """Step until cancelled; an error of a step reaches every waiting request and ends the loop."""
         loop = asyncio.get_running_loop()
         # One thread for as long as this runs: handing over every pass costs as much as a small model's pass.
-        executor = ThreadPoolExecutor(1)
+        executor = ThreadPoolExecutor(1, thread_name_prefix=THREAD_NAME)
         working = loop.run_in_executor(executor, self._work, loop)
         executor.shutdown(wait=False)
         try:
