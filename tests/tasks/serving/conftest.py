@@ -7,17 +7,20 @@ from tests.tasks.serving.tiny import save_adapter, save_model
 
 @pytest.fixture(scope="session")
 def torch():
-    """Torch on one thread, imported by the tests that run and not by collecting them."""
+    """Torch, imported by the tests that run and not by collecting them."""
     import torch
 
-    torch.set_num_threads(1)
     return torch
 
 
 @pytest.fixture(autouse=True)
-def _no_gradients(torch):
+def _one_thread_without_gradients(torch):
+    """Compute on one thread, and leave to the tests after it as many as they had, whatever a test sets."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     with torch.no_grad():
         yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")
