@@ -40,14 +40,31 @@ def test_requests_are_answered_as_they_come(loaded):
     assert [reply.completion_tokens for reply in run_with_scheduler(build_engine(loaded), body)] == [3, 9, 6]
 
 
+class PausedEngine(ModelEngine):
+    """An engine that pauses after every pass until it may go on."""
+
+    def __init__(self, loaded):
+        super().__init__(loaded, CachePool(2**26), max_running=4)
+        self.has_stepped, self.may_go_on = threading.Event(), threading.Event()
+
+    def step(self):
+        answered = super().step()
+        self.has_stepped.set()
+        self.may_go_on.wait()
+        return answered
+
+
 def test_a_caller_that_gives_up_takes_its_request_along(loaded):
     async def body(scheduler, engine):
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(scheduler.complete(loaded.name, request_of(900)), timeout=0.05)
+        leaving = asyncio.create_task(scheduler.complete(loaded.name, request_of(900)))
+        await asyncio.to_thread(engine.has_stepped.wait)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        engine.may_go_on.set()
         reply = await scheduler.complete(loaded.name, request_of(5))
-        return reply.completion_tokens, engine.has_work
+        return leaving.cancelled(), reply.completion_tokens, engine.has_work
 
-    assert run_with_scheduler(build_engine(loaded), body) == (5, False)
+    assert run_with_scheduler(PausedEngine(loaded), body) == (True, 5, False)
 
 
 def test_an_error_of_a_pass_reaches_every_caller(loaded):
