@@ -45,9 +45,11 @@ def serve(body: bytes = LISTED, *, status: int = 200, location: str = ""):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listing.url = f"http://127.0.0.1:{server.server_port}/v1"
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield listing
-    server.shutdown()
-    server.server_close()
+    try:
+        yield listing
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def names_of(listing, tmp_path, variable=None):
