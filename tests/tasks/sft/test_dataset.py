@@ -72,9 +72,15 @@ def test_the_traces_are_shown_as_they_are_checked_and_become_text(arms, prepare,
     assert (written.total, sorted(written.advances)) == (7, [1, 2, 2, 2])
 
 
+def test_a_full_disk_is_told_from_a_file_that_may_not_be_written(arms, prepare, tmp_path):
+    (tmp_path / "stateless.jsonl.unfinished").symlink_to("/dev/full")
+    with pytest.raises(UserError, match=rf"cannot write {tmp_path}/stateless\.jsonl: No space .*; free space there"):
+        prepare(*arms).write(tmp_path)
+
+
 def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing_half_written(arms, prepare, tmp_path):
     (tmp_path / "stateless.jsonl").mkdir()
-    with pytest.raises(UserError, match=rf"cannot write {tmp_path}/stateless\.jsonl: Is a directory; free space there"):
+    with pytest.raises(UserError, match=rf"cannot write {tmp_path}/stateless\.jsonl: Is a directory; make it writable"):
         prepare(*arms).write(tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir() if file.is_file()) == [
         "persistent.jsonl",
