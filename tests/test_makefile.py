@@ -52,8 +52,9 @@ def test_a_missing_python_is_named(tmp_path):
 
 @pytest.mark.parametrize(("target", "command"), [("clean", "rm -rf somewhere"), ("clean-data", "rm -rf data")])
 def test_data_are_removed_only_where_they_are_named(target, command):
-    plan = ["make", "--no-print-directory", "-n", target, "VENV=somewhere"]  # a make that runs the tests adds its folder
-    assert subprocess.check_output(plan, cwd=ROOT, text=True) == f"{command}\n"
+    # a make that runs the tests would have its folder printed
+    dry = ["make", "--no-print-directory", "-n", target, "VENV=somewhere"]
+    assert subprocess.check_output(dry, cwd=ROOT, text=True) == f"{command}\n"
 
 
 def test_nothing_is_deployed_where_no_server_would_keep_it(tmp_path):
