@@ -83,8 +83,7 @@ def run_as_command(
     except click.UsageError as error:
         click.echo(f"carryover: {one_line(error)} (see {name} --help)", err=True)
         code = USAGE
-    if code:
-        atexit.register(_end_quietly)
+    atexit.register(_end_quietly)
     sys.exit(code)
 
 
@@ -109,7 +108,7 @@ def _call_flow(flow: Flow[..., Any], parameters: dict[str, Any], answer: Answer)
 def _end_quietly() -> None:
     """Close standard error to what native libraries say while the interpreter ends.
 
-    After a failed run DuckDB's binding lists every object that outlived it, dozens of lines below the one that counts.
+    DuckDB's binding lists every object that a run left alive, dozens of lines below the ones that count.
     """
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

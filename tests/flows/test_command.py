@@ -13,6 +13,7 @@ from tasks.knapsack.validate import InvalidInstanceError
 from tasks.running.errors import UserError
 from tasks.runtime.sandbox.launch import SandboxStartError
 from tasks.runtime.sandbox.level import SandboxUnavailableError
+from tests.flows.flow_process import start_python
 
 
 class Overrides(BaseModel):
@@ -128,3 +129,23 @@ def test_what_stops_a_study_is_one_line_and_exit_code_1(capsys, error, line):
 def test_text_that_is_no_json_is_refused_with_its_place(capsys):
     assert run("--seeds", "[1,", answer=lambda _: True) == 2
     assert "'[1,' is not JSON" in capsys.readouterr().err
+
+
+LEAKING = """
+import builtins, os
+from prefect import flow
+from flows.cli.command import run_as_command
+
+class Leaked:
+    def __del__(self, write=os.write):
+        write(2, b"leaked")
+
+builtins.leaked = Leaked()  # outlives every module, as what a native library lists at the end
+run_as_command(flow(lambda: None, name="toy"), [], answer=lambda _: True)
+"""
+
+
+def test_the_last_word_is_the_command_s_own_and_not_a_library_s(tmp_path):
+    process = start_python(tmp_path, "-c", LEAKING)
+    assert process.communicate()[1] == ""
+    assert process.returncode == 0
