@@ -54,9 +54,7 @@ final as (
         avg(paired_seeds.contrast_a) as contrast_of_seed_a,
         avg(paired_seeds.contrast_b) as contrast_of_seed_b,
         avg(paired_seeds.difference) as contrast_difference,
-        -- normal 95 % interval of the mean over instances
-        contrast_difference - 1.96 * stddev_samp(paired_seeds.difference) / sqrt(count(*)) as low,
-        contrast_difference + 1.96 * stddev_samp(paired_seeds.difference) / sqrt(count(*)) as high
+        stddev_samp(paired_seeds.difference) / sqrt(count(*)) as standard_error
     from paired_seeds
     group by all
 )

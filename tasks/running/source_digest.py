@@ -21,8 +21,8 @@ def source_digest(packages: Sequence[str]) -> str:
     """Return a digest over project packages and the project packages that they import.
 
     Python files count by their syntax tree, so comments and layout do not; docstrings do not either. Every other file
-    (prompts, templates, SQL) counts by its bytes. What is hidden, a file or the folder it is
-    in, and what no package is made of do not count.
+    (prompts, templates, SQL) counts by its bytes. What is hidden, a file or the folder it is in, and what no package is
+    made of do not count.
 
     Args:
         packages: Dotted names, e.g. `tasks.knapsack`.

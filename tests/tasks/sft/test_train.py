@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from tasks.running.errors import UserError
+from tasks.serving.cpu.models import load_models
+from tasks.serving.spec import ServedModels
 from tasks.sft.conversations import Conversation, TrainingMessage, read_conversations, write_conversations
 from tasks.sft.folder import held
 from tasks.sft.load import load_start
@@ -183,6 +185,9 @@ def test_an_embedding_trained_beside_an_adapter_is_saved_with_it_and_stays_tied(
     assert adapter.trained_parameter_count == 4 * (4 * 64 + 3 * 96) + before.numel()
     assert (before - after).abs().max() > 0
     assert merged.get_output_embeddings().weight.equal(after)
+    served: Any = load_models(ServedModels(base=str(base), adapters={"adapted": adapter.path}))[1].forward
+    assert served._embedding.equal(after)
+    assert served._head.equal(after)
 
 
 def test_an_adapter_is_small_and_names_its_base(world, base, tmp_path):
