@@ -131,6 +131,7 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     Per training seed and base: six conditions, in and out of distribution, prompts declared and as trained. Then, with
     one seed and the four trained cells: the same models under other rules; a base of both contracts, with a whole and a
     quarter of the adapter's training; instances on which mistakes cost score; ablations of teacher, data and training.
+    Shuffled labels have every seed.
     """
     protocol = read_hypotheses().protocol
     first, count = protocol.training_seeds[0], protocol.instances_per_cell
@@ -155,7 +156,9 @@ def laptop_full_parts() -> Iterator[StudyPart]:
         training=quarter,
         evaluations=in_distribution,
     )
-    yield from _ablations(laptop_part(training_seeds=(first,), evaluations=in_distribution), count)
+    plain = laptop_part(training_seeds=(first,), evaluations=in_distribution)
+    yield from _shuffled_labels(plain, protocol.training_seeds)
+    yield from _ablations(plain, count)
 
 
 def _other_rules(count: int) -> Iterator[EvaluationSpec]:
@@ -171,15 +174,22 @@ def _other_rules(count: int) -> Iterator[EvaluationSpec]:
     yield evaluation(count=count, tool_call_cap=BINDING_CAP).model_copy(update={"variant": "cap-binding"})
 
 
-def _ablations(plain: StudyPart, count: int) -> Iterator[StudyPart]:
-    """Yield the part with one thing changed at a time.
+def _shuffled_labels(plain: StudyPart, seeds: tuple[int, ...]) -> Iterator[StudyPart]:
+    """Yield the control whose models are trained on half of each contract, per training seed.
 
-    With shuffled labels either model is trained on half of each contract.
+    It has every seed of the study itself: two trainings on the same data differ by chance too, which one seed cannot tell.
     """
+    dataset = plain.dataset.model_copy(update={"labels": "shuffled"})
+    for seed in seeds:
+        changes = {"name": f"shuffled-labels-{seed}", "variant": "shuffled-labels", "dataset": dataset}
+        yield plain.model_copy(update={**changes, "training_seeds": (seed,)})
+
+
+def _ablations(plain: StudyPart, count: int) -> Iterator[StudyPart]:
+    """Yield the part with one thing changed at a time."""
     teacher, training = plain.teacher, plain.training
     costly = plain.train_instances.model_copy(update={"bucket": "small_costly"})
     variants: dict[str, dict[str, Any]] = {
-        "shuffled-labels": {"dataset": plain.dataset.model_copy(update={"labels": "shuffled"})},
         "costly": {"train_instances": costly, "evaluations": (evaluation("small_costly", count=count),)},
         "no-table": {"teacher": teacher.model_copy(update={"prints_table": False})},
         "no-faults": {"teacher": teacher.model_copy(update={"episode": teacher_episode(faults=None)})},

@@ -76,6 +76,15 @@ def test_every_ablation_changes_one_thing_and_uses_one_seed():
         assert part.variant == name
 
 
+def test_shuffled_labels_are_a_control_of_every_seed():
+    controls = [PARTS[f"shuffled-labels-{seed}"] for seed in (1, 2, 3)]
+    for seed, part in enumerate(controls, 1):
+        plain = laptop_part(training_seeds=(seed,), evaluations=PARTS["no-faults"].evaluations)
+        shuffled = plain.dataset.model_copy(update={"labels": "shuffled"})
+        changes = {"name": part.name, "variant": "shuffled-labels", "dataset": shuffled}
+        assert part == plain.model_copy(update=changes)
+
+
 def test_the_common_base_is_trained_on_no_contract_and_plays_too():
     common, scratch = PARTS["common-1"], PARTS["scratch-1"]
     assert common.own_base is not None
