@@ -177,7 +177,7 @@ def _other_rules(count: int) -> Iterator[EvaluationSpec]:
 def _shuffled_labels(plain: StudyPart, seeds: tuple[int, ...]) -> Iterator[StudyPart]:
     """Yield the control whose models are trained on half of each contract, per training seed.
 
-    It has every seed of the study itself: two trainings on the same data differ by chance too, which one seed cannot tell.
+    It has every seed of the study itself: two trainings on the same data differ by chance too, which one cannot tell.
     """
     dataset = plain.dataset.model_copy(update={"labels": "shuffled"})
     for seed in seeds:
