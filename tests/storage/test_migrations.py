@@ -101,6 +101,7 @@ KEPT = {
     5: ("select table_name, row_key, bundle_id from latest_bundles where table_name = 'claims'",
         [("claims", ["S", "matched", "4.1.1"], "taken")]),
     6: ("select contract, other_contract, shared_count from training_overlaps", [("persistent", "stateless", 2)]),
+    7: ("select distinct interval_kind from statistics where method like 'bootstrap BCa%'", [("BCa",)]),
 }  # fmt: skip
 """What a warehouse of the present has of each version's rows."""
 
@@ -143,8 +144,9 @@ def test_the_rows_of_every_former_version_survive_the_upgrade(leave_behind, land
         assert warehouse.sql("select run_id, plan_name from runs").rows() == [("first", "smoke")]
 
 
-def test_an_interval_of_a_former_version_names_its_kind_after_the_upgrade(leave_behind, landing):
-    path = leave_behind(1)
+@pytest.mark.parametrize("version", [1, 7])
+def test_an_interval_of_a_former_version_names_its_kind_after_the_upgrade(leave_behind, landing, version):
+    path = leave_behind(version)
     merge(landing, path)
     with Warehouse.open(path) as warehouse:
         rows = warehouse.sql("select split_part(method, ',', 1), analysis, interval_kind from statistics").rows()
