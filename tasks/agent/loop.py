@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -191,22 +192,24 @@ class _Episode:
         return self._stepper.verified_count
 
     async def play(self, runtime: Runtime, *, name: str, salt: str) -> Ending:
-        """Open the interpreter, take turns until the episode ends, and close it."""
+        """Take turns until the episode ends, with an interpreter that opens while the first reply is waited for."""
         deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
         cap = self._spec.tool_call_cap
+        opening = self._in_thread(partial(self._stepper.open, runtime, salt=salt, tool_call_cap=cap))
         try:
-            await self._in_thread(partial(self._stepper.open, runtime, salt=salt, tool_call_cap=cap))
             for turn in range(1, self._spec.max_turns + 1):
-                ending = await self._take_turn(turn, name, deadline)
+                ending = await self._take_turn(turn, name, deadline, opening)
                 if ending is not None:
                     return ending
             return Ending(FinishReason.MAX_TURNS)
         except RUNTIME_FAULTS as error:
             return Ending(FinishReason.ERROR, f"the runtime failed: {type(error).__name__}: {error}")
         finally:
+            with suppress(*RUNTIME_FAULTS):  # told above, where a block was to run
+                await opening
             await self._in_thread(self._stepper.close)
 
-    async def _take_turn(self, turn: int, name: str, deadline: float) -> Ending | None:
+    async def _take_turn(self, turn: int, name: str, deadline: float, opening: asyncio.Future[None]) -> Ending | None:
         """Ask for a reply, answer it, and tell whether that ended the episode."""
         seed = decoding_seed(self._instance_id, turn, self._replicate)
         request = CompletionRequest(
@@ -231,14 +234,17 @@ class _Episode:
         except TimeoutError:
             self.recorder.record_wait(time.perf_counter() - start)
             return Ending(FinishReason.TIMEOUT)
-        return await self._answer(turn, seed, completion, deadline)
+        return await self._answer(turn, seed, completion, deadline, opening)
 
-    async def _answer(self, turn: int, seed: int, completion: Completion, deadline: float) -> Ending | None:
+    async def _answer(
+        self, turn: int, seed: int, completion: Completion, deadline: float, opening: asyncio.Future[None]
+    ) -> Ending | None:
         """Run the reply's block, record the turn, and go on with the observation unless the episode is over."""
         completion = completion._replace(text=encodable(completion.text))
         reply = parse_reply(completion.text)
         feedback, ending, is_over = Feedback(is_success=False), None, True
         try:
+            await opening
             feedback = await self._respond(turn, reply, completion.finish_reason)
             ending = self._find_ending(deadline)
             is_over = ending is not None or turn == self._spec.max_turns
@@ -283,9 +289,9 @@ class _Episode:
         result = await self._in_thread(partial(self._stepper.run, turn, reply.code))
         return _feedback(result, MORE_BLOCKS.format(count=reply.block_count) if reply.block_count > 1 else None)
 
-    async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        """Wait for the interpreter without holding up the other episodes."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+    def _in_thread(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
+        """Begin to wait for the interpreter without holding up the other episodes."""
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def _find_ending(self, deadline: float) -> Ending | None:
         """Tell whether the step ended the episode; `finish` counts also in the last turn and past the deadline."""

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import threading
 from typing import Literal
 
 import pytest
@@ -407,8 +408,43 @@ def test_a_runtime_that_cannot_start_ends_the_episode_as_data(runtime):
     recorded = play(FailingRuntime(runtime, block=0), Model(block("x = 1")))
 
     assert recorded.episode.finish_reason == FinishReason.ERROR
-    assert recorded.episode.turn_count == 0
+    assert recorded.episode.error_message == "the runtime failed: OSError: no process can be started"
+    assert (recorded.episode.turn_count, recorded.episode.step_count) == (1, 0)
+    assert recorded.episode.prompt_tokens == 100
     assert not recorded.episode.is_contract_verified
+
+
+def test_a_runtime_that_cannot_start_beside_an_endpoint_that_fails_is_no_other_ending(runtime):
+    recorded = play(FailingRuntime(runtime, block=0), Model(ModelError("the endpoint is down")))
+
+    assert recorded.episode.finish_reason == FinishReason.ERROR
+    assert recorded.episode.error_message == "the endpoint is down"
+
+
+class RuntimeThatWaits:
+    """A runtime that opens no interpreter before the model was asked."""
+
+    def __init__(self, runtime, is_asked):
+        self._runtime = runtime
+        self._is_asked = is_asked
+        self.backend, self.sandbox_level = runtime.backend, runtime.sandbox_level
+
+    def open_interpreter(self, contract, tools, **options):
+        if not self._is_asked.wait(timeout=10):
+            raise OSError("the model was not asked")
+        return self._runtime.open_interpreter(contract, tools, **options)
+
+
+def test_the_interpreter_opens_while_the_first_reply_is_waited_for(runtime):
+    is_asked = threading.Event()
+
+    class TellingModel(Model):
+        async def complete(self, request):
+            is_asked.set()
+            return await super().complete(request)
+
+    recorded = play(RuntimeThatWaits(runtime, is_asked), TellingModel(block("finish()")))
+    assert recorded.episode.finish_reason == FinishReason.FINISH_TOOL
 
 
 def test_only_a_contract_under_which_a_block_was_run_counts_as_verified(runtime):
