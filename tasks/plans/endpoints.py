@@ -5,7 +5,7 @@ import os
 import re
 from urllib.parse import quote
 
-from tasks.serving.ask import Answer, ask
+from tasks.serving.ask import Answer, NoAnswer, ask
 
 NAMED_MODELS = 5
 """Models of an endpoint that a complaint names."""
@@ -29,8 +29,10 @@ def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: s
     lacks = [f"{whose} key in the environment variable {key_variable}"] if key == "" else []
     address = f"{base_url.rstrip('/')}/models"
     answer = ask(address, key or None)
-    if answer is None or answer.status in _NOBODY_BEHIND:
-        return [*lacks, f"an answer from {whose} endpoint {base_url}"]
+    if isinstance(answer, NoAnswer):
+        return [*lacks, f"an answer from {whose} endpoint {base_url} ({answer.reason})"]
+    if answer.status in _NOBODY_BEHIND:
+        return [*lacks, f"an answer from {whose} endpoint {base_url} (HTTP {answer.status})"]
     if lacks:
         return lacks
     if answer.status in _REFUSED or (answer.status == 400 and _BAD_KEY.search(answer.body)):
@@ -55,4 +57,4 @@ def _names(answer: Answer) -> list[str]:
 def _knows(address: str, model: str, key: str | None) -> bool:
     """Tell whether a model that is not listed can be asked for all the same, as an alias can."""
     answer = ask(f"{address}/{quote(model)}", key)
-    return answer is not None and answer.status == 200
+    return isinstance(answer, Answer) and answer.status == 200

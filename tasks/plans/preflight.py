@@ -11,7 +11,7 @@ from tasks.running.environment import gpu_name
 from tasks.running.errors import UserError
 from tasks.running.limits import Prices
 from tasks.running.places import HOME_VARIABLE, name_places
-from tasks.serving.ask import ask
+from tasks.serving.ask import Answer, ask
 from tasks.serving.server import vllm_program
 
 HUB_URL = "https://huggingface.co"
@@ -135,4 +135,4 @@ def _has_model(model: str, hub_url: str) -> bool:
     if isinstance(try_to_load_from_cache(model, "config.json"), str):
         return True
     answer = ask(f"{hub_url}/{model}/resolve/main/config.json")
-    return answer is not None and answer.status == 200
+    return isinstance(answer, Answer) and answer.status == 200

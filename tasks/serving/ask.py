@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from tasks.serving.process import LOOPBACK
 
 PROBE_SECONDS = 5.0
+LARGEST_BODY = 16 * 2**20
+"""Bytes of an answer that are read; more than any listing has."""
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 
@@ -19,8 +21,15 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def ask(url: str, key: str | None = None, *, timeout_seconds: float = PROBE_SECONDS) -> Answer | None:
-    """Return what an address answers in time; none where nothing does.
+class NoAnswer(NamedTuple):
+    """Nothing came back over HTTP."""
+
+    reason: str
+    """What kept it, in words that hold neither the key nor the address."""
+
+
+def ask(url: str, key: str | None = None, *, timeout_seconds: float = PROBE_SECONDS) -> Answer | NoAnswer:
+    """Return what an address answers in time, or why nothing does.
 
     A key is shown to that address only, not where it redirects to, and no proxy stands between us and this machine.
     """
@@ -36,6 +45,9 @@ def ask(url: str, key: str | None = None, *, timeout_seconds: float = PROBE_SECO
         except urllib.error.HTTPError as error:
             response, status = error, error.code
         with response:
-            return Answer(status, response.read())
-    except (OSError, ValueError, HTTPException):
-        return None
+            return Answer(status, response.read(LARGEST_BODY))
+    except OSError as error:
+        cause = error.reason if isinstance(error, urllib.error.URLError) else error
+        return NoAnswer((cause.strerror if isinstance(cause, OSError) else None) or str(cause))
+    except (ValueError, HTTPException) as error:  # whose text may quote the key or the address
+        return NoAnswer(f"nothing to ask or to read: {type(error).__name__}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tasks.agent.credentials import read_credential
-from tasks.serving.ask import ask
+from tasks.serving.ask import NoAnswer, ask
 from tasks.serving.commands import cpu_command, vllm_command
 from tasks.serving.process import ManagedProcess, OnProgress, ServerError, find_free_port
 from tasks.serving.spec import ServedModels, ServingSpec
@@ -79,8 +79,8 @@ def vllm_program() -> str | None:
 def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:
     key = None if api_key_variable is None else read_credential(api_key_variable).reveal()
     answer = ask(f"{base_url.rstrip('/')}/models", key, timeout_seconds=LISTING_SECONDS)
-    if answer is None:
-        raise ServerError(f"{base_url}/models does not answer; start again when it does")
+    if isinstance(answer, NoAnswer):
+        raise ServerError(f"{base_url}/models does not answer ({answer.reason}); start again when it does")
     if answer.status != HTTPStatus.OK:
         raise ServerError(f"{base_url}/models does not list models: it answers HTTP {answer.status}")
     try:

@@ -98,7 +98,7 @@ def test_an_endpoint_that_lists_no_models_passes(endpoint, answer):
 
 def test_a_gateway_without_anybody_behind_it_is_no_answer(endpoint):
     endpoint.answers["/v1/models"] = (503, "")
-    assert lacks(endpoint) == [f"an answer from the teacher's endpoint {endpoint.url}"]
+    assert lacks(endpoint) == [f"an answer from the teacher's endpoint {endpoint.url} (HTTP 503)"]
 
 
 def test_no_proxy_stands_between_us_and_this_machine(endpoint, monkeypatch):

@@ -55,9 +55,9 @@ def test_one_line_names_gpu_model_endpoint_and_key(monkeypatch):
         "paper scale needs what is not here: "
         "a GPU, or an online worker on the work pool 'gpu' (and --train-on gpu_pool); "
         f"the model {MODEL} (download it, or name its folder with --base-model); "
-        f"an answer from the models' endpoint {NOBODY}/v1; "
+        f"an answer from the models' endpoint {NOBODY}/v1 (Connection refused); "
         f"the teacher's key in the environment variable {KEY}; "
-        f"an answer from the teacher's endpoint {NOBODY}/v1"
+        f"an answer from the teacher's endpoint {NOBODY}/v1 (Connection refused)"
     )
 
 

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tasks.serving.ask import ask
+from tasks.serving.ask import NoAnswer, ask
 from tasks.serving.process import ServerError
 from tasks.serving.server import open_server
 from tasks.serving.spec import ServedModels, ServingSpec
@@ -82,4 +82,13 @@ def test_a_refused_key_is_one_line_with_the_status(tmp_path):
 
 
 def test_what_is_no_address_has_no_answer():
-    assert ask("http://[") is None
+    assert ask("http://[") == NoAnswer("nothing to ask or to read: ValueError")
+
+
+def test_what_kept_an_answer_is_said_and_never_the_key():
+    assert ask("http://127.0.0.1:9/v1/models") == NoAnswer("Connection refused")
+    with serve() as endpoint:
+        assert "secret" not in str(ask(endpoint.url, "secret\nkey"))
+        encrypted = ask(endpoint.url.replace("http:", "https:"))
+    assert isinstance(encrypted, NoAnswer)
+    assert "SSL" in encrypted.reason or "TLS" in encrypted.reason

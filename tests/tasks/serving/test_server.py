@@ -48,7 +48,7 @@ def test_an_external_endpoint_must_have_the_models(running, tmp_path):
 
 def test_an_external_endpoint_that_is_not_there_is_named(tmp_path):
     spec = ServingSpec(engine="external", url="http://127.0.0.1:9/v1")
-    expected = r"http://127\.0\.0\.1:9/v1/models does not answer"
+    expected = r"http://127\.0\.0\.1:9/v1/models does not answer \(Connection refused\)"
     with pytest.raises(ServerError, match=expected), open_server(spec, ServedModels(base="m"), tmp_path / "log"):
         pass
 
