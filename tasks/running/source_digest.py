@@ -3,9 +3,10 @@
 import ast
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
@@ -31,7 +32,7 @@ def source_digest(packages: Sequence[str]) -> str:
     for package in _closure(packages):
         for file in _source_files(package):
             digest.update(str(file.relative_to(ROOT)).encode())
-            digest.update(_meaning(file))
+            digest.update(_read(file).meaning)
     return digest.hexdigest()
 
 
@@ -67,8 +68,7 @@ def _closure(packages: Sequence[str]) -> list[str]:
             continue
         found.add(package)
         for file in _source_files(package):
-            if file.suffix == ".py":
-                waiting.extend(_imported_packages(file))
+            waiting.extend(_own_packages(_read(file).imported))
     return sorted(found)
 
 
@@ -81,28 +81,27 @@ def _is_hidden(file: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(ROOT).parts)
 
 
-def _imported_packages(file: Path) -> set[str]:
-    """Return the packages under `tasks` and `storage` that a file imports, at any depth of nesting."""
-    names: set[str] = set()
-    for node in ast.walk(parse_python(file.read_bytes())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names.add(node.module)
-        elif isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-    packages = set()
-    for name in names:
-        parts = name.split(".")
-        if parts[0] == "storage":
-            packages.add("storage")
-        elif parts[0] == "tasks" and len(parts) > 1 and (ROOT / "tasks" / parts[1]).is_dir():
-            packages.add(".".join(parts[:2]))
-    return packages
+class _Source(NamedTuple):
+    """What counts of a file."""
+
+    meaning: bytes
+    """Digest of the syntax tree, or of the bytes of what is no Python."""
+    imported: frozenset[str]
+    """Dotted names of the modules that it imports, at any depth of nesting."""
 
 
-def _meaning(file: Path) -> bytes:
+def _read(file: Path) -> _Source:
+    """Read a file, again only where it has changed since: the flows of a study ask many times."""
+    status = file.stat()
+    return _parsed(file, status.st_mtime_ns, status.st_size)
+
+
+@cache
+def _parsed(file: Path, _modified_at: int, _byte_count: int) -> _Source:
     if file.suffix != ".py":
-        return file.read_bytes()
+        return _Source(hashlib.sha256(file.read_bytes()).digest(), frozenset())
     tree = parse_python(file.read_bytes())
+    imported = frozenset(_imported_modules(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [
@@ -110,4 +109,22 @@ def _meaning(file: Path) -> bytes:
                 for statement in node.body
                 if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
             ]
-    return ast.dump(tree).encode()
+    return _Source(hashlib.sha256(ast.dump(tree).encode()).digest(), imported)
+
+
+def _imported_modules(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def _own_packages(modules: frozenset[str]) -> Iterator[str]:
+    """Yield the packages under `tasks` and `storage` that modules belong to."""
+    for name in modules:
+        parts = name.split(".")
+        if parts[0] == "storage":
+            yield "storage"
+        elif parts[0] == "tasks" and len(parts) > 1 and (ROOT / "tasks" / parts[1]).is_dir():
+            yield ".".join(parts[:2])

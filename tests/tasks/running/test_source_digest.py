@@ -37,6 +37,15 @@ def test_an_edit_of_a_prompt_counts(project):
     assert source_digest(["tasks.upper"]) != before
 
 
+def test_a_file_that_has_not_changed_is_parsed_once(project, monkeypatch):
+    before = source_digest(["tasks.upper"])
+    monkeypatch.setattr(module, "parse_python", None)
+    assert source_digest(["tasks.upper"]) == before
+    (project / "tasks" / "lower" / "rule.py").write_text("LIMIT = 12345\n")
+    with pytest.raises(TypeError):
+        source_digest(["tasks.upper"])
+
+
 @pytest.mark.parametrize(
     "name", [".rule.py.swp", ".#rule.py", "rule.py~", "rule.py.orig", "core", ".ipynb_checkpoints/rule-checkpoint.py"]
 )
