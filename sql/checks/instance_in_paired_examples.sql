@@ -13,13 +13,23 @@ with retained as (
     and training_examples.retention = 'paired'
 ),
 
+arms as (
+    select distinct
+        retained.run_id,
+        retained.variant,
+        retained.text_format,
+        retained.matching,
+        retained.contract
+    from retained
+),
+
 -- every data set's positions by every arm that it has, so that a position of one arm alone is seen from both
 wanted as (
     select distinct
         positions.* exclude (contract, instance_id),
         arms.contract
     from retained as positions
-    inner join retained as arms
+    inner join arms
         on positions.run_id = arms.run_id
         and positions.variant = arms.variant
         and positions.text_format = arms.text_format

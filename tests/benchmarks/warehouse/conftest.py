@@ -39,6 +39,6 @@ def _note_bundle(connection: DuckDBPyConnection) -> None:
     connection.execute("insert into main.merged_bundles select uuid(), 'run', 'landing', 1, now()")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def add_many_episodes() -> Callable[[DuckDBPyConnection, int, int], None]:
     return add_episodes
