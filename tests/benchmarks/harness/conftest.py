@@ -5,6 +5,12 @@ from types import ModuleType
 import pytest
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a measurement be shorter or truer; known where this folder or a file of it is named on the command line."""
+    parser.addoption("--dilation", type=float, help="by what the simulated endpoint shortens its waiting")
+    parser.addoption("--instances", type=int, help="instances per bucket of the paper's evaluation")
+
+
 @pytest.fixture(scope="session")
 def playing() -> ModuleType:
     """The module beside this one that plays the episodes."""
