@@ -1,18 +1,29 @@
 """The work pool that trains: what it lacks to do so, and how a study hands its training over."""
 
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import WorkerStatus
+from prefect.client.schemas.objects import FlowRun, State, WorkerStatus
 from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
+from prefect.states import Cancelling
 
+from flows.cli.messages import say
 from tasks.running.errors import UserError
 
 GPU_POOL = "gpu"
 TRAINING_DEPLOYMENT = "train-models/training"
+SECONDS_PER_LOOK = 2.0
+"""How often a server is asked whether the training has ended."""
+
+
+def _pause() -> None:
+    time.sleep(SECONDS_PER_LOOK)
 
 
 def gpu_pool_lacks() -> str | None:
@@ -38,8 +49,47 @@ def train_on_gpu_pool(parameters: dict[str, object]) -> None:
     Raises:
         UserError: It did not complete.
     """
-    # Typed as a coroutine; called from a flow that is not async, it waits and returns the flow run.
-    flow_run: Any = run_deployment(TRAINING_DEPLOYMENT, parameters=parameters, as_subflow=True)
-    state = flow_run.state
-    if state is None or not state.is_completed():
+    # Typed as a coroutine; called from a flow that is not async, it returns the flow run, here without waiting for it.
+    flow_run: Any = run_deployment(TRAINING_DEPLOYMENT, parameters=parameters, timeout=0, as_subflow=True)
+    with get_client(sync_client=True) as client:
+        state = wait_for_end(client, flow_run.id)
+    if not state.is_completed():
         raise UserError(f"training on the work pool {GPU_POOL!r} ended as {state}; its logs are in Prefect")
+
+
+class FlowRuns(Protocol):
+    """What is asked of a Prefect server about flow runs."""
+
+    def read_flow_run(self, flow_run_id: UUID) -> FlowRun:
+        """Return a flow run as it is now."""
+        ...
+
+    def set_flow_run_state(self, flow_run_id: UUID, state: State) -> object:
+        """Propose a state."""
+        ...
+
+
+def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] = _pause) -> State:
+    """Return the state in which a flow run ends; what ends the wait before, as the keyboard does, cancels the flow run.
+
+    Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint.
+    """
+    try:
+        while not ((state := server.read_flow_run(flow_run_id).state) and state.is_final()):
+            pause()
+    except BaseException:
+        _cancel(server, flow_run_id)
+        raise
+    return state
+
+
+def _cancel(server: FlowRuns, flow_run_id: UUID) -> None:
+    try:
+        server.set_flow_run_state(flow_run_id, Cancelling())
+    except httpx.HTTPError as error:
+        say(
+            f"the training on the work pool {GPU_POOL!r} goes on, since the Prefect server does not answer ({error}); "
+            f"prefect flow-run cancel {flow_run_id} ends it"
+        )
+    else:
+        say(f"stopping: the training on the work pool {GPU_POOL!r} is cancelled")

@@ -1,0 +1,56 @@
+"""A training that was handed to the work pool ends with whoever waits for it."""
+
+from uuid import UUID
+
+import httpx
+import pytest
+from prefect.client.schemas.objects import FlowRun
+from prefect.states import Completed, Pending, Running
+
+from flows.gpu_pool import wait_for_end
+
+TRAINING = UUID(int=1)
+
+
+class Server:
+    """Answers with one state after the other, and remembers what it is told."""
+
+    def __init__(self, *states, is_gone=False):
+        self.states = list(states)
+        self.is_gone = is_gone
+        self.told = []
+
+    def read_flow_run(self, flow_run_id):
+        assert flow_run_id == TRAINING
+        return FlowRun(flow_id=UUID(int=2), state=self.states.pop(0))
+
+    def set_flow_run_state(self, flow_run_id, state):
+        if self.is_gone:
+            raise httpx.ConnectError("connection refused")
+        self.told.append((flow_run_id, state.name))
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def test_a_training_is_waited_for_until_it_ends():
+    pauses = []
+    server = Server(None, Pending(), Running(), Completed())
+    assert wait_for_end(server, TRAINING, lambda: pauses.append(1)).is_completed()
+    assert len(pauses) == 3
+    assert server.told == []
+
+
+def test_ctrl_c_cancels_the_training_on_the_work_pool(capsys):
+    server = Server(Running())
+    with pytest.raises(KeyboardInterrupt):
+        wait_for_end(server, TRAINING, interrupt)
+    assert server.told == [(TRAINING, "Cancelling")]
+    assert "stopping: the training on the work pool 'gpu' is cancelled" in " ".join(capsys.readouterr().err.split())
+
+
+def test_where_the_server_is_gone_the_command_that_cancels_is_told(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        wait_for_end(Server(Running(), is_gone=True), TRAINING, interrupt)
+    assert f"prefect flow-run cancel {TRAINING} ends it" in " ".join(capsys.readouterr().err.split())
