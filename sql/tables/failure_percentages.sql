@@ -40,7 +40,7 @@ counted_endings as (
         named_endings.* exclude (category),
         categories.category,
         count(*) filter (named_endings.category = categories.category) as episode_count,
-        count(*) as unsolved_count
+        count(*) as cell_unsolved_count
     from named_endings
     cross join categories
     group by all
@@ -58,8 +58,8 @@ final as (
         evaluated_buckets.measured_on,
         counted_endings.category,
         counted_endings.episode_count,
-        counted_endings.unsolved_count,
-        100 * counted_endings.episode_count / counted_endings.unsolved_count as unsolved_pct,
+        counted_endings.cell_unsolved_count,
+        100 * counted_endings.episode_count / counted_endings.cell_unsolved_count as unsolved_pct,
         failure_analysis.pct_of_unsolved_published as qwen3_8b_hard_unsolved_pct,
         if(evaluated_buckets.is_at_paper_scale, unsolved_pct - failure_analysis.pct_of_unsolved_published, null)
             as unsolved_pct_difference

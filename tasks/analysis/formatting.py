@@ -1,5 +1,6 @@
 """How a column is headed and how its values are written."""
 
+from collections.abc import Mapping
 from typing import Any
 
 MODELS = {"qwen3_8b_": "Qwen3-8B", "gemini_3_flash_": "Gemini 3 Flash"}
@@ -40,7 +41,7 @@ def heading(column: str, *, split: str | None = None) -> str:
 
 
 def format_value(column: str, value: Any) -> str:
-    """Return a value as a reader wants it: percentages to 0.1, thousands whole, p-values to 0.001."""
+    """Return a value as a reader wants it: percentages to 0.1, hundreds and more whole, p-values to 0.001."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -53,12 +54,25 @@ def format_value(column: str, value: Any) -> str:
     return text.replace("_", " ") if column in WORD_COLUMNS else text
 
 
+def format_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a row's values as a reader wants them; a metric whose values are all whole, a count, has no decimals."""
+    measured = [column for column, value in row.items() if isinstance(value, float) and not _is_of_its_own(column)]
+    if "metric" in row and all(row[column].is_integer() for column in measured):
+        row = {column: int(value) if column in measured else value for column, value in row.items()}
+    return tuple(format_value(column, value) for column, value in row.items())
+
+
+def _is_of_its_own(column: str) -> bool:
+    """Tell whether a column holds the same kind of number beside every metric, as a ratio or a p-value is."""
+    return "_over_" in column or "ratio" in column or column.endswith(("p_value", "p_holm", "effect_size"))
+
+
 def _format_float(column: str, value: float) -> str:
     if column.endswith(("p_value", "p_holm")):
         return "<0.001" if value < 0.001 else f"{value:.3f}"
-    if column.endswith(("_pct", "_points")):
+    if "_pct" in column or column.endswith("_points"):
         return f"{value:.1f}"
-    if abs(value) >= 1000:
+    if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
 

@@ -2,9 +2,9 @@
 
 import json
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from io import StringIO
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
@@ -12,7 +12,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from tasks.analysis.formatting import WORD_COLUMNS, format_value, heading
+from tasks.analysis.formatting import WORD_COLUMNS, format_row, format_value, heading
 
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 
@@ -35,6 +35,12 @@ SECTION_COLUMNS = (
 LABEL_COLUMNS = (("condition",), ("train_a", "runtime_a", "train_b", "runtime_b"))
 """Columns that name a cell or a comparison; tables that have them stand with one column per cell."""
 
+NO_ROWS = "no rows for this plan"
+"""What stands below the title of an empty table."""
+
+CELL_PREFIX = "cell_"
+"""Begins the name of a column that repeats a number of the whole cell on each of the cell's rows."""
+
 TERMINAL_WIDTH = 160
 COLUMN_GAP = 3
 """Characters between the columns of a terminal's table."""
@@ -49,6 +55,10 @@ class Sheet(NamedTuple):
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    def number_columns(self) -> list[bool]:
+        """Tell of each column whether it holds numbers, which stand to the right."""
+        return [_are_mostly_numbers(cells) for cells in zip(*self.rows, strict=True)]
 
     def styles(self) -> list[str]:
         """Return how a page sets each column: `words`, `long words` where they want room to wrap, or nothing."""
@@ -69,9 +79,10 @@ def render_table(
     parts = sheets(frame) if layout == "study" else [plain_sheet(frame)]
     match table_format:
         case "markdown":
-            return "\n\n".join([f"### {title or name}", *map(_markdown, parts)]) + "\n"
+            return "\n\n".join([f"### {title or name}", *(map(_markdown, parts) if parts else [NO_ROWS])]) + "\n"
         case "latex":
-            return "\n\n".join(_latex(name, title or name, sheet) for sheet in parts) + "\n"
+            tables = [_latex(name, title or name, sheet) for sheet in parts]
+            return "\n\n".join(tables or [f"% {title or name}: {NO_ROWS}"]) + "\n"
         case "rich":
             console = Console(file=StringIO(), width=TERMINAL_WIDTH)
             with console.capture() as capture:
@@ -86,7 +97,11 @@ def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> Group:
 
 def plain_sheet(frame: pl.DataFrame) -> Sheet:
     """Return any frame as one sheet, columns and words under their own names."""
-    return _row_sheet(frame, lambda column, value: value if isinstance(value, str) else format_value(column, value))
+    rows = (
+        tuple(value if isinstance(value, str) else format_value(column, value) for column, value in row.items())
+        for row in frame.iter_rows(named=True)
+    )
+    return Sheet("", tuple(frame.columns), tuple(rows))
 
 
 def _without_nesting(frame: pl.DataFrame) -> pl.DataFrame:
@@ -102,13 +117,6 @@ def _without_nesting(frame: pl.DataFrame) -> pl.DataFrame:
         )
         for column in nested
     )
-
-
-def _row_sheet(frame: pl.DataFrame, write: Callable[[str, Any], str]) -> Sheet:
-    rows = (
-        tuple(write(column, value) for column, value in zip(frame.columns, row, strict=True)) for row in frame.rows()
-    )
-    return Sheet("", tuple(frame.columns), tuple(rows))
 
 
 def sheets(frame: pl.DataFrame) -> list[Sheet]:
@@ -136,9 +144,10 @@ def _sheet(section: dict[str, object], frame: pl.DataFrame) -> Sheet:
                 return _one_column_per_cell(caption, measured_on, labelled)
             if labelled.select("label", *names).is_unique().all():
                 return _rows_per_cell(caption, measured_on, names, labelled)
-    header = tuple(heading(column) for column in kept.columns)
-    return _row_sheet(kept, format_value)._replace(
-        caption=", ".join(part for part in (measured_on, caption) if part), header=header
+    return Sheet(
+        caption=", ".join(part for part in (measured_on, caption) if part),
+        header=tuple(map(heading, kept.columns)),
+        rows=tuple(map(format_row, kept.iter_rows(named=True))),
     )
 
 
@@ -165,13 +174,18 @@ def _one_column_per_cell(caption: str, measured_on: str, labelled: pl.DataFrame)
 
 
 def _rows_per_cell(caption: str, measured_on: str, names: list[str], labelled: pl.DataFrame) -> Sheet:
-    """Return the sheet of a table with several rows per cell: a block of rows per value, its rows told by `names`."""
+    """Return the sheet of a table with several rows per cell: a block of rows per value, its rows told by `names`.
+
+    A number of the cell as a whole, such as what its rows are shares of, is a single row.
+    """
     split = _published_split(labelled)
     columns = [column for column in labelled.columns if column not in (*names, "label", "model", "qwen3_8b_split")]
     labels = labelled["label"].unique(maintain_order=True).to_list()
     rows: list[tuple[str, ...]] = []
     for measured in columns:
         block = labelled.pivot("label", index=names, values=measured, maintain_order=True)
+        if measured.startswith(CELL_PREFIX):
+            block = block.select(*(pl.lit("").alias(name) for name in names), pl.col(labels).max())
         for position, row in enumerate(block.iter_rows(named=True)):
             words = [format_value(name, row[name]) for name in names]
             cells = [format_value(measured, row[label]) for label in labels]
@@ -195,15 +209,14 @@ def _rich_sheets(title: str, parts: list[Sheet]) -> Group:
     shown: list[Text | Table] = [Text(title, style="bold")]
     for sheet in parts:
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for position, column in enumerate(sheet.header):
-            cells = [row[position] for row in sheet.rows]
-            justify = "right" if _are_mostly_numbers(cells) else "left"
+        for column, is_number in zip(sheet.header, sheet.number_columns(), strict=True):
+            justify = "right" if is_number else "left"
             table.add_column(_heading_lines(column, len(sheet.header)), justify=justify, overflow="fold")
         for row in sheet.rows:
             table.add_row(*(Text(cell) for cell in row))
         shown.extend([Text(sheet.caption, style="italic"), table] if sheet.caption else [table])
     if not parts:
-        shown.append(Text("no rows for this plan", style="italic"))
+        shown.append(Text(NO_ROWS, style="italic"))
     return Group(*shown)
 
 
@@ -228,7 +241,7 @@ def _are_mostly_numbers(cells: Sequence[str]) -> bool:
 def _markdown(sheet: Sheet) -> str:
     lines = [
         _markdown_row(sheet.header),
-        _markdown_row(["---", *["---:"] * (len(sheet.header) - 1)]),
+        _markdown_row(["---:" if is_number else "---" for is_number in sheet.number_columns()]),
         *map(_markdown_row, sheet.rows),
     ]
     return "\n".join([f"{sheet.caption}\n" if sheet.caption else "", *lines]).lstrip("\n")
@@ -239,7 +252,7 @@ def _markdown_row(cells: tuple[str, ...] | list[str]) -> str:
 
 
 def _latex(name: str, title: str, sheet: Sheet) -> str:
-    columns = "l" + "r" * (len(sheet.header) - 1)
+    columns = "".join("r" if is_number else "l" for is_number in sheet.number_columns())
     body = [" & ".join(_latex_text(cell) for cell in row) + r" \\" for row in sheet.rows]
     return "\n".join(
         [

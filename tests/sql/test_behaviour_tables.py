@@ -45,7 +45,7 @@ def test_failure_percentages_are_of_unsolved_episodes(study):
         "condition": "P->S",
         "category": "silent_suboptimality",
         "episode_count": 1,
-        "unsolved_count": 2,
+        "cell_unsolved_count": 2,
         "unsolved_pct": 50.0,
         "qwen3_8b_hard_unsolved_pct": None,
         "unsolved_pct_difference": None,
@@ -66,7 +66,7 @@ def test_a_category_that_no_episode_ended_in_is_zero_beside_the_published_share(
     rows = {row["category"]: row for row in warehouse.table("failure_percentages")}
     columns = (
         "episode_count",
-        "unsolved_count",
+        "cell_unsolved_count",
         "unsolved_pct",
         "qwen3_8b_hard_unsolved_pct",
         "unsolved_pct_difference",

@@ -42,6 +42,7 @@ def test_a_table_with_several_rows_per_cell_has_a_block_of_rows_per_number():
             "measured_on": ["laptop"] * 3,
             "finish_reason": ["finished", "max_steps", "finished"],
             "episode_count": [99, 1, 100],
+            "cell_episode_count": [100, 100, 100],
             "episode_pct": [99.0, 1.0, 100.0],
         }
     )
@@ -50,6 +51,7 @@ def test_a_table_with_several_rows_per_cell_has_a_block_of_rows_per_number():
     assert sheet.rows == (
         ("episode count", "finished", "99", "100"),
         ("", "max steps", "1", ""),
+        ("cell episode count", "", "100", "100"),
         ("episode %", "finished", "99.0", "100.0"),
         ("", "max steps", "1.0", ""),
     )
@@ -86,6 +88,18 @@ def test_comparisons_are_labelled_by_their_arms():
 
 def test_other_tables_keep_their_rows_and_say_at_which_scale_they_were_measured():
     assert sheets(READINGS)[0] == ("smoke, not Qwen3-8B", ("metric", "p value"), (("avg steps", "<0.001"),))
+
+
+def test_a_count_has_no_decimals_and_a_mean_keeps_them():
+    frame = pl.DataFrame(
+        {
+            "metric": ["retained", "mean_tokens"],
+            "persistent": [12.0, 21.0],
+            "stateless": [9.0, 42.5],
+            "stateless_over_persistent": [0.75, 2.0],
+        }
+    )
+    assert sheets(frame)[0].rows == (("retained", "12", "9", "0.75"), ("mean tokens", "21.00", "42.50", "2.00"))
 
 
 def test_markdown():
@@ -129,19 +143,19 @@ def test_the_plain_layout_keeps_rows_and_names():
     frame = pl.DataFrame({"condition": ["P->P", None], "tool": ["take_item", "inspect"], "calls": [1434, 2934]})
     assert render_table("query", frame, "markdown", layout="plain").splitlines()[2:] == [
         "| condition | tool | calls |",
-        "| --- | ---: | ---: |",
+        "| --- | --- | ---: |",
         "| P->P | take_item | 1,434 |",
         "|  | inspect | 2,934 |",
     ]
 
 
-@pytest.mark.parametrize("table_format", ["rich", "markdown", "latex", "csv"])
-def test_an_empty_table_renders(table_format):
-    assert isinstance(render_table("table_02", CELLS.clear(), table_format), str)
+def test_an_empty_table_has_its_columns_as_csv():
+    assert render_table("table_02", CELLS.clear(), "csv").strip() == ",".join(CELLS.columns)
 
 
-def test_an_empty_table_says_so_in_the_terminal():
-    assert "no rows for this plan" in render_table("table_02", CELLS.clear(), "rich")
+@pytest.mark.parametrize("table_format", ["rich", "markdown", "latex"])
+def test_an_empty_table_says_so(table_format):
+    assert "no rows for this plan" in render_table("table_02", CELLS.clear(), table_format)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +167,8 @@ def test_an_empty_table_says_so_in_the_terminal():
         ("mean_total_tokens", 65432.1, "65,432"),
         ("imports_per_step", 0.294, "0.29"),
         ("density", 0.0041, "0.0041"),
+        ("mean_completion_tokens", 400.77, "401"),
+        ("score_pct_low", 91.606, "91.6"),
         ("episode_count", 1200, "1,200"),
         ("is_default", True, "yes"),
         ("comparison_group", "native_vs_mismatched", "native vs mismatched"),
