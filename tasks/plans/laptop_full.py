@@ -23,6 +23,8 @@ TIMEOUT_SECONDS = 3600.0
 """Turns end a small model's episode, on a busy machine too: were it the clock, the load would be part of the result."""
 UNTRAINED_TURNS = 2
 """Turns of the untrained base: random weights write noise up to the token limit in every one of them."""
+SMALLER_DOSES = {"quarter": 4, "sixteenth": 16}
+"""Parts of one pass over the data that the adapters on a base of both idioms are trained for as well."""
 BINDING_CAP = 12
 """Tool calls per turn of the cap ablation: fewer than a stateless block makes, more than a persistent one does."""
 
@@ -129,9 +131,9 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     """Yield the parts of the full laptop study, the study itself first; each can be run by its name.
 
     Per training seed and base: six conditions, in and out of distribution, prompts declared and as trained. Then, with
-    one seed and the four trained cells: the same models under other rules; a base of both contracts, with a whole and a
-    quarter of the adapter's training; instances on which mistakes cost score; ablations of teacher, data and training.
-    Shuffled labels have every seed.
+    one seed and the four trained cells: the same models under other rules; a base of both contracts, alone and with a
+    whole, a quarter and a sixteenth of the adapter's training; instances on which mistakes cost score; ablations of
+    teacher, data and training. Shuffled labels have every seed.
     """
     protocol = read_hypotheses().protocol
     first, count = protocol.training_seeds[0], protocol.instances_per_cell
@@ -147,18 +149,20 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     for seed in protocol.training_seeds:
         yield common_part(name=f"common-{seed}", training_seeds=(seed,), evaluations=with_base)
     in_distribution = (evaluation(count=count),)
-    yield both_part(name="both", training_seeds=(first,), evaluations=in_distribution)
-    quarter = adapter_training(epochs=adapter_training().epochs / 4)
-    yield both_part(
-        name="both-quarter-adapter",
-        variant="quarter-adapter",
-        training_seeds=(first,),
-        training=quarter,
-        evaluations=in_distribution,
-    )
+    yield from _both_idioms(first, count)
     plain = laptop_part(training_seeds=(first,), evaluations=in_distribution)
     yield from _shuffled_labels(plain, protocol.training_seeds)
     yield from _ablations(plain, count)
+
+
+def _both_idioms(seed: int, count: int) -> Iterator[StudyPart]:
+    """Yield a base that has learnt both idioms, alone and with an adapter per contract, by the adapter's dose."""
+    with_base = (evaluation(count=count).model_copy(update={"has_base_rows": True}),)
+    plain = both_part(name="both", training_seeds=(seed,), evaluations=with_base)
+    yield plain
+    for dose, divisor in SMALLER_DOSES.items():
+        less = adapter_training(epochs=plain.training.epochs / divisor)
+        yield plain.model_copy(update={"name": f"both-{dose}-adapter", "variant": f"{dose}-adapter", "training": less})
 
 
 def _other_rules(count: int) -> Iterator[EvaluationSpec]:

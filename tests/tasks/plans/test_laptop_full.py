@@ -68,7 +68,7 @@ def test_turns_and_not_a_busy_machine_end_the_episodes_of_every_part():
 
 def test_every_ablation_changes_one_thing_and_uses_one_seed():
     plain = laptop_part(training_seeds=(1,), evaluations=PARTS["no-faults"].evaluations)
-    names = set(PARTS) - {"scratch-rules", "costly", "both", "both-quarter-adapter"}
+    names = set(PARTS) - {"scratch-rules", "costly", "both", "both-quarter-adapter", "both-sixteenth-adapter"}
     for name in (name for name in names if not name[-1].isdigit()):
         part = PARTS[name]
         changed = {field for field in type(part).model_fields if getattr(part, field) != getattr(plain, field)}
@@ -94,10 +94,14 @@ def test_the_common_base_is_trained_on_no_contract_and_plays_too():
     assert [one.has_base_rows for one in common.evaluations] == [True, False, True, False]
 
 
-def test_the_base_of_both_contracts_is_adapted_more_and_less():
-    fewer, more = PARTS["both-quarter-adapter"], PARTS["both"]
-    assert fewer.own_base == more.own_base
-    assert fewer.training.epochs == more.training.epochs / 4
+def test_the_base_of_both_contracts_plays_alone_and_is_adapted_more_and_less():
+    whole = PARTS["both"]
+    for dose, divisor in (("quarter", 4), ("sixteenth", 16)):
+        less = PARTS[f"both-{dose}-adapter"]
+        assert less.training == whole.training.model_copy(update={"epochs": whole.training.epochs / divisor})
+        changed = {field for field in type(less).model_fields if getattr(less, field) != getattr(whole, field)}
+        assert changed == {"name", "variant", "training"}
+    assert [one.has_base_rows for one in whole.evaluations] == [True]
 
 
 def test_a_base_that_is_trained_here_says_how():
