@@ -21,9 +21,11 @@ from storage.marts import refresh_marts
 from storage.migrations import migrate
 from storage.schemas import to_arrow
 from storage.warehouse import Warehouse
+from tasks.analysis.claims import published_claims
 from tasks.analysis.compute import compute_statistics
 from tasks.analysis.spec import StatisticsSpec
-from tasks.traces.rows import EpisodeRow
+from tasks.running.progress import OpenBar, no_bar
+from tasks.traces.rows import EpisodeRow, Row
 from tasks.traces.study_rows import RunEndRow, RunRow, StatisticRow
 
 EPISODES = "episodes.parquet"
@@ -67,12 +69,19 @@ class KeptPlan(BaseModel):
     """When the run ended with all of the plan done; none for one that was still going."""
 
 
-def keep_results(warehouse: Warehouse, plan_digests: Sequence[str], folder: Path, where: str = "true") -> int:
+def keep_results(
+    warehouse: Warehouse,
+    plan_digests: Sequence[str],
+    folder: Path,
+    where: str = "true",
+    *,
+    open_bar: OpenBar = no_bar,
+) -> int:
     """Add plans' counted episodes to a folder of results, compute its statistics, and return how many rows it holds.
 
     Rows of the same plans are replaced. A teacher's trace that the folder holds already is not added again: parts that
     ran apart play the same ones. `where` is a condition on the columns of `marts.episode_metrics`, which keeps cells
-    out that a run has not finished.
+    out that a run has not finished. `open_bar` shows the statistics.
 
     Raises:
         WarehouseError: A plan has no run here, or an episode of a trained model is there under two plans.
@@ -89,25 +98,25 @@ def keep_results(warehouse: Warehouse, plan_digests: Sequence[str], folder: Path
     episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
     listed = [plan.model_dump(mode="json") for plan in plans]
     (folder / PLANS).write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    write_statistics(folder)
+    write_statistics(folder, open_bar)
     return episodes.height
 
 
-def write_statistics(folder: Path) -> int:
+def write_statistics(folder: Path, open_bar: OpenBar = no_bar) -> int:
     """Compute the statistics of a folder's kept episodes again, write them, and return how many there are.
 
     Raises:
         WarehouseError: The folder holds no results.
     """
-    statistics = kept_statistics(folder, read_statistics_spec(folder))
+    statistics = kept_statistics(folder, read_statistics_spec(folder), open_bar)
     cast(pl.DataFrame, pl.from_arrow(to_arrow(statistics))).write_parquet(folder / STATISTICS, compression="zstd")
     return len(statistics)
 
 
-def kept_statistics(folder: Path, spec: StatisticsSpec) -> list[StatisticRow]:
+def kept_statistics(folder: Path, spec: StatisticsSpec, open_bar: OpenBar = no_bar) -> list[StatisticRow]:
     """Return the statistics of a folder's kept episodes, read as one plan that bears the folder's name."""
     episodes = pl.read_parquet(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
-    return compute_statistics(episodes, plan_digest=folder.name, run_id=folder.name, spec=spec)
+    return compute_statistics(episodes, plan_digest=folder.name, run_id=folder.name, spec=spec, open_bar=open_bar)
 
 
 def read_statistics_spec(folder: Path) -> StatisticsSpec:
@@ -126,10 +135,11 @@ def read_plans(folder: Path) -> list[KeptPlan]:
 
 
 def open_results(folder: Path) -> Warehouse:
-    """Return a folder of results as a warehouse: its marts of episodes, its statistics, and a finished run.
+    """Return a folder of results as a warehouse: its marts of episodes, its statistics, published claims, and a run.
 
-    The one plan of that warehouse bears the folder's name; the digest of the plan that a row ran under stands in the
-    column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not kept, so their tables are empty.
+    The one plan of that warehouse bears the folder's name, and its run has finished; the digest of the plan that a row
+    ran under stands in the column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not kept, so
+    their tables are empty.
 
     Raises:
         WarehouseError: The folder holds no results.
@@ -150,6 +160,7 @@ def open_results(folder: Path) -> Warehouse:
         f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
     )
     _insert_run(connection, folder.name, plans)
+    _insert(connection, published_claims(folder.name))
     shut_files_out(connection)
     return Warehouse(connection, folder / EPISODES)
 
@@ -181,9 +192,13 @@ def _insert_run(connection: DuckDBPyConnection, name: str, plans: Sequence[KeptP
         message=f"kept from plans {digests}",
         finished_at=max(plan.finished_at or plan.started_at for plan in plans),
     )
-    for row in (run, end):
-        connection.register("arrived", to_arrow([row]))
-        connection.execute(f"insert into main.{row.TABLE} by name select * from arrived")
+    _insert(connection, [run])
+    _insert(connection, [end])
+
+
+def _insert(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
+    connection.register("arrived", to_arrow(rows))
+    connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
 
 
 def _former(folder: Path, replaced_digests: Sequence[str]) -> pl.DataFrame | None:

@@ -20,6 +20,7 @@ from tasks.interchange.setting import ImportSetting
 from tasks.running.environment import describe_environment
 from tasks.running.errors import UserError
 from tasks.running.places import Places, name_places
+from tasks.running.progress import progress_bar, waiting_line
 from tasks.traces.study_rows import RunEndRow, RunRow
 
 KNOWN_INSTANCES = """
@@ -66,20 +67,29 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
     known = _known_instances(places, chosen)
     # Read to its end once before anything lands: a bad record far down must not leave half a source behind.
-    count = sum(1 for _ in import_traces(source, chosen, known))
+    count = _count_traces(source, chosen, known)
     if not count:
         raise UserError(f"no trace in {source}; nothing was imported")
     places.home.mkdir(parents=True, exist_ok=True)
     zone = LandingZone(places.landing)
     zone.write({"runs": [_run_row(source, chosen)]}, run_id)
-    with BatchedLanding(zone, run_id) as batch:
+    with progress_bar(f"import {source.name}", count, "episodes") as advance, BatchedLanding(zone, run_id) as batch:
         for rows in import_traces(source, chosen, known):
             batch.add(rows.tables())
-    merge(zone, places.warehouse)
+            advance(1)
+    merge(zone, places.warehouse, open_bar=progress_bar)
     _land_statistics(zone, places, chosen)
     end = RunEndRow(run_id=run_id, status="finished", message="", finished_at=datetime.now(UTC))
     zone.write({"run_ends": [end]}, run_id)
     merge(zone, places.warehouse)
+    return count
+
+
+def _count_traces(source: Path, setting: ImportSetting, known: Mapping[KnownInstance, str]) -> int:
+    count = 0
+    with waiting_line(f"reading {source}") as tell:
+        for count, _ in enumerate(import_traces(source, setting, known), start=1):
+            tell(f"{count} episodes")
     return count
 
 
@@ -116,7 +126,9 @@ def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
 def _land_statistics(zone: LandingZone, places: Places, setting: ImportSetting) -> None:
     with Warehouse.open(places.warehouse) as warehouse:
         episodes = warehouse.sql(PLAN_EPISODES, plan=setting.plan).polars()
-    if statistics := compute_statistics(episodes, plan_digest=setting.plan, run_id=setting.run_id):
+    if statistics := compute_statistics(
+        episodes, plan_digest=setting.plan, run_id=setting.run_id, open_bar=progress_bar
+    ):
         zone.write({"statistics": statistics}, setting.run_id)
 
 

@@ -16,6 +16,7 @@ from storage.warehouse import Warehouse
 from tasks.analysis.rendering import TableFormat, render_table
 from tasks.interchange.formats import Format as ExchangeFormat
 from tasks.running.errors import UserError
+from tasks.running.progress import progress_bar
 
 app = typer.Typer(
     name="carryover",
@@ -81,10 +82,10 @@ def keep(
     from storage.results import keep_results, write_statistics
 
     if recompute:
-        typer.echo(f"{write_statistics(folder)} statistics in {folder}")
+        typer.echo(f"{write_statistics(folder, progress_bar)} statistics in {folder}")
         return
     with open_warehouse(home) as warehouse:
-        count = keep_results(warehouse, plan or [choose_plan(warehouse, None)], folder, where)
+        count = keep_results(warehouse, plan or [choose_plan(warehouse, None)], folder, where, open_bar=progress_bar)
     typer.echo(f"{count} episodes in {folder}")
 
 
@@ -131,7 +132,7 @@ def merge(home: Home = None) -> None:
     from storage.merger import merge as merge_landing
 
     places = find_places(home)
-    report = merge_landing(places.landing, places.warehouse)
+    report = merge_landing(places.landing, places.warehouse, open_bar=progress_bar)
     rows = sum(report.row_counts.values())
     typer.echo(f"{report.bundle_count} bundles, {rows} rows in {report.seconds:.1f} s; warehouse {places.warehouse}")
     for refusal in report.refusals:

@@ -5,16 +5,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from flows.cli.main import app
 
 
 def run(*arguments: object) -> str:
     """Call a command that must succeed and return what it printed; its errors come through."""
+    return call(*arguments).stdout
+
+
+def call(*arguments: object) -> Result:
+    """Call a command that must succeed; its errors come through."""
     result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    return result.output
+    return result
 
 
 def import_records(home: Path, records: Iterable[Mapping[str, Any]], *options: str) -> str:

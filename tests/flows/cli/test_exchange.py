@@ -8,7 +8,7 @@ from storage.merger import merge
 from storage.warehouse import Warehouse
 from tasks.running.errors import UserError
 from tasks.traces.study_rows import RunRow
-from tests.flows.cli.calling import import_records, run
+from tests.flows.cli.calling import call, import_records, run
 
 CHAT = [
     {"role": "system", "content": "Code."},
@@ -68,6 +68,17 @@ def test_what_is_imported_is_in_the_warehouse_with_its_run(home):
     assert rows == [("chat-2", "persistent", 2, "import", "finished"), ("one", "stateless", 2, "import", "finished")]
 
 
+def stages_told(said):
+    """Return the stages whose progress was told."""
+    return [line.partition(": ")[0] for line in said.splitlines()]
+
+
+def test_an_import_tells_how_far_it_is(tmp_path, chat):
+    said = call("import", chat, "--contract", "persistent", "--home", tmp_path / "data").stderr
+    assert stages_told(said)[:4] == [f"reading {chat}", "import chat.jsonl", "merge", "marts"]
+    assert "import chat.jsonl: 2/2 episodes" in said
+
+
 def test_an_import_says_what_its_episodes_are(tmp_path, chat):
     home = tmp_path / "data"
     home.mkdir()
@@ -77,13 +88,17 @@ def test_an_import_says_what_its_episodes_are(tmp_path, chat):
     assert "teacher,teacher,hard,train,paper,theirs" in run("query", query, "--format", "csv", "--home", home)
 
 
-def test_imported_cells_are_tested_against_each_other(home):
+def test_imported_cells_are_tested_against_each_other_and_kept_with_a_word_on_the_progress(home):
     for runtime, scores in {"persistent": [1.0, 0.5], "stateless": [0.25, 0.125]}.items():
         records = [{"instance_id": str(task), "score": score, "messages": CHAT} for task, score in enumerate(scores)]
         import_records(home, records, "--contract", runtime, "--train-contract", "persistent", "--plan", "cells")
     table = run("tables", "table_07", "--plan", "cells", "--format", "csv", "--home", home)
     native = next(line for line in table.splitlines() if "native_vs_mismatched,persistent,persistent" in line)
     assert ",2,2,75.0,18.75,56.25," in native
+
+    folder = home.with_name("kept")
+    for options in (("--plan", "cells", "--home", home), ("--recompute",)):
+        assert stages_told(call("keep", folder, *options).stderr) == ["statistics"]
 
 
 def test_two_models_are_not_mixed_in_one_cell(home, chat):

@@ -5,7 +5,7 @@ import pytest
 
 from flows.cli.main import run as run_command
 from tasks.running.errors import UserError
-from tests.flows.cli.calling import import_records, run
+from tests.flows.cli.calling import call, import_records, run
 
 CHAT = [
     {"role": "user", "content": "Count."},
@@ -35,7 +35,7 @@ def test_a_query_prints_its_rows_in_every_format(home, table_format, printed):
 
 def test_a_long_answer_is_cut_on_a_screen_and_whole_in_a_file(home):
     sql = "select range as number from range(1234)"
-    screen = run("query", sql, "--home", home)
+    screen = call("query", sql, "--home", home).output
     assert "the first 200 of 1,234 rows; --format csv prints all" in screen
     assert (" 199 " in f" {' '.join(screen.split())} ", "200 " in screen.partition("the first")[0]) == (True, False)
     assert run("query", sql, "--format", "csv", "--home", home).splitlines()[-1] == "1233"
