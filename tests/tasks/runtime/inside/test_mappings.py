@@ -1,7 +1,8 @@
+import resource
 import subprocess
 import sys
 
-from tasks.runtime.inside.mappings import Header, Span, spans_of
+from tasks.runtime.inside.mappings import Header, Span, huge_part, spans_of
 
 LOADED, READ_ONLY_AFTER_RELOCATION, DYNAMIC = 1, 0x6474E552, 2
 READ, EXECUTE, WRITE = 4, 1, 2
@@ -43,6 +44,16 @@ def test_the_kernels_own_library_stays_as_it_is():
     assert list(spans_of(BASE, [header(LOADED, READ | EXECUTE, 0, 0x2000)])) == []
 
 
+def test_only_whole_huge_pages_are_moved():
+    huge = resource.getpagesize() ** 2 // 8
+    assert huge_part(Span(huge - 5, 4 * huge + 5, 4)) == (huge, 4 * huge, 4)
+    assert huge_part(Span(2 * huge, 3 * huge, 4)) == (2 * huge, 3 * huge, 4)
+    start, end, _ = huge_part(Span(huge + 5, 3 * huge - 5, 4))
+    assert (start, end) == (2 * huge, 2 * huge)
+    start, end, _ = huge_part(Span(huge + 5, 2 * huge - 5, 4))
+    assert start >= end
+
+
 def test_a_process_goes_on_with_fewer_mappings():
     program = (
         "from pathlib import Path\n"
@@ -58,3 +69,29 @@ def test_a_process_goes_on_with_fewer_mappings():
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     before, after = map(int, ran.stdout.split())
     assert after < before
+
+
+def test_code_is_the_same_after_it_has_moved():
+    program = (
+        "import ctypes, hashlib\n"
+        "from tasks.runtime.inside import mappings\n"
+        "spans = [span for span in mappings._spans() if not span.rights & 2]\n"
+        "digest = lambda: [hashlib.sha256(ctypes.string_at(start, end - start)).digest() for start, end, _ in spans]\n"
+        "before = digest()\n"
+        "mappings.compact()\n"
+        "mappings.compact()\n"
+        "assert spans and digest() == before\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_code_stays_where_huge_pages_are_not_to_be_had():
+    program = (
+        "import json\n"
+        "from tasks.runtime.inside import mappings\n"
+        "mappings._COLLAPSE = -1\n"
+        "mappings.compact()\n"
+        "print(json.dumps('alive'))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == '"alive"\n'
