@@ -180,10 +180,12 @@ class ForkTreeEngine:
         self._processes.close()
         self._root.release()
         self._root = root.share()
-        self._processes = LiveProcesses(root.node, live)
+        self._processes = LiveProcesses(root.node, self._output.descriptor, live)
 
     def _grow(self) -> Processes:
-        return LiveProcesses(self._root.node) if self._lifetime.runs_in == "live" else FreshProcesses(self._root.node)
+        if self._lifetime.runs_in == "live":
+            return LiveProcesses(self._root.node, self._output.descriptor)
+        return FreshProcesses(self._root.node)
 
     def _next(self) -> Node:
         try:

@@ -98,9 +98,11 @@ class LiveProcesses:
     them must be the one that runs.
     """
 
-    def __init__(self, root: Node, live: Node | None = None) -> None:
+    def __init__(self, root: Node, output: int, live: Node | None = None) -> None:
         self.canary: int | None = None
         self._root = root
+        self._output = output
+        """Descriptor of what the blocks print."""
         self._live = live or Fork(root).take()[0]
         self._standby: Frozen | None = None
         """The copy of the present state, once it is made."""
@@ -160,6 +162,10 @@ class LiveProcesses:
 
     def _take(self, fork: Fork) -> Frozen:
         node, state = fork.take()
+        if not state.has_output:
+            node.close()
+            self._live.ask(("output",), (self._output,))
+            node, state = Fork(self._live).take()
         self.canary = state.canary
         count = self._live.thread_count()
         return Frozen(node, misses_threads=count > 1, misses_library_threads=count > state.thread_count)

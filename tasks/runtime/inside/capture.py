@@ -40,23 +40,24 @@ def redirect_output(descriptor: int) -> None:
     os.close(descriptor)
 
 
-def restore_output() -> None:
-    """Open descriptors 1 and 2 again, whatever a block has made of them.
+def restore_output() -> bool:
+    """Open descriptors 1 and 2 again, whatever a block has made of them; tell whether the output was still there.
 
-    Where the block has closed the output everywhere, what is written from now on goes nowhere.
+    Where the block has closed it everywhere, what is written goes nowhere until the output is redirected again.
     """
     if _is_output(_kept.descriptor):
         _place(_kept.descriptor)
-        return
+        return True
     for descriptor in _PLACES:
         if _is_output(descriptor):
             _keep(descriptor)
             _place(descriptor)
-            return
+            return True
     null = os.open(_NULL_DEVICE, os.O_WRONLY)
     _place(null)
     if null not in _PLACES:
         os.close(null)
+    return False
 
 
 def _place(descriptor: int) -> None:

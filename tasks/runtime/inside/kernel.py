@@ -31,7 +31,7 @@ class KernelNode(Node):
 
     def _introduce(self) -> None:
         handle = os.pidfd_open(os.getpid())
-        self.channel.send(("forked", None, False, 1), (handle,))
+        self.channel.send(("forked", None, False, 1, True), (handle,))
         os.close(handle)
 
     def _set_up(self, tools: dict[str, str | None], output: int) -> None:
@@ -72,7 +72,8 @@ class StepKernel(Kernel):
             self._serve(code, cell_meta)
         except Exception:  # noqa: BLE001 - a block may have bent anything
             self.node.fail()
-        return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": {}}
+        told = {"has_output": self.node.has_output}
+        return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": told}
 
     def _serve(self, code: str, metadata: dict[str, Any] | None) -> None:
         match metadata:

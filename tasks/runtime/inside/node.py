@@ -25,6 +25,8 @@ class Node:
     def __init__(self, channel: Channel, seeder: Seeder) -> None:
         self.channel = channel
         self.is_root = True
+        self.has_output = True
+        """Whether descriptors 1 and 2 lead to the host: a block may close them for good."""
         self.runner = StepRunner(seeder)
         self._children: list[int] = []
         self._unclaimed: list[int] = []
@@ -39,6 +41,7 @@ class Node:
             "bind": self._bind,
             "fetch": self._fetch,
             "fill": self._fill,
+            "output": self._take_output,
         }
 
     def serve(self) -> None:
@@ -54,6 +57,7 @@ class Node:
         _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
         self.channel = channel
         self.runner.add_tools(tools)
+        self.runner.tidy()
         self.serve()
 
     def fail(self) -> NoReturn:
@@ -84,7 +88,9 @@ class Node:
         """Run a block and report."""
         report = self.runner.run(self.channel, step, seed, source)
         self.channel.send(("done", step, report))
-        restore_output()  # before a message brings descriptors, which take the numbers of those that were closed
+        self.has_output = (
+            restore_output()
+        )  # before a message brings descriptors, which take the numbers of those that were closed
 
     def _fork(self, is_sweep: bool, dropped: list[str] | None, descriptor: int, *outputs: int) -> None:
         """Fork a process that listens on `descriptor`; tell the host by which handle it can be signalled.
@@ -94,10 +100,10 @@ class Node:
         First the names that do not live on are dropped (none: all of them). A sweep also ends every process that the
         episode has left, so that nothing survives into the next block.
         """
-        self.runner.tidy()
-        self.runner.forget(dropped)
         has_strays = is_sweep and not self._sweep()
-        if not self.is_root:
+        if not self.is_root:  # a root runs no block, so it has nothing to put back
+            self.runner.tidy()
+            self.runner.forget(dropped)
             self._collect_children()
         process = self._fork_process()
         if process == 0:
@@ -106,7 +112,7 @@ class Node:
         self._children.append(process)
         handle = os.pidfd_open(process)
         canary = self.runner.namespace.get(CANARY_NAME)
-        self.channel.send(("forked", canary, has_strays, _thread_count()), (handle,))
+        self.channel.send(("forked", canary, has_strays, _thread_count(), self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             os.close(used)
         if not self.is_root:
@@ -210,6 +216,11 @@ class Node:
         except Exception as error:  # noqa: BLE001 - the object's own code may raise anything
             self._outgoing = []
             self.channel.send(("answer", {"error": f"{type(error).__name__}: {error}"[:1000]}))
+
+    def _take_output(self, descriptor: int) -> None:
+        redirect_output(descriptor)
+        self.has_output = True
+        self.channel.send(("answer", None))
 
     def _fill(self, descriptor: int) -> None:
         from . import transfer

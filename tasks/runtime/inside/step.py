@@ -2,7 +2,6 @@
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import builtins
-import contextlib
 import errno
 import json
 import os
@@ -99,8 +98,10 @@ class StepRunner:
         self.line.renew()
 
     def _write_what_is_held(self) -> None:
-        with contextlib.suppress(OSError, ValueError):  # the block closed the stream, or there is room for no more
+        try:
             TextIOWrapper.flush(self._stream)
+        except BaseException:  # noqa: BLE001 - there is room for no more, or a block has closed or bent the stream
+            return
 
     def _execute(self, source: str, step: int) -> str | None:
         filename = file_of_step(step)

@@ -77,7 +77,7 @@ def _open_episode(
     process = os.fork()
     if process:
         handle = os.pidfd_open(process)
-        channel.send(("forked", None, False, 1), (handle,))
+        channel.send(("forked", None, False, 1, True), (handle,))
         os._exit(0)
     _confine_episode(settings, output, is_apart)
     root.grow(channel, setup["tools"])

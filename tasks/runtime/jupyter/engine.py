@@ -38,7 +38,8 @@ class JupyterEngine:
         try:
             self._kernel.execute(block.step, block.seed, block.code)
             report = attend(node, self._kernel.keeper, block.step, answer, self._spec)
-            self._kernel.settle()
+            if not self._kernel.settle():
+                self._kernel.ask(("output",), (self._output.descriptor,))
         except (NodeGoneError, ProtocolError) as error:
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error

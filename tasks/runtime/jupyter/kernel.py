@@ -75,8 +75,8 @@ class Kernel:
         """
         self._request = self._send(code, {"step": step, "seed": seed})
 
-    def settle(self) -> None:
-        """Wait until Jupyter too has answered the last request.
+    def settle(self) -> bool:
+        """Wait until Jupyter too has answered the last request; tell whether output still reaches the host.
 
         Raises:
             NodeGoneError: It does not.
@@ -85,8 +85,9 @@ class Kernel:
         while time.monotonic() < deadline and self.node.is_alive():
             if not self._client.shell_channel.socket.poll(100):  # type: ignore[union-attr]
                 continue
-            if self._receive_request() == self._request:
-                return
+            request, has_output = self._receive_answer()
+            if request == self._request:
+                return has_output
         raise NodeGoneError("the kernel does not answer")
 
     def ask(self, message: Any, descriptors: tuple[int, ...] = ()) -> Any:
@@ -109,9 +110,11 @@ class Kernel:
             raise NodeGoneError(str(error)) from error
         return message["header"]["msg_id"]
 
-    def _receive_request(self) -> str | None:
-        """Return which request the next message answers."""
+    def _receive_answer(self) -> tuple[str | None, bool]:
+        """Return which request the next message answers, and what it says of the output."""
         try:
-            return self._client.get_shell_msg(timeout=1)["parent_header"].get("msg_id")
+            message = self._client.get_shell_msg(timeout=1)
+            told = message["content"].get("user_expressions", {})
+            return message["parent_header"].get("msg_id"), told.get("has_output", True)
         except Exception as error:  # a block can write to the kernel's sockets, and parsing then raises anything
             raise NodeGoneError(f"what the kernel sends is no answer: {error}") from error

@@ -29,6 +29,8 @@ class ForkState(NamedTuple):
     has_strays: bool
     thread_count: int
     """Threads that Python knows of; libraries may have more."""
+    has_output: bool
+    """Whether what it prints still reaches the host."""
 
 
 class Node:
@@ -131,8 +133,8 @@ def receive_handle(parent: Channel) -> tuple[int, ForkState]:
         except (EOFError, FrameError, OSError) as error:
             raise NodeGoneError(str(error)) from error
     match message, descriptors:
-        case ["forked", int() | None as canary, bool(has_strays), int(thread_count)], (handle,):
-            return handle, ForkState(canary, has_strays, thread_count)
+        case ["forked", int() | None as canary, bool(strays), int(threads), bool(has_output)], (handle,):
+            return handle, ForkState(canary, strays, threads, has_output)
     for descriptor in descriptors:
         os.close(descriptor)
     raise NodeGoneError(f"not the answer to a fork: {message!r:.200}")

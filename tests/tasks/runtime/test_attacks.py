@@ -189,7 +189,7 @@ def test_signals_reach_no_process_of_the_host(walled):
         "frame({'a': 1})",
         "frame('[' * 100000)",
         "b'\\x02\\x00\\x00\\x00[]' * 1000",
-        "frame(['forked', None, False, 1])",
+        "frame(['forked', None, False, 1, True])",
     ],
 )
 def test_forged_frames_end_in_an_observation(interpreter, frame):

@@ -178,6 +178,10 @@ def test_output_of_c_code_survives_a_kill(open_one, contract):
         "os.close(63)",
         "os.dup2(os.open('/dev/null', os.O_WRONLY), 63)",
         "os.close(1); os.dup2(os.open('/dev/null', os.O_WRONLY), 63)",
+        "os.close(1); os.close(2); os.close(63)",
+        "[os.dup2(os.open('/dev/null', os.O_WRONLY), number) for number in (1, 2, 63)]",
+        "sys.stdout.buffer.flush = None",
+        "sys.stdout.buffer.flush = sys.exit",
     ],
 )
 def test_output_is_captured_again_after_a_step_that_bent_it(open_one, contract, code):
