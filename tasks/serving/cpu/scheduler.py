@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 THREAD_NAME = "engine"
 """What the name of the thread that computes passes begins with."""
+STOPPED = "the engine stopped; start the server again"
 
 
 class Scheduler:
@@ -33,7 +34,7 @@ class Scheduler:
             RuntimeError: The engine has stopped, before this call or during it.
         """
         if self._is_stopping:
-            raise RuntimeError("the engine stopped; start the server again")
+            raise RuntimeError(STOPPED)
         future = asyncio.get_running_loop().create_future()
         self._waiting[request] = future
         self.engines[model_name].submit(request)
@@ -45,7 +46,7 @@ class Scheduler:
             del self._waiting[request]
 
     async def run(self) -> None:
-        """Step until cancelled; an error of a step reaches every waiting request and ends the loop."""
+        """Step until cancelled; what ends the loop, an error of a step or the cancelling, ends every waiting call."""
         loop = asyncio.get_running_loop()
         # One thread for as long as this runs: handing over every pass costs as much as a small model's pass.
         executor = ThreadPoolExecutor(1, thread_name_prefix=THREAD_NAME)
@@ -53,15 +54,21 @@ class Scheduler:
         executor.shutdown(wait=False)
         try:
             await asyncio.shield(working)
+        except asyncio.CancelledError:
+            self._refuse_waiting(STOPPED)
+            raise
         except Exception as error:
-            for future in self._waiting.values():
-                if not future.done():  # its caller gave up or has its reply, and has not run since
-                    future.set_exception(RuntimeError(f"the engine stopped: {error}"))
+            self._refuse_waiting(f"the engine stopped: {error}")
             raise
         finally:
             self._is_stopping = True
             self._has_news.set()
             await asyncio.wait([working])
+
+    def _refuse_waiting(self, why: str) -> None:
+        for future in self._waiting.values():
+            if not future.done():  # its caller gave up or has its reply, and has not run since
+                future.set_exception(RuntimeError(why))
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         while not self._is_stopping:

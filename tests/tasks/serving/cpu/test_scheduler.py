@@ -6,7 +6,7 @@ import pytest
 from tasks.serving.cpu.cache import CachePool
 from tasks.serving.cpu.engine import GenerationRequest, ModelEngine
 from tasks.serving.cpu.sampling import SamplingParameters
-from tasks.serving.cpu.scheduler import THREAD_NAME, Scheduler
+from tasks.serving.cpu.scheduler import STOPPED, THREAD_NAME, Scheduler
 from tests.tasks.serving.tiny import prompt_of
 
 
@@ -139,5 +139,22 @@ def test_a_request_to_a_scheduler_that_has_ended_is_refused(loaded):
         # A reply would take forever: the limit ends a test that fails.
         await asyncio.wait_for(scheduler.complete(loaded.name, request_of()), timeout=1)
 
-    with pytest.raises(RuntimeError, match="the engine stopped"):
+    with pytest.raises(RuntimeError, match=STOPPED):
         asyncio.run(main())
+
+
+def test_a_scheduler_that_is_cancelled_answers_those_who_wait(loaded):
+    async def main():
+        engine = PausedEngine(loaded)
+        scheduler = Scheduler([engine])
+        running = asyncio.create_task(scheduler.run())
+        waiting = asyncio.create_task(scheduler.complete(loaded.name, request_of(900)))
+        await asyncio.to_thread(engine.has_stepped.wait)
+        running.cancel()
+        engine.may_go_on.set()
+        await asyncio.wait([running])
+        await asyncio.sleep(0)  # the waiting call goes on
+        assert waiting.done()
+        return str(waiting.exception())
+
+    assert asyncio.run(main()) == STOPPED
