@@ -36,7 +36,7 @@ class Qwen3Forward:
     """A Qwen3 model's forward pass over rows (a `Forward`); its logits are transformers' but for rounding."""
 
     def __init__(self, model: PreTrainedModel) -> None:
-        """Take the weights over of a model that `fits`; the model itself is not needed any more."""
+        """Take the weights over of a model that `fits`; its layers are gone afterwards, so that none is held twice."""
         import torch
 
         config: Any = model.config
@@ -108,6 +108,7 @@ class Qwen3Forward:
         import torch
 
         attention, mlp = layer.self_attn, layer.mlp
+        layer.self_attn = layer.mlp = None
         head_norms = (
             attention.q_norm.weight.expand(self._query_heads, -1) * attention.scaling,
             attention.k_norm.weight.expand(self._key_heads, -1),

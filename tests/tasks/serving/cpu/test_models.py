@@ -1,4 +1,5 @@
 import shutil
+import weakref
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,19 @@ def test_a_plain_qwen3_is_computed_without_modules_and_any_other_model_with_its_
     assert isinstance(loaded.forward, Qwen3Forward) == is_fast
     expected = model(torch.tensor([prompt_of(20)])).logits[0, -1:]
     torch.testing.assert_close(logits_of(loaded), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_weights_that_were_joined_are_not_held_a_second_time():
+    model = build_model()
+    joined = [
+        weakref.ref(module.weight)
+        for name, module in model.named_modules()
+        if name.endswith(("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj"))
+    ]
+    forward = Qwen3Forward(model)
+    assert forward
+    assert joined
+    assert [reference() for reference in joined] == [None] * len(joined)
 
 
 def test_quantized_weights_are_computed_by_the_modules_that_unpack_them(torch, tmp_path):
