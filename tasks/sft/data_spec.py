@@ -1,10 +1,13 @@
 """What makes a trace fit for training, and which traces become a dataset."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.sft.conversations import Weight
+
+OPTIONS = ("text_format", "retention", "matching", "labels", "fault_weight")
+"""Fields of `DatasetSpec` that are columns of the dataset too, in its files and in the warehouse."""
 
 
 class ValidationSpec(BaseModel):
@@ -60,6 +63,11 @@ class DatasetSpec(BaseModel):
     def token_budget(self) -> int:
         """Largest cost of a trace after truncation, in tokens."""
         return self.maximum_sequence_tokens - self.reserved_tokens
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the dataset by name, as every example of it bears them."""
+        return {name: getattr(self, name) for name in OPTIONS}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -50,6 +50,11 @@ _SCHEMA = pa.schema(
         ("instance_id", pa.string()),
         ("contract", pa.string()),
         ("token_count", pa.int64()),
+        ("text_format", pa.string()),
+        ("retention", pa.string()),
+        ("matching", pa.string()),
+        ("labels", pa.string()),
+        ("fault_weight", pa.int64()),
         ("messages", pa.list_(_MESSAGE_TYPE)),
     ]
 )
@@ -67,7 +72,8 @@ class PreparedDataset:
     verdicts: pl.DataFrame
     """What the data checks measured, as `judge_traces` returns it."""
     records: dict[str, list[dict[str, Any]]]
-    """Retained examples by contract, in order: ids, `token_count` and `messages` with role, content and `weight`."""
+    """Retained examples by contract, in order: ids, `token_count`, the dataset's options, and `messages` with role,
+    content and `weight`."""
 
     def jsonl(self, contract: str) -> bytes:
         """Return a contract's examples, one JSON object per line, in ASCII: no reader sees a line end in a text."""
@@ -221,6 +227,7 @@ def _records(
                 "instance_id": candidate.instance_id,
                 "contract": contract,
                 "token_count": candidate.token_count,
+                **spec.options,
                 "messages": [message.model_dump() for message in candidate.messages],
             }
 
@@ -260,13 +267,9 @@ def _row(
         assistant_token_count=sum(map(costs.token_count, imitated)) if is_retained else None,
         message_count=len(candidate.messages) if is_retained else None,
         is_truncated=candidate.truncation is not None and candidate.truncation.is_truncated,
-        text_format=spec.text_format,
-        retention=spec.retention,
-        matching=spec.matching,
         content_digest=digests.get(candidate.episode_id),
-        labels=spec.labels,
-        fault_weight=spec.fault_weight,
         sequence_token_count=candidate.truncation.length if is_retained and candidate.truncation else None,
+        **spec.options,
     )
 
 

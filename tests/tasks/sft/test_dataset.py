@@ -10,7 +10,7 @@ import pytest
 from tasks.running.errors import UserError
 from tasks.running.progress import no_bar
 from tasks.sft.conversations import Conversation, read_conversations
-from tasks.sft.data_spec import DatasetSpec, ValidationSpec
+from tasks.sft.data_spec import OPTIONS, DatasetSpec, ValidationSpec
 from tasks.sft.dataset import OMITTED, PLACEHOLDERS, prepare_dataset
 from tasks.sft.prepare import tokenize
 from tasks.sft.spec import TokenizerSpec
@@ -166,14 +166,22 @@ def test_arms_that_keep_their_first_valid_traces_share_what_both_keep(arms, prep
     assert overlap.dataset_id == dataset.dataset_id
 
 
-def test_every_option_is_a_column_of_the_rows(traces, prepare):
+def test_every_option_is_a_column_of_the_rows_and_of_the_files(traces, prepare):
     options = {
         "text_format": "exact_wire", "retention": "paired", "matching": "episodes", "labels": "shuffled",
         "fault_weight": 1,
     }  # fmt: skip
+    assert set(options) == set(OPTIONS)
     both = [traces.trace(f"{contract}-0", contract, "instance-0") for contract in CONTRACTS]
-    for row in prepare(*both, **options).rows:
+    dataset = prepare(*both, **options)
+    for row in dataset.rows:
         assert {name: getattr(row, name) for name in options} == options
+    for contract in CONTRACTS:
+        lines = [json.loads(line) for line in dataset.jsonl(contract).splitlines()]
+        table = pyarrow.parquet.read_table(io.BytesIO(dataset.parquet(contract)))
+        for record in [*lines, *table.to_pylist()]:
+            assert {name: record[name] for name in options} == options
+        assert lines == table.to_pylist()
 
 
 @pytest.mark.parametrize("fault_weight", [0, 1])
