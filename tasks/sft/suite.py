@@ -1,5 +1,6 @@
 """The gate before training: the data checks as expectations on what was measured, with yield, pairing and lengths."""
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -49,7 +50,11 @@ def gate_traces(
 
 
 def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str], spec: ValidationSpec) -> Suite:
-    """Return the suite over a contract's verdicts; given-up episodes are in no share, and leave no other arm alone."""
+    """Return the suite over a contract's verdicts; given-up episodes are in no share, and leave no other arm alone.
+
+    How many may be given up is bounded apart: what is left must be the share of the episodes that must be valid of it.
+    """
+    of_contract = verdicts.filter(pl.col("contract") == contract)
     arms = pl.col("contract").filter(pl.col("contract").is_in(list(contracts))).n_unique()
     frame = (
         verdicts.with_columns(arm_count=arms.over("instance_id", "replicate"), is_valid=pl.col("is_valid").cast(int))
@@ -57,6 +62,7 @@ def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str],
     )  # fmt: skip
     checks = (
         Check(name="traces_exist", kind="row_count", minimum=1),
+        Check(name="enough_not_given_up", kind="row_count", minimum=math.ceil(spec.minimum_yield * of_contract.height)),
         *(_rule_check(rule, spec) for rule in rules(spec)),
         Check(name="yield", kind="between", column="is_valid", minimum=1, minimum_share=spec.minimum_yield),
         Check(name="known_reason", kind="in_set", column="reason", allowed=REASONS),

@@ -78,16 +78,27 @@ def test_a_trace_without_its_counterpart_stops(traces, tmp_path):
         gate(verdicts, tmp_path)
 
 
-def test_given_up_episodes_count_apart_from_the_yield_and_leave_no_other_arm_alone(traces, tmp_path):
-    """One of two episodes was given up: half of all that was asked, and none of what was recorded."""
+def with_given_up(traces, count, spec):
+    """Return verdicts on two instances per contract, `count` of which were given up in the persistent arm."""
     failed = {"score": None, "steps": [traces.step(code=None)], "finish_reason": FinishReason.ERROR}
-    recorded = [traces.trace(contract, contract) for contract in CONTRACTS]
-    recorded += [traces.trace("refused", "persistent", "other", **failed), traces.trace("whole", "stateless", "other")]
-    strict = ValidationSpec(minimum_yield=1.0, minimum_recorded_share=1.0)
-    verdicts = judge_traces(*traces.record(*recorded).all, spec=strict)
-    rows = gate(verdicts, tmp_path, strict)
+    recorded = [traces.trace(f"{contract}-{n}", contract, str(n)) for contract in CONTRACTS for n in range(2)]
+    recorded[:count] = [traces.trace(f"refused-{n}", "persistent", str(n), **failed) for n in range(count)]
+    return judge_traces(*traces.record(*recorded).all, spec=spec)
+
+
+def test_given_up_episodes_count_apart_from_the_yield_and_leave_no_other_arm_alone(traces, tmp_path):
+    """One of two episodes was given up: half of all that was asked, and no rule is held against it."""
+    strict = ValidationSpec(minimum_yield=0.5, minimum_recorded_share=1.0)
+    rows = gate(with_given_up(traces, 1, strict), tmp_path, strict)
     assert all(row.is_passed for row in rows)
     assert {(row.suite, row.row_count) for row in rows} == {("traces_persistent", 1), ("traces_stateless", 2)}
+
+
+def test_more_given_up_than_may_be_invalid_stops(traces, tmp_path):
+    strict = ValidationSpec(minimum_yield=0.6)
+    message = "traces_persistent: enough_not_given_up broken by 0, 1 of 1 valid, 1 episodes given up; see"
+    with pytest.raises(FailedChecksError, match=message):
+        gate(with_given_up(traces, 1, strict), tmp_path, strict)
 
 
 def test_an_arm_that_was_given_up_as_a_whole_stops_and_tells_the_count(traces, tmp_path):
