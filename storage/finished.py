@@ -4,6 +4,7 @@ import json
 
 import polars as pl
 
+from storage.attempts import unheard_attempts
 from storage.landing import LandingZone
 from storage.runs import ANALYSIS_KEY, finished_runs
 from tasks.plans.spec import StudyPlan, analysis_source
@@ -31,15 +32,17 @@ def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
     """Return the number of a plan's episodes whose last attempt ended with `error` and that the next start plays.
 
     Only episodes of its own parts count: a re-evaluation lands under a variant that the study does not play. A
-    teacher's episode that has had all the attempts that the plan allows is given up.
+    teacher's episode that has had all the attempts that the plan allows is given up; one that met an endpoint that was
+    down is no such attempt.
     """
     variants = sorted({name for part in plan.parts for name in part.episode_variants()})
     episodes = zone.scan("episodes").filter((pl.col("plan_digest") == plan.digest) & pl.col("variant").is_in(variants))
+    is_heard = ~pl.col("episode_id").is_in(sorted(unheard_attempts(zone)))
     newest_first = pl.col("finish_reason").sort_by(
         "started_at", "attempt", "episode_id", descending=[True, True, False]
     )
     attempts = episodes.group_by(EpisodeRow.SAME_EPISODE).agg(
-        has_failed=newest_first.first() == FinishReason.ERROR.value, attempt_count=pl.len()
+        has_failed=newest_first.first() == FinishReason.ERROR.value, attempt_count=is_heard.sum()
     )
     return attempts.filter(pl.col("has_failed") & ~_is_given_up(plan)).collect().height
 

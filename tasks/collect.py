@@ -1,31 +1,30 @@
 """Stages 2 and 4: the episodes of one condition, by a teacher or by a trained model."""
 
 import asyncio
-import threading
 from collections.abc import Coroutine, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, get_args
+from typing import Any, Protocol
 
-import polars as pl
 from prefect import task
 from pydantic import BaseModel, ConfigDict
 
+from storage.attempts import EpisodePlace, missing_episodes
 from storage.batching import BatchedLanding
 from storage.landing import LandingZone
+from storage.spending import share_meter
 from tasks.agent.client import ClientSpec, EndpointClientSpec, open_client
-from tasks.agent.condition import Condition, Purpose
-from tasks.agent.episode_id import episode_id
-from tasks.agent.protocol import EndpointDownError
+from tasks.agent.condition import Condition
+from tasks.agent.protocol import EndpointDownError, NoReplyError
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.agent.spec import EpisodeSpec
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import open_bucket
-from tasks.plans.run import Limits, Run
+from tasks.plans.run import Run
 from tasks.plans.spec import InstanceSetSpec
 from tasks.running.errors import UserError
 from tasks.running.interruption import check_uninterrupted
-from tasks.running.limits import Meter, Spent
+from tasks.running.limits import Spent
 from tasks.running.progress import progress_bar
 from tasks.runtime.open import open_runtime
 from tasks.sft.tokenizer import TokenCounter, load_tokenizer
@@ -33,6 +32,7 @@ from tasks.traces.rows import FinishReason
 
 FAILURES_IN_A_ROW = 10
 """Episodes in a row that may fail for an endpoint, or twice as many as are played at a time where that is more."""
+_FAILURES_OF_AN_ENDPOINT = (EndpointDownError.__name__, NoReplyError.__name__)
 
 
 class Collected(BaseModel):
@@ -68,7 +68,7 @@ def collect_episodes(
 
     What has landed is the truth, so a killed run goes on where it stopped, and a finished one plays nothing. With a
     `tokenizer` the conversations are counted by it, too: the training tokens of a teacher's episode. With
-    `maximum_attempts` an episode that ended with `error` so many times is played no more.
+    `maximum_attempts` an episode that ended with `error` so many times, while its endpoint was up, is played no more.
 
     Raises:
         LimitReachedError: The plan's tokens or money are spent; what was played has landed.
@@ -82,9 +82,8 @@ def collect_episodes(
     total = instances.count * replicates
     if not missing:
         return Collected(planned_count=total, played_count=0, error_count=0)
-    meter = _share_meter(run, zone)
+    meter = share_meter(run, zone)
     errors: list[str] = []
-    given_up_count = 0
     is_billed = isinstance(client, EndpointClientSpec) and run.plan.is_billed(condition.purpose)
     outage = Outage(max(FAILURES_IN_A_ROW, 2 * client.concurrency))
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
@@ -92,7 +91,6 @@ def collect_episodes(
     with (
         progress_bar(label, len(missing), "episodes") as advance,
         BatchedLanding(zone, run.run_id) as batch,
-        open_client(client, condition, count_tokens) as model,
     ):
         runtime = open_runtime(run.plan.runtime)
 
@@ -101,42 +99,43 @@ def collect_episodes(
             meter.check(is_billed=is_billed)
 
         def keep(recorded: RecordedEpisode) -> None:
-            nonlocal given_up_count
             row = recorded.episode
             batch.add(recorded.rows)
             meter.add(_spent(recorded), is_billed=is_billed)
             if row.finish_reason is FinishReason.ERROR:
                 errors.append(row.error_message or "no message")
-                given_up_count += row.attempt + 1 == maximum_attempts
             advance(1)
             if is_billed:
                 outage.note(recorded)
 
-        try:
-            asyncio.run(
-                land_beside(
-                    batch,
-                    run_shard(
-                        _sampled(instances, missing),
-                        condition,
-                        model,
-                        runtime,
-                        episode,
-                        run_id=run.run_id,
-                        plan_digest=run.plan.digest,
-                        scale=run.plan.scale,
-                        concurrency=client.concurrency,
-                        check=check,
-                        on_recorded=keep,
-                        count_tokens=count_tokens,
-                    ),
+        async def play() -> None:
+            async with open_client(client, condition, count_tokens) as model:
+                await run_shard(
+                    _sampled(instances, missing),
+                    condition,
+                    model,
+                    runtime,
+                    episode,
+                    run_id=run.run_id,
+                    plan_digest=run.plan.digest,
+                    scale=run.plan.scale,
+                    concurrency=client.concurrency,
+                    check=check,
+                    on_recorded=keep,
+                    count_tokens=count_tokens,
                 )
-            )
+
+        try:
+            asyncio.run(land_beside(batch, play()))
         except Exception as error:
             meter.stop(error)
             raise
         finally:
             runtime.close()
+    given_up_count = 0
+    if errors and maximum_attempts is not None:  # every other episode of those played has landed
+        left = missing_episodes(run, zone, condition, instances, replicates, maximum_attempts=maximum_attempts)
+        given_up_count = len(errors) - len(left)
     return Collected(
         planned_count=total,
         played_count=len(missing),
@@ -160,7 +159,7 @@ class Outage:
         Raises:
             UserError: They are too many: the endpoint is down, and episodes would be spent on it for nothing.
         """
-        is_down = any(error.error_type == EndpointDownError.__name__ for error in recorded.errors)
+        is_down = any(error.error_type in _FAILURES_OF_AN_ENDPOINT for error in recorded.errors)
         self._count = self._count + 1 if is_down else 0
         if self._count >= self._limit:
             raise UserError(
@@ -186,58 +185,10 @@ async def land_beside(batch: RegularLanding, shard: Coroutine[Any, Any, None]) -
         landing.cancel()
 
 
-class EpisodePlace(NamedTuple):
-    """An episode of the plan, without its instance: a plan may hold many thousand."""
-
-    seed: int
-    replicate: int
-    attempt: int
-
-
-def missing_episodes(
-    run: Run,
-    zone: LandingZone,
-    condition: Condition,
-    instances: InstanceSetSpec,
-    replicates: int = 1,
-    *,
-    maximum_attempts: int | None = None,
-) -> list[EpisodePlace]:
-    """Return the episodes that have not landed, or whose last attempt ended with `error` and may be followed."""
-    landed = zone.landed_episodes(run.plan.digest)
-    spec = open_bucket(instances.bucket)
-    places = []
-    for seed in instances.seeds:
-        instance_id = sample_instance(spec, seed).instance_id
-        for replicate in range(replicates):
-            attempt = 0
-            while (name := episode_id(condition, instance_id, run.plan.digest, replicate, attempt)) in landed:
-                if landed[name] is not FinishReason.ERROR or attempt + 1 == maximum_attempts:
-                    break
-                attempt += 1
-            else:
-                places.append(EpisodePlace(seed, replicate, attempt))
-    return places
-
-
 def _sampled(instances: InstanceSetSpec, places: Iterable[EpisodePlace]) -> Iterator[PlannedEpisode]:
     spec = open_bucket(instances.bucket)
     for place in places:
         yield PlannedEpisode(sample_instance(spec, place.seed), place.replicate, place.attempt)
-
-
-_meters: dict[tuple[str, Limits], Meter] = {}
-"""The open meters: conditions that are played side by side spend from one limit."""
-_meters_lock = threading.Lock()
-
-
-def _share_meter(run: Run, zone: LandingZone) -> Meter:
-    """Return the run's meter, opened with what the plan has spent in earlier runs; read only where a limit is set."""
-    limits = run.limits
-    with _meters_lock:
-        if (run.run_id, limits) not in _meters:
-            _meters[run.run_id, limits] = _open_meter(run, zone)
-        return _meters[run.run_id, limits]
 
 
 def _spent(recorded: RecordedEpisode) -> Spent:
@@ -246,27 +197,3 @@ def _spent(recorded: RecordedEpisode) -> Spent:
         return Spent()
     turns = [turn for turn in recorded.turns if not turn.is_replayed]
     return Spent(*(sum(getattr(turn, kind) for turn in turns) for kind in Spent._fields))
-
-
-def _open_meter(run: Run, zone: LandingZone) -> Meter:
-    limits = run.limits
-    spent = billed = Spent()
-    if limits.max_tokens_total is not None or limits.max_cost is not None:
-        for purpose in get_args(Purpose):
-            landed = _landed_spending(run, zone, purpose)
-            spent = spent.plus(landed)
-            if run.plan.is_billed(purpose):
-                billed = billed.plus(landed)
-    return Meter(spent, billed, limits.prices, limits.max_tokens_total, limits.max_cost)
-
-
-def _landed_spending(run: Run, zone: LandingZone, purpose: Purpose) -> Spent:
-    """Return what a plan's landed episodes of a purpose asked endpoints for."""
-    episodes = zone.scan("episodes").filter(
-        (pl.col("plan_digest") == run.plan.digest)
-        & (pl.col("token_source") == "server")
-        & (pl.col("purpose") == purpose)
-    )
-    turns = zone.scan("turns").filter(~pl.col("is_replayed").fill_null(value=False))
-    asked = turns.join(episodes, on="episode_id", how="semi")
-    return Spent(*asked.select(pl.col(Spent._fields).sum()).collect().row(0))

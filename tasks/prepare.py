@@ -9,9 +9,9 @@ import polars as pl
 from prefect import task
 from pydantic import BaseModel, ConfigDict
 
+from storage.attempts import missing_episodes
 from storage.landing import LandingZone
 from tasks.checks.run import FailedChecksError
-from tasks.collect import missing_episodes
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart, teacher_conditions
 from tasks.running.errors import UserError

@@ -8,6 +8,7 @@ from pathlib import Path
 from prefect import task
 
 from tasks.agent.client import open_client
+from tasks.agent.condition import Condition
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.knapsack.sampling import sample_instance
@@ -16,8 +17,9 @@ from tasks.plans.clients import scripted_client
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart, teacher_conditions
 from tasks.running.errors import UserError
-from tasks.running.progress import progress_bar
+from tasks.running.progress import Advance, progress_bar
 from tasks.runtime.open import open_runtime
+from tasks.runtime.protocol import Runtime
 from tasks.sft.spec import TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
 from tasks.traces.rows import FinishReason, TurnRow
@@ -65,36 +67,50 @@ def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
             sample = [
                 PlannedEpisode(sample_instance(bucket, seed), 0, 0) for seed in part.train_instances.seeds[:count]
             ]
-            recorded: dict[str, RecordedEpisode] = {}
             label = f"tokenizer sample, {condition.runtime_contract}"
-            client_spec = scripted_client(part)
-            with progress_bar(label, count, "episodes") as advance, open_client(client_spec, condition) as client:
-
-                def keep(episode: RecordedEpisode, advance=advance, recorded=recorded, label=label) -> None:  # noqa: ANN001
-                    if episode.episode.finish_reason is FinishReason.ERROR:
-                        raise UserError(f"an episode of the {label} failed: {episode.episode.error_message}")
-                    recorded[episode.episode.instance_id] = episode
-                    advance(1)
-
-                asyncio.run(
-                    run_shard(
-                        sample,
-                        condition,
-                        client,
-                        runtime,
-                        part.teacher.episode,
-                        run_id=run.run_id,
-                        plan_digest=run.plan.digest,
-                        scale=run.plan.scale,
-                        concurrency=client_spec.concurrency,
-                        check=lambda: None,
-                        on_recorded=keep,
-                    )
-                )
+            with progress_bar(label, count, "episodes") as advance:
+                recorded = asyncio.run(_play(run, part, condition, sample, runtime, label=label, advance=advance))
             for planned in sample:
                 yield from _texts(recorded[planned.instance.instance_id])
     finally:
         runtime.close()
+
+
+async def _play(
+    run: Run,
+    part: StudyPart,
+    condition: Condition,
+    sample: list[PlannedEpisode],
+    runtime: Runtime,
+    *,
+    label: str,
+    advance: Advance,
+) -> dict[str, RecordedEpisode]:
+    """Return what the teacher of a condition played, by instance; raise `UserError` where an episode failed."""
+    recorded: dict[str, RecordedEpisode] = {}
+
+    def keep(episode: RecordedEpisode) -> None:
+        if episode.episode.finish_reason is FinishReason.ERROR:
+            raise UserError(f"an episode of the {label} failed: {episode.episode.error_message}")
+        recorded[episode.episode.instance_id] = episode
+        advance(1)
+
+    client_spec = scripted_client(part)
+    async with open_client(client_spec, condition) as client:
+        await run_shard(
+            sample,
+            condition,
+            client,
+            runtime,
+            part.teacher.episode,
+            run_id=run.run_id,
+            plan_digest=run.plan.digest,
+            scale=run.plan.scale,
+            concurrency=client_spec.concurrency,
+            check=lambda: None,
+            on_recorded=keep,
+        )
+    return recorded
 
 
 def _texts(recorded: RecordedEpisode) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Which model answers, as data, and the client that it stands for."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -45,15 +45,22 @@ class EndpointClientSpec(BaseModel):
 ClientSpec = ScriptedClientSpec | EndpointClientSpec
 
 
-@contextmanager
-def open_client(
+@asynccontextmanager
+async def open_client(
     spec: ClientSpec, condition: Condition, count_tokens: CountTokens | None = None
-) -> Iterator[ModelClient]:
-    """Yield the client that plays a condition; `count_tokens` counts for a scripted one, an endpoint counts itself."""
+) -> AsyncIterator[ModelClient]:
+    """Yield the client that plays a condition; `count_tokens` counts for a scripted one, an endpoint counts itself.
+
+    The connections to an endpoint are closed at the end of the block.
+    """
     match spec:
         case ScriptedClientSpec():
             yield open_teacher(
                 condition.bucket, condition.runtime_contract, count_tokens, prints_table=spec.prints_table
             )
         case EndpointClientSpec():
-            yield OpenAIClient(spec.endpoint, condition.model_name, cache_folder=spec.cache)
+            client = OpenAIClient(spec.endpoint, condition.model_name, cache_folder=spec.cache)
+            try:
+                yield client
+            finally:
+                await client.close()

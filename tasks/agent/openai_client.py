@@ -13,7 +13,14 @@ from openai import RequestOptions
 
 from tasks.agent.answer import BadAnswerError, read_answer
 from tasks.agent.credentials import read_credential
-from tasks.agent.protocol import Completion, CompletionRequest, ContextOverflowError, EndpointDownError, ModelError
+from tasks.agent.protocol import (
+    Completion,
+    CompletionRequest,
+    ContextOverflowError,
+    EndpointDownError,
+    ModelError,
+    NoReplyError,
+)
 from tasks.agent.response_cache import ResponseCache
 from tasks.agent.spec import EndpointSpec
 
@@ -23,6 +30,8 @@ LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 _ABOUT_THE_REQUEST = (400, 409, 413, 422)
 """Statuses by which an endpoint that is there refuses what it was sent."""
+_FAILED_ON_IT = (408, 500)
+"""Statuses by which an endpoint that is there fails on what it was sent."""
 _OVERFLOW = re.compile(r"(?i)context[ _-]?(length|window)|maximum (input|prompt) length|prompt is too long")
 
 
@@ -64,6 +73,7 @@ class OpenAIClient:
         Raises:
             ContextOverflowError: The endpoint refused the conversation as too long.
             EndpointDownError: It could not be reached, or answers nobody, after all retries.
+            NoReplyError: It took the conversation, and broke on it or was too slow, after all retries.
             ModelError: It refused the conversation; or what it answered is no usable chat completion, of which none
                 is kept.
         """
@@ -137,9 +147,12 @@ class OpenAIClient:
 
 
 def _kind_of(error: openai.APIError) -> type[ModelError]:
-    """Tell a conversation that is refused from an endpoint that answers none."""
+    """Tell a conversation that is refused, or not answered, from an endpoint that answers none."""
     if isinstance(error, openai.BadRequestError) and _OVERFLOW.search(f"{error.code} {error}"):
         return ContextOverflowError
     if isinstance(error, openai.APIStatusError) and error.status_code in _ABOUT_THE_REQUEST:
         return ModelError
+    is_slow = isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout)
+    if is_slow or (isinstance(error, openai.APIStatusError) and error.status_code in _FAILED_ON_IT):
+        return NoReplyError
     return EndpointDownError

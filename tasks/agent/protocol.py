@@ -52,6 +52,10 @@ class EndpointDownError(ModelError):
     """The endpoint would have answered no conversation: nothing listens, the key is refused, or a quota is spent."""
 
 
+class NoReplyError(ModelError):
+    """The endpoint took the conversation and gave no reply: it broke, or was too slow."""
+
+
 class ContextOverflowError(ModelError):
     """The server refused the conversation as too long; the episode ends with `context_length`."""
 

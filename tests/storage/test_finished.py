@@ -9,7 +9,7 @@ from tasks.analysis.statistic_rows import StatisticGroup
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
-from tasks.traces.rows import FinishReason
+from tasks.traces.rows import ErrorKind, ErrorRow, FinishReason
 
 PLAN = resolve_plan("smoke", Overrides(train_count=2))
 
@@ -25,8 +25,9 @@ def zone(tmp_path, monkeypatch):
 @pytest.fixture
 def land(zone, make_episode):
     def land_attempt(
-        reason, attempt=0, *, instance_id="instance", plan=PLAN, variant="main", purpose="evaluation", **values
-    ):
+        reason, attempt=0, *, instance_id="instance", plan=PLAN, variant="main", purpose="evaluation", error_type="",
+        **values,
+    ):  # fmt: skip
         name = f"{instance_id}-{variant}-{plan.digest}-{attempt}-{values.get('model_digest')}"
         (episode,) = make_episode(name, instance_id=instance_id)["episodes"]
         values |= {
@@ -36,7 +37,11 @@ def land(zone, make_episode):
             "variant": variant,
             "purpose": purpose,
         }
-        zone.write({"episodes": [episode.model_copy(update=values)]}, "run")
+        error = ErrorRow(
+            run_id="run", episode_id=name, turn=1, error_index=0, step=None, kind=ErrorKind.MODEL,
+            error_type=error_type, message="", is_caught=False, is_injected=False, is_missing_name=False,
+        )  # fmt: skip
+        zone.write({"episodes": [episode.model_copy(update=values)], "errors": [error] if error_type else []}, "run")
 
     return land_attempt
 
@@ -111,6 +116,16 @@ def test_a_teacher_s_episode_is_given_up_after_the_attempts_that_the_plan_allows
     for attempt in range(3):  # a model's episode never is
         land(FinishReason.ERROR, plan=plan, attempt=attempt)
     assert count_failed_episodes(zone, plan) == 1
+
+
+def test_an_attempt_that_met_an_endpoint_that_was_down_does_not_give_an_episode_up(zone, land):
+    plan = resolve_plan("smoke", Overrides(train_count=2, teacher_attempts=1))
+    finish(plan=plan)
+    values = {"plan": plan, "purpose": "teacher"}
+    land(FinishReason.ERROR, error_type="EndpointDownError", **values)
+    assert count_failed_episodes(zone, plan) == 1
+    land(FinishReason.ERROR, error_type="ModelError", attempt=1, **values)
+    assert is_finished(plan)
 
 
 def test_errors_of_other_plans_and_of_re_evaluations_do_not_count(zone, land):

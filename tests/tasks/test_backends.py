@@ -25,23 +25,25 @@ def play(backend, contract):
     )
     recorded = {}
     runtime = open_runtime(RuntimeSpec(backend=backend))
-    try:
-        with open_client(ScriptedClientSpec(), condition) as client:
-            asyncio.run(
-                run_shard(
-                    [PlannedEpisode(instance, 0, 0) for instance in INSTANCES],
-                    condition,
-                    client,
-                    runtime,
-                    teacher_episode(),
-                    run_id="run",
-                    plan_digest="plan",
-                    scale="smoke",
-                    concurrency=1,
-                    check=lambda: None,
-                    on_recorded=lambda episode: recorded.setdefault(episode.episode.episode_id, episode),
-                )
+
+    async def run():
+        async with open_client(ScriptedClientSpec(), condition) as client:
+            await run_shard(
+                [PlannedEpisode(instance, 0, 0) for instance in INSTANCES],
+                condition,
+                client,
+                runtime,
+                teacher_episode(),
+                run_id="run",
+                plan_digest="plan",
+                scale="smoke",
+                concurrency=1,
+                check=lambda: None,
+                on_recorded=lambda episode: recorded.setdefault(episode.episode.episode_id, episode),
             )
+
+    try:
+        asyncio.run(run())
     finally:
         runtime.close()
     return {

@@ -69,6 +69,19 @@ class Finishing(BaseHTTPRequestHandler):
         pass
 
 
+class Refusing(BaseHTTPRequestHandler):
+    """A model that refuses every conversation."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(422)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format, *args):
+        pass
+
+
 @contextmanager
 def serve(handler):
     """Yield a client of a model on loopback, one episode at a time."""
@@ -118,12 +131,22 @@ def test_episodes_of_an_endpoint_that_died_stay_as_attempts_and_run_again(home):
 
 
 def test_an_episode_is_given_up_after_as_many_attempts_as_are_allowed(home):
-    first, second, third = (collect(NOBODY, maximum_attempts=2) for _ in range(3))
+    with serve(Refusing) as refusing:
+        first, second, third = (collect(refusing, maximum_attempts=2) for _ in range(3))
     assert (first.error_count, first.given_up_count) == (COUNT, 0)
     assert (second.error_count, second.given_up_count) == (COUNT, COUNT)
     assert third.played_count == 0
     assert [attempt for _, attempt, _ in landed(home)] == [0] * COUNT + [1] * COUNT
     assert collect(maximum_attempts=3).played_count == COUNT
+
+
+def test_an_attempt_that_met_an_endpoint_that_was_down_counts_towards_no_maximum(home):
+    with serve(Refusing) as refusing:
+        down, refused, gone = (collect(client, maximum_attempts=1) for client in (NOBODY, refusing, NOBODY))
+    assert (down.error_count, down.given_up_count) == (COUNT, 0)
+    assert (refused.error_count, refused.given_up_count) == (COUNT, COUNT)
+    assert gone.played_count == 0
+    assert [attempt for _, attempt, _ in landed(home)] == [0] * COUNT + [1] * COUNT
 
 
 def test_a_new_replicate_plays_only_what_is_new(home):

@@ -7,7 +7,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tasks.agent.openai_client import OpenAIClient
-from tasks.agent.protocol import CompletionRequest, ContextOverflowError, Message, ModelError
+from tasks.agent.protocol import (
+    CompletionRequest,
+    ContextOverflowError,
+    EndpointDownError,
+    Message,
+    ModelError,
+    NoReplyError,
+)
 from tasks.agent.spec import EndpointSpec
 from tasks.running.errors import UserError
 
@@ -164,7 +171,7 @@ def test_a_busy_server_is_asked_again(endpoint):
 def test_the_client_gives_up_after_its_retries(endpoint):
     endpoint.answers = [make_failure(500, "out of order")]
 
-    with pytest.raises(ModelError, match=r"HTTP 500: .*out of order"):
+    with pytest.raises(NoReplyError, match=r"HTTP 500: .*out of order"):
         ask(endpoint, make_request(), max_retries=1)
     assert len(endpoint.bodies) == 2
 
@@ -173,7 +180,7 @@ def test_an_unreachable_endpoint_is_a_model_error():
     class Nowhere:
         base_url = "http://127.0.0.1:9/v1"
 
-    with pytest.raises(ModelError, match=r"endpoint http://127.0.0.1:9/v1, model 'tiny': Connection error"):
+    with pytest.raises(EndpointDownError, match=r"endpoint http://127.0.0.1:9/v1, model 'tiny': Connection error"):
         ask(Nowhere, make_request(), max_retries=0)
 
 
@@ -181,9 +188,17 @@ def test_a_request_that_takes_too_long_is_a_model_error(endpoint):
     endpoint.answers = [make_answer()]
     endpoint.gate.clear()
 
-    with pytest.raises(ModelError, match="timed out"):
+    with pytest.raises(NoReplyError, match="timed out"):
         ask(endpoint, make_request(), max_retries=0, request_timeout_seconds=0.2)
     endpoint.gate.set()
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 429, 502, 503, 504])
+def test_an_endpoint_that_answers_nobody_is_down(endpoint, status):
+    endpoint.answers = [make_failure(status, "no")]
+
+    with pytest.raises(EndpointDownError, match=f"HTTP {status}"):
+        ask(endpoint, make_request(), max_retries=0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,33 @@
+"""Which client a spec stands for, and that it is closed when it is not used any more."""
+
+import asyncio
+
+import pytest
+
+from tasks.agent.client import EndpointClientSpec, open_client
+from tasks.agent.condition import Condition
+from tasks.agent.openai_client import OpenAIClient
+from tasks.agent.spec import EndpointSpec
+
+SPEC = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1"))
+TEACHER = Condition(purpose="teacher", model_name="large", runtime_contract="persistent", bucket="easy", split="train")
+
+
+@pytest.mark.parametrize("ending", [None, RuntimeError("stopped")])
+def test_the_connections_to_an_endpoint_are_closed_however_its_use_ends(ending):
+    opened = []
+
+    async def use():
+        async with open_client(SPEC, TEACHER) as client:
+            assert isinstance(client, OpenAIClient)
+            opened.append(client._client)
+            assert not client._client.is_closed()
+            if ending is not None:
+                raise ending
+
+    if ending is None:
+        asyncio.run(use())
+    else:
+        with pytest.raises(RuntimeError, match="stopped"):
+            asyncio.run(use())
+    assert opened[0].is_closed()
