@@ -27,7 +27,7 @@ def analyse_study(
         limits: When to stop.
         run_id: Run to join; a new one without it.
     """
-    with open_run("analyse_study", scale, overrides, limits, run_id) as run:
+    with open_run("analyse_study", scale, overrides, limits, run_id, is_of_plans_source=False) as run:
         merge_landing(run)
         compute_study_statistics(run)
         merge_landing(run)  # the checks read the statistics as well

@@ -6,6 +6,8 @@ from prefect.futures import PrefectFuture, wait
 from flows.cli.command import run_as_command
 from flows.cli.messages import refuse_failure, say, say_errors
 from flows.runners import interruptible, two_at_a_time
+from storage.attempts import count_replicates
+from storage.landing import LandingZone
 from storage.runs import open_run
 from tasks.collect import Collected, collect_episodes
 from tasks.find_models import find_models
@@ -44,7 +46,6 @@ def evaluate_part(
     part: StudyPart,
     *,
     variant: str | None = None,
-    replicates: int | None = None,
     chosen: ChosenCells = ALL_CELLS,
 ) -> None:
     """Serve a part's models and play the chosen cells of its evaluations.
@@ -52,10 +53,11 @@ def evaluate_part(
     Args:
         run: The run that lands the episodes.
         part: Models and evaluations.
-        variant: Variant to land the episodes under; the plan's own without it.
-        replicates: Repetitions of every episode; the plan's own without it.
+        variant: Variant under which every cell is played once more than it has been; without it the plan's own, as
+            often as the plan says.
         chosen: The cells.
     """
+    zone = LandingZone(run.landing)
     tokenizer = provide_tokenizer(run, part)
     models = chosen.served(find_models(run, part, tokenizer))
     with serve_models(run, part, models, tell=say, cells=chosen) as server:
@@ -66,19 +68,22 @@ def evaluate_part(
             cells += [
                 (condition, scripted_client(part), tokenizer) for condition in scripted_conditions(part, evaluation)
             ]
-            played += [
-                collect_episodes.submit(
-                    run,
-                    condition.model_copy(update={"variant": variant or condition.variant}),
-                    instances=evaluation.instances,
-                    episode=evaluation.episode,
-                    client=client,
-                    tokenizer=counted_by,
-                    replicates=replicates or evaluation.replicates,
+            for planned, client, counted_by in cells:
+                if not chosen.holds(planned):
+                    continue
+                condition = planned if variant is None else planned.model_copy(update={"variant": variant})
+                again = None if variant is None else count_replicates(run, zone, condition, evaluation.instances) + 1
+                played.append(
+                    collect_episodes.submit(
+                        run,
+                        condition,
+                        instances=evaluation.instances,
+                        episode=evaluation.episode,
+                        client=client,
+                        tokenizer=counted_by,
+                        replicates=again or evaluation.replicates,
+                    )
                 )
-                for condition, client, counted_by in cells
-                if chosen.holds(condition)
-            ]
         with interruptible(run.run_id, played):
             wait(played)
         collected = [future.result() for future in played]

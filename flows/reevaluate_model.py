@@ -5,14 +5,13 @@ from prefect import flow
 from flows.analyse_study import analyse_study
 from flows.cli.command import run_as_command
 from flows.evaluate_models import evaluate_part
-from storage.runs import finished_runs, landed_plan, start_run
+from storage.attempts import check_instances
+from storage.landing import LandingZone
+from storage.reevaluation import choose_study, name_variant
+from storage.runs import landed_plan, start_run
 from tasks.plans.models import ALL_CELLS, ChosenCells
 from tasks.plans.presets import PlanName
 from tasks.plans.run import Limits
-from tasks.running.errors import UserError
-
-VARIANT = "reevaluation"
-"""Variant of the episodes, so that the study's own tables stay as they are."""
 
 
 @flow(name="reevaluate-model")
@@ -25,25 +24,24 @@ def reevaluate_model(
     """Evaluate the models of a finished study again on its fixed instances, each time as a new replicate.
 
     A model that is chosen by name, or runs under a chosen contract, is refused where it was trained on another one,
-    unless the caller says that this is a cross-evaluation.
+    unless the caller says that this is a cross-evaluation. After an update the episodes stand apart, under a variant
+    that names the source which played them.
 
     Args:
-        scale: Name of the plan whose latest finished study is taken.
+        scale: Name of the plan whose latest finished study is taken; one with overrides only where there is no other.
         limits: When to stop.
         study_run: Run of the study, where it is not the latest.
         cells: Model and runtime contract, where not every cell is wanted.
     """
-    studies = [study_run] if study_run else finished_runs("reproduce_study", plan_name=scale)
-    if not studies:
-        raise UserError(f"no finished study of scale {scale!r} to evaluate again; run flows.reproduce_study first")
-    plan = landed_plan(studies[-1])
-    replicates = len(finished_runs("reevaluate_model", plan_digest=plan.digest)) + 1
+    plan = landed_plan(study_run or choose_study(scale))
+    variant = name_variant(plan)
     with start_run("reevaluate_model", plan, limits) as run:
         for part in plan.parts:
             if part.variant == "main":
                 own = tuple(evaluation for evaluation in part.evaluations if evaluation.variant is None)
-                again = part.model_copy(update={"evaluations": own})
-                evaluate_part(run, again, variant=VARIANT, replicates=replicates, chosen=cells)
+                for evaluation in own:
+                    check_instances(run, LandingZone(run.landing), evaluation.instances)
+                evaluate_part(run, part.model_copy(update={"evaluations": own}), variant=variant, chosen=cells)
         analyse_study(scale, limits=limits, run_id=run.run_id)
 
 

@@ -3,16 +3,18 @@
 import json
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 import polars as pl
+from pydantic import ValidationError
 
+from storage.generation import begin_generation, read_generation
 from storage.landing import LandingZone
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits, Run
-from tasks.plans.spec import StudyPlan, analysis_source
+from tasks.plans.spec import StudyPlan, analysis_source, current_source
 from tasks.running.environment import describe_environment
 from tasks.running.errors import UserError
 from tasks.running.limits import LimitReachedError
@@ -21,34 +23,66 @@ from tasks.traces.study_rows import RunEndRow, RunRow
 
 ANALYSIS_KEY = "analysis_source"
 """Key of a run's environment under which the source of its statistics stands, as a digest."""
-GENERATION_FILE = ".generation"
-"""File in the data folder that tells it from another made later at the same place, or around another landing zone."""
+SOURCE_KEY = "source"
+"""Key under which the source of the packages that produce rows stands there, as it was when the run began."""
+JOINED_KEY = "joined_run"
+"""Key under which the run stands that another process opened and that this one plays a stage of."""
+
+
+_opened: set[str] = set()
+"""Runs that this process opened: their environment is that of every stage that joins them here."""
 
 
 @contextmanager
-def open_run(flow: str, scale: str, overrides: Overrides, limits: Limits, run_id: str | None = None) -> Iterator[Run]:
-    """Yield a new run of the named plan, or, with a `run_id`, the run that another flow opened, with its plan.
+def open_run(
+    flow: str,
+    scale: str,
+    overrides: Overrides,
+    limits: Limits,
+    run_id: str | None = None,
+    *,
+    is_of_plans_source: bool = True,
+) -> Iterator[Run]:
+    """Yield a new run of the named plan, or, with a `run_id`, one of the plan of the run that another flow opened.
+
+    A stage that joins a run of its own process is part of that run. In another process, on a worker say, it is a run
+    with an environment of its own. With `is_of_plans_source` it must have the source of the plan: its rows would be
+    those of another code than the plan names.
 
     Raises:
-        UserError: There is no run of that id, or the data folder cannot be written.
+        UserError: There is no run of that id, it is of another source, or the data folder cannot be written.
     """
     if run_id is None:
         with start_run(flow, resolve_plan(scale, overrides), limits) as run:
             yield run
-    else:
-        places = open_places()
-        yield _run(run_id, _landed_plan(LandingZone(places.landing), run_id), limits, places)
+        return
+    plan = landed_plan(run_id)
+    if is_of_plans_source and plan.source != (here := current_source()):
+        raise UserError(
+            f"run {run_id} is of source {plan.source}, and the source here is {here}: check out that source here, or "
+            "leave run_id out and start the study anew, as a plan of the source here"
+        )
+    if run_id in _opened:
+        yield _run(run_id, plan, limits, open_places())
+        return
+    with start_run(flow, plan, limits, joined_run=run_id) as run:
+        yield run
 
 
 @contextmanager
-def start_run(flow: str, plan: StudyPlan, limits: Limits) -> Iterator[Run]:
-    """Yield a run whose start is landed, and land its end: finished, stopped by a limit or the keyboard, or failed."""
+def start_run(flow: str, plan: StudyPlan, limits: Limits, *, joined_run: str | None = None) -> Iterator[Run]:
+    """Yield a run whose start is landed, and land its end: finished, stopped by a limit or the keyboard, or failed.
+
+    Its environment names the source that is here, which is another one than the plan's where models are evaluated
+    again after an update.
+    """
     places = open_places()
     zone = LandingZone(places.landing)
     if not zone.manifests().bundles:
-        _begin_generation(places)
+        begin_generation(places)
     run = _run(new_run_id(), plan, limits, places)
-    zone.write({"runs": [_run_row(flow, run)]}, run.run_id)
+    zone.write({"runs": [_run_row(flow, run, joined_run)]}, run.run_id)
+    _opened.add(run.run_id)
     try:
         yield run
     except LimitReachedError as error:
@@ -79,9 +113,20 @@ def landed_plan(run_id: str) -> StudyPlan:
     """Return the plan of a run, as it was resolved then.
 
     Raises:
-        UserError: There is no run of that id.
+        UserError: There is no run of that id, or its plan is one of another version.
     """
-    return _landed_plan(LandingZone(name_places().landing), run_id)
+    zone = LandingZone(name_places().landing)
+    rows = zone.read("runs", ["plan_json", "plan_digest"], pl.col("run_id") == run_id).to_pylist()
+    if not rows:
+        raise UserError(f"no run {run_id!r} has landed in {zone.url}; leave run_id out to start one")
+    (row,) = rows
+    with suppress(ValidationError):
+        plan = StudyPlan.model_validate_json(row["plan_json"])
+        if plan.digest == row["plan_digest"]:
+            return plan
+    raise UserError(
+        f"the plan {row['plan_digest']} of run {run_id} cannot be read by this version; check out the one that made it"
+    )
 
 
 def new_run_id() -> str:
@@ -95,19 +140,18 @@ def _run(run_id: str, plan: StudyPlan, limits: Limits, places: Places) -> Run:
         plan=plan,
         home=places.home,
         landing=places.landing,
-        generation=_generation(places),
+        generation=read_generation(places),
         limits=limits,
     )
 
 
-def _landed_plan(zone: LandingZone, run_id: str) -> StudyPlan:
-    plans = zone.read("runs", ["plan_json"], pl.col("run_id") == run_id).column("plan_json").to_pylist()
-    if not plans:
-        raise UserError(f"no run {run_id!r} has landed in {zone.url}; leave run_id out to start one")
-    return StudyPlan.model_validate_json(plans[0])
-
-
-def _run_row(flow: str, run: Run) -> RunRow:
+def _run_row(flow: str, run: Run, joined_run: str | None) -> RunRow:
+    environment = {
+        **describe_environment(),
+        SOURCE_KEY: current_source(),
+        ANALYSIS_KEY: analysis_source(),
+        **({} if joined_run is None else {JOINED_KEY: joined_run}),
+    }
     return RunRow(
         run_id=run.run_id,
         flow=flow,
@@ -115,7 +159,7 @@ def _run_row(flow: str, run: Run) -> RunRow:
         plan_digest=run.plan.digest,
         scale=run.plan.scale,
         plan_json=run.plan.model_dump_json(),
-        environment_json=json.dumps({**describe_environment(), ANALYSIS_KEY: analysis_source()}),
+        environment_json=json.dumps(environment),
         started_at=datetime.now(UTC),
     )
 
@@ -125,18 +169,3 @@ def _land_end(zone: LandingZone, run: Run, status: str, message: str) -> None:
         {"run_id": run.run_id, "status": status, "message": message, "finished_at": datetime.now(UTC)}
     )
     zone.write({"run_ends": [end]}, run.run_id)
-
-
-def _begin_generation(places: Places) -> None:
-    """Give the data folder a new identity: what was cached of rows that have gone since counts no more."""
-    file = places.home / GENERATION_FILE
-    unfinished = file.with_name(f"{file.name}.{secrets.token_hex(3)}")
-    unfinished.write_text(secrets.token_hex(8), encoding="utf-8")
-    unfinished.replace(file)
-
-
-def _generation(places: Places) -> str:
-    file = places.home / GENERATION_FILE
-    if not file.exists():
-        _begin_generation(places)
-    return file.read_text(encoding="utf-8")

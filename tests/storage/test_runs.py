@@ -10,6 +10,7 @@ from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
 from tasks.running.errors import UserError
 from tasks.running.limits import LimitReachedError
+from tasks.traces.study_rows import RunRow
 
 PLAN = resolve_plan("smoke", Overrides(train_count=2))
 
@@ -38,7 +39,9 @@ def test_a_run_lands_its_plan_and_environment_before_any_work(home):
     assert (row["run_id"], row["flow"], row["plan_name"], row["scale"]) == (run.run_id, "toy", "smoke", "smoke")
     assert row["plan_digest"] == PLAN.digest
     assert landed_plan(run.run_id) == PLAN
-    assert json.loads(row["environment_json"])["packages"]["duckdb"]
+    environment = json.loads(row["environment_json"])
+    assert environment["packages"]["duckdb"]
+    assert environment["source"] == PLAN.source
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,46 @@ def test_a_flow_may_join_a_run_and_gets_the_plan_that_was_resolved_then(home):
             assert joined.cache_identity == run.cache_identity
         assert rows(home, "run_ends") == []
     assert len(rows(home, "runs")) == 1
+
+
+def test_a_stage_that_another_process_plays_is_a_run_of_its_own_with_the_same_plan(home, monkeypatch):
+    with start_run("toy", PLAN, Limits()) as run:
+        monkeypatch.setattr("storage.runs._opened", set())
+        with open_run("stage", "laptop", Overrides(), Limits(), run.run_id) as joined:
+            assert (joined.plan, joined.cache_identity) == (PLAN, run.cache_identity)
+            assert joined.run_id != run.run_id
+    flows = {row["flow"]: json.loads(row["environment_json"]).get("joined_run") for row in rows(home, "runs")}
+    assert flows == {"toy": None, "stage": run.run_id}
+    assert sorted(end["run_id"] for end in rows(home, "run_ends")) == sorted([run.run_id, joined.run_id])
+
+
+def test_a_stage_of_another_source_is_refused_with_both_sources_and_the_way_out(monkeypatch):
+    with start_run("toy", PLAN, Limits()) as run:
+        monkeypatch.setattr("storage.runs.current_source", lambda: "newer")
+        expected = rf"run {run.run_id} is of source {PLAN.source}, and the source here is newer: check out .* start"
+        with pytest.raises(UserError, match=expected), open_run("a", "smoke", Overrides(), Limits(), run.run_id):
+            pass
+        with open_run("a", "smoke", Overrides(), Limits(), run.run_id, is_of_plans_source=False) as joined:
+            assert joined.run_id == run.run_id
+
+
+def test_a_run_of_an_earlier_plan_records_the_source_that_is_here(home, monkeypatch):
+    monkeypatch.setattr("storage.runs.current_source", lambda: "newer")
+    with start_run("toy", PLAN, Limits()):
+        (row,) = rows(home, "runs")
+    assert json.loads(row["environment_json"])["source"] == "newer"
+    assert json.loads(row["plan_json"])["source"] == PLAN.source
+
+
+@pytest.mark.parametrize("change", [{"plan_json": "{}"}, {"plan_digest": "of-another-version"}])
+def test_a_plan_of_another_version_is_refused_in_words(home, change):
+    with start_run("toy", PLAN, Limits()):
+        (row,) = rows(home, "runs")
+    old = RunRow.model_validate({**row, "run_id": "old", **change})
+    LandingZone(home / "landing").write({"runs": [old]}, "old")
+    expected = f"the plan {old.plan_digest} of run old cannot be read by this version"
+    with pytest.raises(UserError, match=expected):
+        landed_plan("old")
 
 
 def test_an_unknown_run_is_named_with_the_way_out():

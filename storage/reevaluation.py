@@ -1,0 +1,39 @@
+"""Which study is evaluated again, and under which name its episodes land."""
+
+from storage.runs import finished_runs, landed_plan
+from tasks.plans.presets import resolve_plan
+from tasks.plans.spec import StudyPlan, current_source
+from tasks.running.errors import UserError
+
+VARIANT = "reevaluation"
+"""Variant of the episodes, so that the study's own tables stay as they are."""
+SOURCE_DIGITS = 8
+"""Digits of a source's digest that tell it from others in a variant's name."""
+
+
+def choose_study(scale: str) -> str:
+    """Return the run of the latest finished study of a scale as its preset has it; with overrides where there is none.
+
+    Raises:
+        UserError: No study of that scale has finished.
+    """
+    studies = finished_runs("reproduce_study", plan_name=scale)
+    if not studies:
+        raise UserError(f"no finished study of scale {scale!r} to evaluate again; run flows.reproduce_study first")
+    preset = resolve_plan(scale)
+    return next((run_id for run_id in reversed(studies) if _is_of(preset, run_id)), studies[-1])
+
+
+def name_variant(plan: StudyPlan) -> str:
+    """Return the variant that a re-evaluation lands under: one of its own for every source but the plan's."""
+    source = current_source()
+    return VARIANT if source == plan.source else f"{VARIANT}-{source[:SOURCE_DIGITS]}"
+
+
+def _is_of(preset: StudyPlan, run_id: str) -> bool:
+    """Tell whether a run is of a preset without overrides, whatever its source."""
+    try:
+        plan = landed_plan(run_id)
+    except UserError:  # of another version, whose presets were others
+        return False
+    return plan.model_copy(update={"source": preset.source}).digest == preset.digest
