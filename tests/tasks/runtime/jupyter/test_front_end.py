@@ -1,3 +1,4 @@
+import contextlib
 import sys
 
 import pytest
@@ -6,13 +7,36 @@ from jupyter_client.manager import KernelManager
 
 pytestmark = pytest.mark.kernel
 
-ARGV = [sys.executable, "-m", "tasks.runtime.jupyter.front_end", "-f", "{connection_file}"]
+NEW_EPISODE = ["-m", "tasks.runtime.jupyter.front_end"]
+OPEN_EPISODE = """
+import sys
+from ipykernel.kernelapp import IPKernelApp
+from tasks.runtime.jupyter.front_end import EpisodeKernel
+from tasks.runtime.open import open_runtime
+from tasks.runtime.protocol import CONTRACTS
+from tasks.runtime.spec import RuntimeSpec
+
+runtime = open_runtime(RuntimeSpec())
+tools = {"look": lambda name: f"seen {name}"}
+EpisodeKernel.interpreter = runtime.open_interpreter(CONTRACTS[sys.argv.pop(1)], tools, instance_id="a")
+assert EpisodeKernel.interpreter.run_block("x = look('beforehand')").error is None
+IPKernelApp.launch_instance(kernel_class=EpisodeKernel)
+runtime.close()
+"""
 
 
 @pytest.fixture(scope="module")
 def client():
+    with serving(NEW_EPISODE) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def serving(arguments: list[str]):
+    """Start a kernel as a front end does, and yield a client of it."""
     manager = KernelManager(transport="ipc")
-    manager._kernel_spec = KernelSpec(argv=ARGV, language="python", display_name="episode")
+    argv = [sys.executable, *arguments, "-f", "{connection_file}"]
+    manager._kernel_spec = KernelSpec(argv=argv, language="python", display_name="episode")
     manager.start_kernel()
     client = manager.blocking_client()
     client.start_channels()
@@ -54,3 +78,15 @@ def test_cells_run_behind_the_walls(client):
     reply, _ = run(client, "import os; os._exit(0)")
     assert reply["ename"] == "InterpreterDied"
     assert run(client, "x")[0]["status"] == "ok"
+
+
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+def test_front_end_attaches_to_an_episode_that_is_open(contract):
+    with serving(["-c", OPEN_EPISODE, contract]) as client:
+        _, published = run(client, "'x' in globals(), look('now')")
+        assert published[0][1]["data"]["text/plain"] == f"({contract == 'persistent'}, 'seen now')"
+        reply, published = run(client, "y = 1\n1 / 0")
+        assert reply["ename"] == "ZeroDivisionError"
+        assert published[0][1]["traceback"][1] == '  File "<step 3>", line 2, in <module>'
+        _, published = run(client, "'y' in globals()")
+        assert published[0][1]["data"]["text/plain"] == str(contract == "persistent")
