@@ -40,8 +40,10 @@ def print_tables(
     """
     digest = choose_plan(warehouse, plan_digest)
     console = screen()
-    for query in map(_find_query, names or table_names()):
+    for position, query in enumerate(map(_find_query, names or table_names())):
         frame = read_table(warehouse, query, digest)
+        if position > 0 and table_format != "csv":
+            typer.echo()
         if table_format == "rich":
             console.print(rich_table(query.name, frame, title=f"{query.name}: {query.title}"))
         else:

@@ -83,11 +83,16 @@ def _claim_row(recomputation: Recomputation, run_id: str) -> ClaimRow:
         paper=PAPERS[recomputation.paper],
         claim=recomputation.claim,
         place=recomputation.place,
-        published=f"{recomputation.published:g}",
-        recomputed=f"{recomputation.recomputed:.6g}",
+        published=_digits(recomputation.published),
+        recomputed=_digits(recomputation.recomputed),
         tolerance=recomputation.tolerance,
         verdict=recomputation.verdict,
     )
+
+
+def _digits(value: float) -> str:
+    """Return a whole number with all its digits, any other to six."""
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.6g}"
 
 
 def _table_2() -> Iterator[Recomputation]:

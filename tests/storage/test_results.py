@@ -9,6 +9,7 @@ from storage.errors import WarehouseError
 from storage.landing import LandingZone
 from storage.results import STATISTICS, keep_results, open_results, read_plans, write_statistics
 from storage.warehouse import Warehouse
+from tasks.analysis.claims import published_claims
 from tasks.analysis.queries import table_names, table_query
 from tasks.traces.rows import EpisodeRow
 from tasks.traces.study_rows import RunEndRow, RunRow
@@ -112,6 +113,7 @@ def test_every_table_can_be_asked_of_kept_results(study, tmp_path):
             for name, query in ((name, table_query(name)) for name in table_names())
         }
     assert heights["table_02"] == heights["table_09"] == 4
+    assert heights["claims"] == len(published_claims("any"))
     assert heights["behaviour_readings"] == 0  # asks for rows below the episode
 
 

@@ -57,3 +57,9 @@ def test_every_claim_has_a_tolerance_or_says_why_it_has_none():
 def test_errata_keep_their_tolerance_and_verdict():
     claim = next(each for each in published_claims("run") if each.claim == "tokens of S->P against P->P (Hard)")
     assert (claim.published, claim.recomputed, claim.tolerance, claim.verdict) == ("3.5", "2.94", 0.05, "inconsistent")
+
+
+def test_a_whole_number_keeps_all_its_digits():
+    claims = {claim.claim: claim for claim in published_claims("run") if claim.place == "Table 5"}
+    total = claims["tokens add up, visualization, codeact_style"]
+    assert (total.published, total.recomputed) == ("1000591", "1000591")  # 957,447 + 43,144
