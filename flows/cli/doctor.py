@@ -29,6 +29,22 @@ from latest_checks
 where not is_passed
 order by check_name
 """
+OTHER_SOURCES = """
+with described_runs as (
+    select
+        runs.run_id,
+        if(json_valid(runs.plan_json), runs.plan_json, null) ->> '$.source' as plan_source,
+        if(json_valid(runs.environment_json), runs.environment_json, null) ->> '$.source' as source
+    from runs
+    where runs.flow = 'reevaluate_model'
+)
+
+select count(distinct described_runs.run_id), count(episodes.episode_id)
+from described_runs
+left join episodes on described_runs.run_id = episodes.run_id
+where described_runs.source <> described_runs.plan_source
+"""
+"""Re-evaluations after an update, and their episodes."""
 
 
 def print_health(home: Path | None) -> None:
@@ -69,12 +85,18 @@ def _warehouse_lines(home: Path | None) -> list[str]:
         with Warehouse.open(places.warehouse) as warehouse:
             counts = [f"{table} {warehouse.sql(f'select count(*) from {table}').rows()[0][0]:,}" for table in COUNTED]
             waiting = landed - {row[0] for row in warehouse.sql("select bundle_id from merged_bundles").rows()}
+            ((run_count, episode_count),) = warehouse.sql(OTHER_SOURCES).rows()
             broken = [row[0] for row in warehouse.sql(BROKEN_CHECKS).rows()]
     except StorageError as error:
         return [*lines, f"warehouse {places.warehouse}: {error}"]
     lines.append(f"warehouse {places.warehouse}: {', '.join(counts)}")
     if waiting or not is_published(places.warehouse):
         lines.append(f"readers do not see {len(waiting)} landed bundles yet; `carryover merge` takes them in")
+    if run_count:
+        lines.append(
+            f"{run_count} re-evaluations by another source than their study's: {episode_count:,} episodes, under "
+            "variants that name it"
+        )
     if broken:
         lines.append(f"the latest checks were broken: {', '.join(broken)}; see the table check_results")
     return lines

@@ -136,7 +136,7 @@ PLAN_BREAKS = [
     ),
 ]
 
-
+SOURCES = """update runs set plan_json = '{"source": "a"}', environment_json = '{"source": "b"}';"""
 BREAKS = [
     *(("plan_instance_counts", change, expected) for change, expected in PLAN_BREAKS),
     (
@@ -276,6 +276,16 @@ BREAKS = [
         "statistic_values_in_range",
         "update statistics set p_value = 1.5, p_holm = null",
         [("s", "", "", 1.5, -1.0, 1.0)],
+    ),
+    (
+        "run_source_is_the_plans",
+        SOURCES + "update runs set flow = 'train_models'",
+        [("", "run", "train_models", "a", "b")],
+    ),
+    (
+        "run_source_is_the_plans",
+        SOURCES + "update runs set flow = 'analyse_study'",
+        [],
     ),
     ("training_run_loss_is_finite", "update training_metrics set loss = 'nan'", [("r", 0.5, 1)]),
     ("training_run_loss_is_finite", "update training_runs set final_loss = 'inf'", [("r", float("inf"), 0)]),

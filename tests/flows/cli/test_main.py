@@ -4,6 +4,9 @@ from pathlib import Path
 import pytest
 
 from flows.cli.main import run as run_command
+from storage.runs import start_run
+from tasks.plans.presets import resolve_plan
+from tasks.plans.run import Limits
 from tasks.running.errors import UserError
 from tests.flows.cli.calling import call, import_records, run
 
@@ -99,3 +102,18 @@ def test_doctor_says_what_is_installed_and_how_the_warehouse_is(home, tmp_path):
     assert "readers do not see" not in said
     assert "no data folder" in run("doctor", "--home", tmp_path / "typo")
     assert not (tmp_path / "typo").exists()
+
+
+def test_a_reevaluation_by_another_source_is_told_by_doctor_and_by_diff(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    plan = resolve_plan("smoke")
+    with start_run("reproduce_study", plan, Limits()) as study:
+        pass
+    monkeypatch.setattr("storage.runs.current_source", lambda: "newer")
+    with start_run("reevaluate_model", plan, Limits()) as again:
+        pass
+    run("merge")
+    assert "1 re-evaluations by another source than their study's: 0 episodes" in run("doctor")
+    told = " ".join(run("diff", study.run_id, again.run_id).split())
+    assert f"environment.source: '{plan.source}' in the first, 'newer' in the second" in told
