@@ -1,15 +1,13 @@
 """One party of the kill test, in a process of its own: writes, merges or reads until it is killed."""
 
 import os
-import sys
 import time
 from pathlib import Path
-
-from conftest import build_episode  # beside this file, which is run as a script
 
 from storage.landing import LandingZone
 from storage.merger import merge
 from storage.warehouse import Warehouse
+from tests.storage.conftest import build_episode
 
 STEPS_PER_EPISODE = 3
 PAUSE_SECONDS = {"writer": 0.05, "merger": 0.2, "reader": 0.1}
@@ -19,6 +17,21 @@ BROKEN_EPISODES = """
     group by episode_id
     having count(steps.episode_id) <> $steps or count(distinct steps.code) <> 1
 """
+
+
+def work(role: str, home: Path, progress: Path, errors: Path) -> None:
+    """Play a role until killed; each thing done is a line in a file, and what goes wrong ends another."""
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    with errors.open("a") as file:
+        os.dup2(file.fileno(), 2)
+    zone = LandingZone(home / "landing")
+    match role:
+        case "writer":
+            _write(zone, progress)
+        case "merger":
+            _merge(zone, home / "study.duckdb", progress)
+        case "reader":
+            _read(zone, home / "study.duckdb", progress)
 
 
 def _acknowledge(progress: Path, line: str) -> None:
@@ -61,15 +74,3 @@ def _read(landing: LandingZone, warehouse: Path, progress: Path) -> None:
             raise AssertionError("the scan shows a step twice")
         _acknowledge(progress, str(steps.height))
         time.sleep(PAUSE_SECONDS["reader"])
-
-
-if __name__ == "__main__":
-    role, home, progress_file = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    zone = LandingZone(home / "landing")
-    match role:
-        case "writer":
-            _write(zone, progress_file)
-        case "merger":
-            _merge(zone, home / "study.duckdb", progress_file)
-        case "reader":
-            _read(zone, home / "study.duckdb", progress_file)
