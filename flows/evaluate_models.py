@@ -9,6 +9,7 @@ from flows.runners import interruptible, two_at_a_time
 from storage.attempts import count_replicates
 from storage.landing import LandingZone
 from storage.runs import open_run
+from tasks.agent.condition import Condition
 from tasks.collect import Collected, collect_episodes
 from tasks.find_models import find_models
 from tasks.plans.clients import evaluation_client, scripted_client
@@ -16,7 +17,7 @@ from tasks.plans.models import ALL_CELLS, ChosenCells, evaluation_conditions, sc
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import PlanName
 from tasks.plans.run import Limits, Run
-from tasks.plans.spec import StudyPart
+from tasks.plans.spec import EvaluationSpec, StudyPart
 from tasks.provide_tokenizer import provide_tokenizer
 from tasks.serve import serve_models
 
@@ -57,38 +58,39 @@ def evaluate_part(
             often as the plan says.
         chosen: The cells.
     """
-    zone = LandingZone(run.landing)
     tokenizer = provide_tokenizer(run, part)
     models = chosen.served(find_models(run, part, tokenizer))
     with serve_models(run, part, models, tell=say, cells=chosen) as server:
-        served = evaluation_client(run, server.base_url)
+        clients = evaluation_client(run, server.base_url), scripted_client(part)
         played: list[PrefectFuture[Collected]] = []
         for evaluation in part.evaluations:
-            cells = [(condition, served, None) for condition in evaluation_conditions(part, evaluation, models)]
-            cells += [
-                (condition, scripted_client(part), tokenizer) for condition in scripted_conditions(part, evaluation)
-            ]
-            for planned, client, counted_by in cells:
-                if not chosen.holds(planned):
-                    continue
-                condition = planned if variant is None else planned.model_copy(update={"variant": variant})
-                again = None if variant is None else count_replicates(run, zone, condition, evaluation.instances) + 1
-                played.append(
-                    collect_episodes.submit(
-                        run,
-                        condition,
-                        instances=evaluation.instances,
-                        episode=evaluation.episode,
-                        client=client,
-                        tokenizer=counted_by,
-                        replicates=again or evaluation.replicates,
+            served, scripted = evaluation_conditions(part, evaluation, models), scripted_conditions(part, evaluation)
+            for conditions, client, counted_by in zip((served, scripted), clients, (None, tokenizer), strict=True):
+                for condition in filter(chosen.holds, conditions):
+                    cell = condition if variant is None else condition.model_copy(update={"variant": variant})
+                    played.append(
+                        collect_episodes.submit(
+                            run,
+                            cell,
+                            instances=evaluation.instances,
+                            episode=evaluation.episode,
+                            client=client,
+                            tokenizer=counted_by,
+                            replicates=_replicates(run, cell, evaluation, is_again=variant is not None),
+                        )
                     )
-                )
         with interruptible(run.run_id, played):
             wait(played)
         collected = [future.result() for future in played]
         say_errors(collected)
     refuse_failure(collected)  # a server that died has been told by now
+
+
+def _replicates(run: Run, cell: Condition, evaluation: EvaluationSpec, *, is_again: bool) -> int:
+    """Return how often every episode of a cell is to have been played."""
+    if not is_again:
+        return evaluation.replicates
+    return count_replicates(run, LandingZone(run.landing), cell, evaluation.instances) + 1
 
 
 if __name__ == "__main__":

@@ -52,8 +52,9 @@ class Overrides(BaseModel):
     teacher_attempts: int | None = Field(
         default=None,
         ge=1,
-        description="Starts after which a teacher's episode that ended with an error every time is given up, so that "
-        "models are trained without it; without a number it is played again on every start.",
+        description="Attempts after which a teacher's episode that ended with an error every time is given up, so that "
+        "models are trained without it; one that met an endpoint that was down is none. Without a number it is played "
+        "again on every start.",
     )
     base_model: str | None = Field(default=None, description="Folder or hub id of the base model.")
     endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")

@@ -66,7 +66,8 @@ class TeacherSpec(_Spec):
     """Whether a scripted stateless teacher of the small buckets prints the table that it rebuilds."""
     maximum_attempts: int | None = None
     """Attempts after which an episode that ended with `error` every time is given up, so that models are trained
-    without it; none plays it again on every start, and nothing is trained until it ends otherwise."""
+    without it; none plays it again on every start, and nothing is trained until it ends otherwise. An attempt that met
+    an endpoint that was down counts for nothing."""
 
     @model_validator(mode="after")
     def _endpoint_belongs_to_its_kind(self) -> Self:

@@ -21,7 +21,7 @@ class RunRow(Row):
     plan_json: str
     """The resolved plan."""
     environment_json: str
-    """Python, package versions, CPU or GPU, model and tokenizer digests, server version and command line."""
+    """Python, package versions, CPU or GPU, the source that was here, and the run that this one is a stage of."""
     started_at: datetime
 
 
