@@ -1,5 +1,6 @@
 """How a column is headed and how its values are written."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,9 @@ WORD_COLUMNS = frozenset(
 """Columns whose values are words of ours and not names of something: their underscores are spaces to a reader."""
 
 SPLITS = {"easy_": "Easy", "hard_": "Hard"}
+
+CELL = re.compile(r"\b([ps]) on ([ps])\b")
+"""A cell of the 2x2 in the name of a column: `p_on_s` is P→S."""
 
 
 def heading(column: str, *, split: str | None = None) -> str:
@@ -78,4 +82,5 @@ def _format_float(column: str, value: float) -> str:
 
 
 def _words(column: str) -> str:
-    return column.replace("_pct", " %").replace("_", " ").strip()
+    words = column.replace("_pct", " %").replace("_", " ").strip()
+    return CELL.sub(lambda cell: "→".join(cell.groups()).upper(), words)

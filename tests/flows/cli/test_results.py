@@ -1,5 +1,6 @@
 """What is kept in the repository prints without a run."""
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tasks.running.errors import UserError
 from tests.flows.cli.calling import run
 
 KEPT = sorted(Path(str(files("sql") / "results")).iterdir())
+README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 MEGABYTE = 1_000_000
 
 
@@ -28,6 +30,20 @@ def test_tables_and_verdicts_of_the_laptop_study_print_without_a_data_folder(tmp
     cells = run("tables", "2", "--results", "laptop_full", "--format", "csv").splitlines()
     assert {"P->P", "P->S", "S->P", "S->S"} <= {name for line in cells for name in line.split(",")}
     assert "mismatch_breaks_names" in run("hypotheses", "--results", "laptop_full", "--format", "markdown")
+
+
+def test_the_readme_prints_the_mechanism_as_the_command_does():
+    printed = run("tables", "mechanism", "--results", "laptop_full", "--format", "markdown")
+    table = "\n".join(line for line in printed.splitlines() if line.startswith("|"))
+    assert table.count("\n") > 1
+    assert table in README
+
+
+def test_the_readme_counts_the_verdicts_as_the_command_does():
+    *_, counts = run("hypotheses", "--results", "laptop_full", "--format", "csv").splitlines()
+    missed, kept = re.fullmatch(r"(\d+) does not hold; (\d+) holds", counts).groups()
+    assert f"{kept} hold, {missed} do not\n" in README
+    assert re.findall(r"Of the\s(\d+)\s*claims that hold", README) == [kept]
 
 
 def test_figures_of_the_laptop_study_are_drawn_without_a_data_folder(tmp_path, monkeypatch):

@@ -188,9 +188,11 @@ def test_values_are_written_for_readers(column, value, text):
         ("qwen3_8b_estimate", None, "Qwen3-8B (published): estimate"),
         ("gemini_3_flash_easy_stateless", None, "Gemini 3 Flash Easy (published): stateless"),
         ("score_pct", "easy", "score %"),
+        ("tokens_over_p_on_p", None, "tokens over P→P"),
+        ("s_on_p_steps_on_plan", None, "S→P steps on plan"),
     ],
 )
-def test_published_columns_are_headed_with_model_and_split(column, split, text):
+def test_columns_are_headed_in_words(column, split, text):
     assert heading(column, split=split) == text
 
 
