@@ -1,0 +1,69 @@
+"""Plays an episode of the tests: a model that gives replies from a list, on one easy instance."""
+
+import asyncio
+import json
+from typing import Literal
+
+from tasks.agent.condition import Condition
+from tasks.agent.loop import run_episode
+from tasks.agent.protocol import Completion
+from tasks.agent.spec import EpisodeSpec
+from tasks.knapsack.sampling import sample_instance
+from tasks.knapsack.spec import KNAPSACK
+
+INSTANCE = sample_instance(KNAPSACK["easy"], 11)
+FIRST_ID = INSTANCE.items[0].item_id
+
+
+class Model:
+    """A client that gives replies from a list; an exception among them is raised."""
+
+    model_name = "model"
+    token_source: Literal["server", "training_tokenizer"] = "server"
+
+    def __init__(self, *replies, finish_reason="stop"):
+        self.replies = list(replies)
+        self.finish_reason = finish_reason
+        self.requests = []
+
+    async def complete(self, request):
+        self.requests.append(request)
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return Completion(reply, self.finish_reason, 100, 40, 10, 0.5)
+
+
+class SlowModel(Model):
+    async def complete(self, request):
+        await asyncio.sleep(60)
+        raise AssertionError("the episode should have ended")
+
+
+def block(code):
+    return f"I act.\n```python\n{code}\n```"
+
+
+def make_condition(runtime_contract="persistent", **fields):
+    default = {"purpose": "evaluation", "model_name": "model", "bucket": "easy", "split": "evaluation"}
+    return Condition(**{**default, "runtime_contract": runtime_contract, **fields})
+
+
+def play(runtime, model, contract="persistent", *, condition=None, replicate=0, run_id="run", **fields):
+    return asyncio.run(
+        run_episode(
+            INSTANCE,
+            condition or make_condition(contract),
+            model,
+            runtime,
+            EpisodeSpec(**fields),
+            run_id=run_id,
+            plan_digest="plan",
+            scale="smoke",
+            replicate=replicate,
+        )
+    )
+
+
+def observations(recorded):
+    return [json.loads(turn.observation) for turn in recorded.turns[1:] if turn.observation is not None]

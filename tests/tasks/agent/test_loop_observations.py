@@ -1,0 +1,139 @@
+"""What a turn tells the model, and the errors that it leaves."""
+
+from tasks.traces.rows import ErrorKind, FinishReason
+from tests.tasks.agent.playing import FIRST_ID, Model, block, make_condition, observations, play
+
+
+def test_only_the_first_of_several_blocks_runs_and_the_model_is_told(runtime):
+    model = Model(block("print('one')") + "\n" + block("print('two')"), block("finish()"))
+
+    recorded = play(runtime, model)
+
+    (observation,) = observations(recorded)
+    assert observation["observation"]["output"] == "one\n"
+    assert "held 2 code blocks" in observation["system_note"]
+    assert recorded.turns[1].has_system_note
+    assert recorded.turns[1].block_count == 2
+    assert "two" in recorded.turns[1].assistant_text
+    assert "two" not in model.requests[1].messages[-2].content
+
+
+def test_a_reply_without_a_block_uses_the_turn_and_runs_nothing(runtime):
+    recorded = play(runtime, Model(block("x = 1"), "I wonder.", block("finish()")))
+
+    assert (recorded.episode.turn_count, recorded.episode.step_count) == (3, 2)
+    told = observations(recorded)[1]
+    assert "No code block found" in told["observation"]["error"]
+    assert told["runtime_state"]["active_globals"] == ["x"]
+    (error,) = recorded.errors
+    assert (error.kind, error.step, error.turn) == (ErrorKind.PROTOCOL, None, 2)
+
+
+def test_a_reply_that_was_cut_off_runs_nothing(runtime):
+    recorded = play(runtime, Model(block("finish()"), finish_reason="length"), max_turns=2)
+
+    assert recorded.episode.finish_reason == FinishReason.MAX_TURNS
+    assert recorded.episode.step_count == 0
+    assert "cut off before its end (finish reason: length)" in observations(recorded)[0]["observation"]["error"]
+    assert recorded.episode.completion_tokens == 20
+    assert {error.kind for error in recorded.errors} == {ErrorKind.MODEL}
+
+
+def test_the_header_tells_living_names_under_the_persistent_contract(runtime):
+    recorded = play(runtime, Model(block("import math\nx = 1\ndef f(): pass"), block("y = x"), block("finish()")))
+
+    first, second = (told["runtime_state"] for told in observations(recorded))
+    assert first == {"runtime": "persistent", "active_globals": ["f", "x"], "last_step_globals": ["f", "x"]}
+    assert second["active_globals"] == ["f", "x", "y"]
+    assert recorded.steps[1].active_globals_before == ("f", "x")
+
+
+def test_the_header_tells_of_names_that_are_gone_under_the_stateless_contract(runtime):
+    recorded = play(runtime, Model(block("x = 1"), block("y = x"), block("finish()")), "stateless")
+
+    first, second = observations(recorded)
+    assert first["runtime_state"] == {"runtime": "reset", "active_globals": [], "last_step_globals": ["x"]}
+    assert "NameError" in second["observation"]["error"]
+    (error,) = recorded.errors
+    assert error.is_missing_name
+    assert (error.kind, error.error_type, error.is_caught, error.is_injected) == (
+        ErrorKind.INTERPRETER,
+        "NameError",
+        False,
+        False,
+    )
+
+
+def test_as_trained_prompt_and_header_follow_the_contract_of_training(runtime):
+    condition = make_condition("stateless", train_contract="persistent", visibility="as_trained", base="scratch")
+    model = Model(block("x = 1"), block("finish()"))
+
+    recorded = play(runtime, model, condition=condition)
+
+    assert "Runtime mode: PERSISTENT" in model.requests[0].messages[1].content
+    assert observations(recorded)[0]["runtime_state"] == {
+        "runtime": "persistent",
+        "active_globals": ["x"],
+        "last_step_globals": ["x"],
+    }
+    assert recorded.steps[0].active_globals == ()
+    assert (recorded.episode.shown_contract, recorded.episode.runtime_contract) == ("persistent", "stateless")
+
+
+def test_without_a_header_no_names_are_told(runtime):
+    recorded = play(runtime, Model(block("x = 1"), block("finish()")), condition=make_condition(header="none"))
+
+    assert list(observations(recorded)[0]) == ["observation"]
+
+
+def test_the_cap_fails_the_call_after_it_and_keeps_the_output(runtime):
+    code = "for number in range(4):\n    list_items()\n    print(number)"
+
+    recorded = play(runtime, Model(block(code), block("finish()")), tool_call_cap=3)
+
+    told = observations(recorded)[0]["observation"]
+    assert told["output"] == "0\n1\n2\n"
+    assert "Tool call limit exceeded" in told["error"]
+    assert recorded.steps[0].error_kind == ErrorKind.CAP
+    assert recorded.steps[0].executed_call_count == 4  # the refused call reached the host too
+    assert recorded.errors[0].kind == ErrorKind.CAP
+
+
+def test_a_tool_error_that_the_block_catches_is_recorded_as_caught(runtime):
+    code = "try:\n    take_item('nothing')\nexcept Exception:\n    print('caught')"
+
+    recorded = play(runtime, Model(block(code), block("finish()")))
+
+    assert observations(recorded)[0]["observation"]["error"] is None
+    (error,) = recorded.errors
+    assert (error.kind, error.error_type, error.is_caught) == (ErrorKind.TOOL, "ToolRuntimeException", True)
+
+
+def test_a_tool_error_that_ends_the_block_is_one_error(runtime):
+    recorded = play(runtime, Model(block(f"take_item('{FIRST_ID}')"), block("finish()")))
+
+    assert "must be inspected" in observations(recorded)[0]["observation"]["error"]
+    (error,) = recorded.errors
+    assert (error.kind, error.is_caught) == (ErrorKind.TOOL, False)
+    (call, _) = recorded.tool_calls
+    assert (call.tool, call.is_caught) == ("take_item", False)
+
+
+def test_a_block_that_is_no_python_is_an_observation(runtime):
+    recorded = play(runtime, Model(block("def broken(:"), block("finish()")))
+
+    assert "SyntaxError" in observations(recorded)[0]["observation"]["error"]
+    assert not recorded.steps[0].is_parsed
+
+
+def test_text_that_no_file_can_hold_is_replaced(runtime):
+    codes = ("class Odd:\n    def __repr__(self): return '\\ud800'\nOdd()", "raise ValueError('\\ud800')", "finish()")
+    model = Model(*(f"I \ud800 act.\n```python\n{code}\n```" for code in codes))
+
+    recorded = play(runtime, model)
+
+    assert recorded.steps[0].result == "?"
+    assert (recorded.steps[1].error or "").endswith("ValueError: ?")
+    for rows in recorded.rows.values():
+        for row in rows:
+            row.model_dump_json().encode()
