@@ -95,7 +95,8 @@ def _pictures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
 
 def _measured_on(warehouse: Warehouse, plan_digest: str) -> str:
     rows = warehouse.sql(
-        "select any_value(measured_on) from marts.episode_metrics where plan_digest = $plan_digest",
+        "select measured_on from marts.episode_metrics where plan_digest = $plan_digest "
+        "order by purpose = 'teacher' or base = 'teacher', measured_on limit 1",
         plan_digest=plan_digest,
     ).rows()
-    return rows[0][0] or "no episodes"
+    return rows[0][0] if rows else "no episodes"

@@ -46,7 +46,12 @@ final as (
         episodes.scale,
         -- heads our column wherever it stands beside a published one
         case episodes.scale
-            when 'paper' then 'paper, Qwen3-8B'
+            when 'paper' then 'paper, ' || case
+                when episodes.purpose = 'teacher' or episodes.base = 'teacher' then episodes.model_name
+                -- whoever imports rows at this scale says by it whose they are
+                when episodes.backend = 'imported' then 'Qwen3-8B'
+                else coalesce(base_models.model, 'unknown model')
+            end
             when 'import' then 'imported rows'
             else episodes.scale || ', not Qwen3-8B'
         end as measured_on,
@@ -151,6 +156,8 @@ final as (
     from main.episodes
     left join described_instances on episodes.instance_id = described_instances.instance_id
     left join staging.finish_signals on episodes.finish_reason = finish_signals.finish_reason
+    left join staging.base_models
+        on episodes.plan_digest = base_models.plan_digest and episodes.base = base_models.base
     left join own_errors on episodes.episode_id = own_errors.episode_id
     left join default_failures on episodes.episode_id = default_failures.episode_id
     left join default_behaviour on episodes.episode_id = default_behaviour.episode_id

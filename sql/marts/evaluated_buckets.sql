@@ -10,6 +10,8 @@ with described_buckets as (
         -- a bucket is one row even where its episodes disagree: imports may name a scale each
         min(episode_metrics.scale) as scale,
         min(episode_metrics.measured_on) as measured_on,
+        -- whether a difference from the published value says anything
+        bool_and(episode_metrics.measured_on = 'paper, Qwen3-8B') as has_published_model,
         max(episode_metrics.published_split) as published_split
     from marts.episode_metrics
     where episode_metrics.purpose = 'evaluation'
@@ -20,8 +22,7 @@ final as (
     select
         described_buckets.*,
         -- whether the bucket was played as the paper's was, so that a published value may stand beside it
-        published_setting.variant is not null as is_as_published,
-        described_buckets.scale = 'paper' as is_at_paper_scale
+        published_setting.variant is not null as is_as_published
     from described_buckets
     left join staging.published_setting using (variant, visibility, header)
 )

@@ -44,17 +44,17 @@ with final as (
         published_comparisons.difference_points as qwen3_8b_difference_points,
         published_comparisons.significance as qwen3_8b_significance,
         if(
-            evaluated_buckets.is_at_paper_scale,
+            evaluated_buckets.has_published_model,
             100 * paired_comparisons.mean_a - published_comparisons.mean_a_pct,
             null
         ) as mean_a_pct_difference,
         if(
-            evaluated_buckets.is_at_paper_scale,
+            evaluated_buckets.has_published_model,
             100 * paired_comparisons.mean_b - published_comparisons.mean_b_pct,
             null
         ) as mean_b_pct_difference,
         if(
-            evaluated_buckets.is_at_paper_scale,
+            evaluated_buckets.has_published_model,
             100 * paired_comparisons.difference - published_comparisons.difference_points,
             null
         ) as difference_points_difference

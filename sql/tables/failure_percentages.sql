@@ -61,7 +61,7 @@ final as (
         counted_endings.cell_unsolved_count,
         100 * counted_endings.episode_count / counted_endings.cell_unsolved_count as unsolved_pct,
         failure_analysis.pct_of_unsolved_published as qwen3_8b_hard_unsolved_pct,
-        if(evaluated_buckets.is_at_paper_scale, unsolved_pct - failure_analysis.pct_of_unsolved_published, null)
+        if(evaluated_buckets.has_published_model, unsolved_pct - failure_analysis.pct_of_unsolved_published, null)
             as unsolved_pct_difference
     from counted_endings
     inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)

@@ -18,9 +18,9 @@ with final as (
         table2.split as qwen3_8b_split,
         table2.mean_total_tokens as qwen3_8b_mean_total_tokens,
         table2.score_pct as qwen3_8b_score_pct,
-        if(evaluated_cells.is_at_paper_scale, evaluated_cells.mean_total_tokens - table2.mean_total_tokens, null)
+        if(evaluated_cells.has_published_model, evaluated_cells.mean_total_tokens - table2.mean_total_tokens, null)
             as mean_total_tokens_difference,
-        if(evaluated_cells.is_at_paper_scale, evaluated_cells.score_pct - table2.score_pct, null)
+        if(evaluated_cells.has_published_model, evaluated_cells.score_pct - table2.score_pct, null)
             as score_pct_difference
     from marts.evaluated_cells
     left join published.table2

@@ -60,7 +60,7 @@ final as (
         statistics.note,
         evaluated_buckets.published_split as qwen3_8b_split,
         published_interactions.estimate as qwen3_8b_estimate,
-        if(evaluated_buckets.is_at_paper_scale, statistics.estimate - published_interactions.estimate, null)
+        if(evaluated_buckets.has_published_model, statistics.estimate - published_interactions.estimate, null)
             as estimate_difference
     from main.statistics
     inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)

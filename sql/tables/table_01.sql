@@ -2,6 +2,7 @@
 with measured_teachers as (
     select
         episode_metrics.scale,
+        episode_metrics.model_name,
         episode_metrics.variant,
         episode_metrics.bucket,
         episode_metrics.published_split,
@@ -29,13 +30,14 @@ with measured_teachers as (
 
 unpivoted_metrics as (
     unpivot measured_teachers
-    on columns(* exclude (scale, variant, bucket, published_split, runtime_contract))
+    on columns(* exclude (scale, model_name, variant, bucket, published_split, runtime_contract))
     into name metric value measured
 ),
 
 paired_contracts as (
     select
         unpivoted_metrics.scale,
+        unpivoted_metrics.model_name,
         unpivoted_metrics.variant,
         unpivoted_metrics.bucket,
         unpivoted_metrics.published_split,
@@ -58,27 +60,24 @@ final as (
             when paired_contracts.metric like '%faults%' then 'faults'
             else 'episodes'
         end as unit,
-        case paired_contracts.scale
-            when 'paper' then 'paper, Gemini 3 Flash'
-            when 'import' then 'imported rows'
-            else paired_contracts.scale || ', not Gemini 3 Flash'
-        end as measured_on,
+        teacher_labels.measured_on,
         paired_contracts.persistent,
         paired_contracts.stateless,
         paired_contracts.stateless / nullif(paired_contracts.persistent, 0) as stateless_over_persistent,
         table1.persistent as gemini_3_flash_easy_persistent,
         table1.stateless as gemini_3_flash_easy_stateless,
         table1.stateless / table1.persistent as gemini_3_flash_easy_stateless_over_persistent,
-        if(paired_contracts.scale = 'paper', paired_contracts.persistent - table1.persistent, null)
+        if(teacher_labels.is_as_published, paired_contracts.persistent - table1.persistent, null)
             as persistent_difference,
-        if(paired_contracts.scale = 'paper', paired_contracts.stateless - table1.stateless, null)
+        if(teacher_labels.is_as_published, paired_contracts.stateless - table1.stateless, null)
             as stateless_difference,
         if(
-            paired_contracts.scale = 'paper',
+            teacher_labels.is_as_published,
             stateless_over_persistent - gemini_3_flash_easy_stateless_over_persistent,
             null
         ) as stateless_over_persistent_difference
     from paired_contracts
+    inner join marts.teacher_labels using (scale, model_name)
     left join published.table1 as published_units on paired_contracts.metric = published_units.metric
     left join published.table1
         on paired_contracts.metric = table1.metric
@@ -87,4 +86,4 @@ final as (
 )
 
 select * from final
-order by variant, bucket, unit, metric
+order by variant, bucket, unit, metric, measured_on

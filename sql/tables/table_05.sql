@@ -4,6 +4,7 @@ with plan_examples as (
         training_examples.*,
         episode_metrics.injected_fault_count,
         episode_metrics.scale,
+        episode_metrics.model_name,
         episode_metrics.bucket,
         episode_metrics.published_split
     from main.training_examples
@@ -14,6 +15,7 @@ with plan_examples as (
 measured_sets as (
     select
         plan_examples.scale,
+        plan_examples.model_name,
         plan_examples.variant,
         plan_examples.bucket,
         plan_examples.published_split,
@@ -43,7 +45,7 @@ measured_sets as (
 
 unpivoted_metrics as (
     unpivot (select columns(*)::varchar from measured_sets)
-    on columns(* exclude (scale, variant, bucket, published_split, text_format, retention, matching, contract))
+    on columns(* exclude (scale, model_name, variant, bucket, published_split, text_format, retention, matching, contract))
     into name metric value measured
 ),
 
@@ -68,6 +70,7 @@ reasons as (
 counted_reasons as (
     select
         plan_examples.scale,
+        plan_examples.model_name,
         plan_examples.variant,
         plan_examples.bucket,
         plan_examples.published_split,
@@ -87,6 +90,7 @@ counted_reasons as (
 shared_instances as (
     select distinct
         plan_examples.scale,
+        plan_examples.model_name,
         plan_examples.variant,
         plan_examples.bucket,
         plan_examples.published_split,
@@ -116,6 +120,7 @@ all_metrics as (
 paired_contracts as (
     select
         all_metrics.scale,
+        all_metrics.model_name,
         all_metrics.variant,
         all_metrics.bucket,
         all_metrics.published_split,
@@ -139,20 +144,17 @@ final as (
         paired_contracts.matching,
         paired_contracts.section,
         paired_contracts.metric,
-        case paired_contracts.scale
-            when 'paper' then 'paper, Gemini 3 Flash'
-            when 'import' then 'imported rows'
-            else paired_contracts.scale || ', not Gemini 3 Flash'
-        end as measured_on,
+        teacher_labels.measured_on,
         paired_contracts.persistent,
         paired_contracts.stateless,
         published_metrics.persistent as gemini_3_flash_easy_persistent,
         published_metrics.stateless as gemini_3_flash_easy_stateless,
-        if(paired_contracts.scale = 'paper', paired_contracts.persistent - published_metrics.persistent, null)
+        if(teacher_labels.is_as_published, paired_contracts.persistent - published_metrics.persistent, null)
             as persistent_difference,
-        if(paired_contracts.scale = 'paper', paired_contracts.stateless - published_metrics.stateless, null)
+        if(teacher_labels.is_as_published, paired_contracts.stateless - published_metrics.stateless, null)
             as stateless_difference
     from paired_contracts
+    inner join marts.teacher_labels using (scale, model_name)
     left join published_metrics
         on paired_contracts.metric = published_metrics.metric
         and paired_contracts.variant = 'main'
@@ -160,4 +162,4 @@ final as (
 )
 
 select * from final
-order by variant, bucket, text_format, retention, matching, section desc, metric
+order by variant, bucket, text_format, retention, matching, section desc, metric, measured_on

@@ -33,7 +33,7 @@ final as (
         statistics.note,
         evaluated_buckets.published_split as qwen3_8b_split,
         case when statistics.metric = 'total_tokens' then published_ratios.token_ratio end as qwen3_8b_ratio,
-        if(evaluated_buckets.is_at_paper_scale, statistics.estimate - qwen3_8b_ratio, null) as ratio_difference
+        if(evaluated_buckets.has_published_model, statistics.estimate - qwen3_8b_ratio, null) as ratio_difference
     from main.statistics
     inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     left join published_ratios

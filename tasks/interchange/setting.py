@@ -27,7 +27,8 @@ class ImportSetting(BaseModel):
     plan: str = "import"
     """Name and digest of the plan that the rows are under: what `carryover tables --plan` takes."""
     scale: Literal["import", "paper"] = "import"
-    """`paper` for episodes of Qwen3-8B on the paper's instances, whose tables then differ from the published values."""
+    """`paper` for episodes of Qwen3-8B, or of a teacher named gemini-3-flash, on the paper's instances: their tables
+    then show differences from the published values."""
     variant: str = "main"
     """Arm of an ablation."""
     base: str = "hub"

@@ -1,9 +1,10 @@
 """A warehouse in memory whose rows a test makes by hand, each factory taking only what matters."""
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from duckdb import DuckDBPyConnection
@@ -20,6 +21,7 @@ from tests.sql.hand_made import REPEATING, REUSING
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
+TEACHERS = {"laptop": "scripted", "paper": "gemini-3-flash-preview", "import": "large"}
 CONTRACTS = {"P": "persistent", "S": "stateless", "base": None}
 
 
@@ -38,12 +40,19 @@ class HandMade:
             self.connection.register("arrived", arrow)
             self.connection.execute(f"insert into main.{row.TABLE} by name select * from arrived")
 
-    def instance(self, instance_id: str, *, capacity: int = 50, budget: int = 10) -> None:
+    def instance(
+        self,
+        instance_id: str,
+        *,
+        capacity: int = 50,
+        budget: int = 10,
+        split: Literal["train", "evaluation"] = "evaluation",
+    ) -> None:
         self.add(
             InstanceRow(
                 run_id="run",
                 instance_id=instance_id,
-                split="evaluation",
+                split=split,
                 bucket="small",
                 task_id="knapsack-0000000001",
                 seed=1,
@@ -59,15 +68,23 @@ class HandMade:
             )
         )
 
-    def run(self, run_id: str = "run", plan_digest: str = "plan") -> None:
+    def run(
+        self,
+        run_id: str = "run",
+        plan_digest: str = "plan",
+        scale: Literal["laptop", "paper"] = "laptop",
+        base_model: str = "Qwen/Qwen3-8B",
+    ) -> None:
+        """Add a run; the bases of a plan at the paper's scale are of one model."""
+        parts = [{"base": base, "training": {"base_model": base_model}} for base in ("common", "hub")]
         self.add(
             RunRow(
                 run_id=run_id,
                 flow="reproduce_study",
-                plan_name="laptop",
+                plan_name=scale,
                 plan_digest=plan_digest,
-                scale="laptop",
-                plan_json="{}",
+                scale=scale,
+                plan_json=json.dumps({"parts": parts if scale == "paper" else []}),
                 environment_json="{}",
                 started_at=NOW,
             )
@@ -85,7 +102,7 @@ class HandMade:
             "purpose": "teacher" if is_teacher else "evaluation",
             "variant": "main",
             "base": "teacher" if is_teacher else "common",
-            "model_name": "model",
+            "model_name": TEACHERS[values.get("scale", "laptop")] if is_teacher else "model",
             "model_digest": None,
             "train_contract": None if is_teacher else CONTRACTS[train],
             "runtime_contract": CONTRACTS[runtime],

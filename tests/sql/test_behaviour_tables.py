@@ -62,6 +62,7 @@ def test_failure_percentages_are_of_unsolved_episodes(study):
 
 def test_a_category_that_no_episode_ended_in_is_zero_beside_the_published_share(warehouse):
     warehouse.instance("i1")
+    warehouse.run(scale="paper")
     warehouse.episode("P->S", score=0.5, scale="paper", bucket="hard", is_out_of_distribution=True)
     rows = {row["category"]: row for row in warehouse.table("failure_percentages")}
     columns = (

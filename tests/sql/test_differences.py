@@ -26,7 +26,8 @@ AGAINST_ALIGNED = {
 def played(warehouse):
     """A function that fills the warehouse with one of everything at a scale, on Hard and on Easy."""
 
-    def play(scale):
+    def play(scale, base_model="Qwen/Qwen3-8B", teacher="gemini-3-flash-preview"):
+        warehouse.run(scale=scale, base_model=base_model)
         for bucket in ("hard", "easy"):
             cell = {"scale": scale, "bucket": bucket}
             warehouse.instance("i1")
@@ -34,9 +35,9 @@ def played(warehouse):
             ended = warehouse.episode("P->S", score=0.5, finish_reason="max_turns", step_count=3, **cell)
             warehouse.steps(ended, REPEATING)
             for contract in ("P", "S"):
-                teacher = warehouse.episode(f"teacher->{contract}", score=1.0, **cell)
+                episode = warehouse.episode(f"teacher->{contract}", score=1.0, model_name=teacher, **cell)
                 name = {"P": "persistent", "S": "stateless"}[contract]
-                warehouse.example(teacher, name, "retained", token_count=5000, dataset_id="set")
+                warehouse.example(episode, name, "retained", token_count=5000, dataset_id="set")
             warehouse.statistic("wilcoxon", **PAIR, bucket=bucket, mean_a=0.9, mean_b=0.5, estimate=0.4)
             for runtime in ("persistent", "stateless"):
                 ends = {"train_a": "persistent", "runtime_a": runtime, "low": 0.85, "high": 0.95}
@@ -73,6 +74,56 @@ def test_at_the_paper_scale_every_published_number_has_one(played):
         for row in warehouse.table(name):
             present = [value for value in differences(row).values() if value is not None]
             assert len(present) == len(published_numbers(row)), name
+
+
+TEACHER_TABLES = ("table_01", "table_05")
+
+
+@pytest.mark.parametrize(
+    ("base_model", "named"),
+    [
+        ("/models/Qwen3-8B", "Qwen3-8B"),
+        ("/hub/models--Qwen--Qwen3-8B/snapshots/0a1b2c", "Qwen3-8B"),
+        ("Qwen/Qwen3-4B", "Qwen/Qwen3-4B"),
+        ("other/Qwen3-8B", "other/Qwen3-8B"),
+        ("/models/mine/", "mine"),
+    ],
+)
+def test_our_column_names_the_base_that_was_used_and_no_other_than_the_paper_s_has_a_difference(
+    played, base_model, named
+):
+    warehouse = played("paper", base_model=base_model)
+    for name in ("table_02", "table_08", "figure_3", "interaction"):
+        rows = warehouse.table(name)
+        assert {row["measured_on"] for row in rows} == {f"paper, {named}"}, name
+        has_differences = {value for row in rows for value in differences(row).values()} != {None}
+        assert has_differences == (named == "Qwen3-8B"), name
+
+
+@pytest.mark.parametrize(
+    ("scale", "teacher", "measured_on", "has_differences"),
+    [
+        ("paper", "google/gemini-3-flash-preview", "paper, Gemini 3 Flash", True),
+        ("paper", "gpt-9", "paper, gpt-9", False),
+        ("laptop", "scripted", "laptop, not Gemini 3 Flash", False),
+        ("laptop", "gemini-3-flash-preview", "laptop, Gemini 3 Flash", False),
+    ],
+)
+def test_tables_of_a_teacher_name_it(played, scale, teacher, measured_on, has_differences):
+    warehouse = played(scale, teacher=teacher)
+    for name in TEACHER_TABLES:
+        rows = warehouse.table(name)
+        assert {row["measured_on"] for row in rows} == {measured_on}
+        assert ({value for row in rows for value in differences(row).values()} != {None}) == has_differences
+
+
+def test_a_scripted_teacher_that_is_evaluated_beside_the_models_stands_under_its_own_name(warehouse):
+    warehouse.run(scale="paper")
+    warehouse.instance("i1")
+    warehouse.episode("base->P", base="teacher", model_name="scripted", scale="paper", bucket="hard")
+    (row,) = warehouse.table("table_02")
+    assert row["measured_on"] == "paper, scripted"
+    assert set(differences(row).values()) == {None}
 
 
 def test_differences_of_a_hard_cell_are_ours_minus_the_published_ones(played):

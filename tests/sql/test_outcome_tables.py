@@ -118,6 +118,7 @@ def test_table_2_has_quality_and_cost_of_a_cell_beside_the_paper(study):
 
 def test_rows_at_the_paper_scale_stand_beside_their_split(warehouse):
     warehouse.instance("i1")
+    warehouse.run(scale="paper")
     warehouse.episode("P->P", score=0.9, scale="paper", base="hub", bucket="hard", is_out_of_distribution=True)
     row = warehouse.table("table_02")[0]
     assert (row["measured_on"], row["qwen3_8b_split"]) == ("paper, Qwen3-8B", "hard")
