@@ -37,6 +37,8 @@ measured_sets as (
         avg(token_count) filter (status = 'retained') as mean_tokens,
         sum(token_count) filter (status = 'retained') as total_tokens,
         sum(assistant_token_count) filter (status = 'retained') as total_assistant_tokens,
+        -- arms that are matched by the paper's count of tokens differ in what a pass of the training sees
+        sum(sequence_token_count) filter (status = 'retained') as total_sequence_tokens,
         -- arms that are matched by tokens differ in them
         sum(injected_fault_count) filter (status = 'retained') as injected_faults
     from plan_examples

@@ -28,7 +28,8 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
     statuses = [("retained", 100), ("retained", 300), ("skipped", None), ("unprocessed", None)]
     for status, tokens in statuses:
         reason = "zombie_loop" if status == "skipped" else None
-        values = {"token_count": tokens, "reason": reason, "dataset_id": "set"}
+        seen = None if tokens is None else tokens + 10
+        values = {"token_count": tokens, "sequence_token_count": seen, "reason": reason, "dataset_id": "set"}
         warehouse.example(warehouse.episode("teacher->P", injected_fault_count=3), "persistent", status, **values)
     warehouse.example(warehouse.episode("teacher->S"), "stateless", "retained", token_count=500, dataset_id="set")
     warehouse.add(
@@ -68,6 +69,7 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
         "max_tokens": (300.0, 500.0),
         "mean_tokens": (200.0, 500.0),
         "total_tokens": (400.0, 500.0),
+        "total_sequence_tokens": (420.0, None),
         "injected_faults": (6.0, 0.0),
         "zombie_loop": (1.0, 0.0),
         "score_too_low": (0.0, 0.0),
