@@ -1,5 +1,6 @@
 """The command line that puts a process behind bubblewrap: read-only files, no network, nothing of the host's."""
 
+import contextlib
 import functools
 import os
 import shutil
@@ -10,10 +11,10 @@ import sysconfig
 from pathlib import Path
 from typing import NamedTuple
 
+from tasks.runtime.sandbox import starting
+
 INSIDE_MOUNT = "/opt/carryover"
 """Where the sandbox side of this package is mounted."""
-START_SECONDS = 600.0
-"""Time for a process to start on a machine that is busy; one that fails to start ends, which is seen at once."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _OWN_PACKAGES = ("flows", "tasks", "storage", "sql")
 _SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
@@ -72,8 +73,8 @@ def command(*, keeps_root: bool, binds: tuple[tuple[str, str], ...] = ()) -> lis
             namespace hides who runs it.
         binds: More directories to show, writable, as (outside, inside).
     """
-    words = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-    words += ["--clearenv", "--hostname", "sandbox"]
+    words = [shutil.which("bwrap") or "bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    words += ["--unshare-cgroup-try", "--clearenv", "--hostname", "sandbox"]
     words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if keeps_root else ["--unshare-user"]
     targets = [
         *(Path(inside) for _, inside in binds),
@@ -106,20 +107,16 @@ def probe() -> Probe:
         return Probe(False, "bubblewrap needs Linux")
     if shutil.which("bwrap") is None:
         return Probe(False, "bubblewrap is not installed: install the package bubblewrap")
-    prefix = command(keeps_root=os.geteuid() == 0)
-    try:
-        attempt = subprocess.run(
-            [*prefix, interpreter(), "-I", "-S", "-c", ""],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=START_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return Probe(False, f"bubblewrap does not start a process within {START_SECONDS:g} s: repair or remove bwrap")
-    if attempt.returncode == 0:
-        return Probe(True, "")
-    words = attempt.stderr.strip().splitlines()
-    return Probe(
-        False, f"bubblewrap cannot start here ({words[-1] if words else attempt.returncode}): allow user namespaces"
-    )
+    words = [*command(keeps_root=os.geteuid() == 0), interpreter(), "-I", "-S", "-c", ""]
+    with contextlib.closing(starting.Errors()) as errors:
+        attempt = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors.descriptor)
+        try:
+            status = starting.wait_patiently(attempt.wait, subprocess.TimeoutExpired, "bubblewrap's first process")
+        except subprocess.TimeoutExpired:
+            attempt.kill()
+            attempt.wait()
+            late = f"bubblewrap does not start a process within {starting.START_SECONDS:g} s"
+            return Probe(False, f"{late} ({errors.last_line() or 'without a word'}): repair or remove bwrap")
+        if status == 0:
+            return Probe(True, "")
+        return Probe(False, f"bubblewrap cannot start here ({errors.last_line() or status}): allow user namespaces")

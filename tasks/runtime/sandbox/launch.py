@@ -1,5 +1,6 @@
 """Start the sandbox side of a backend behind the walls of a level."""
 
+import logging
 import os
 import socket
 import subprocess
@@ -8,8 +9,10 @@ from typing import Any
 
 from tasks.runtime.inside.wire import Channel, FrameError
 from tasks.runtime.protocol import SandboxLevel
-from tasks.runtime.sandbox import bubblewrap
+from tasks.runtime.sandbox import bubblewrap, starting
 from tasks.runtime.spec import RuntimeSpec
+
+logger = logging.getLogger(__name__)
 
 _SANDBOX_USER = 60_000
 """The user that a sandbox started by root becomes; its own processes need no more rights than to read libraries."""
@@ -41,19 +44,29 @@ class SandboxStartError(RuntimeError):
 class SandboxProcess:
     """A started process with the channel that it serves."""
 
-    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket, errors: starting.Errors) -> None:
         self.process = process
+        self.errors = errors
         self.connection = connection
         self.channel = Channel(connection)
 
+    def wait_until_ready(self, seconds: float) -> None:
+        """Wait for its first message; raise `TimeoutError` when that does not come in time."""
+        self.connection.settimeout(seconds)
+        self.channel.receive()
+
     def close(self) -> None:
-        """Close the channel, which ends the process, and wait for that."""
+        """Close the channel, which ends the process, wait for that, and log the last words of one that failed."""
         self.channel.close()
         try:
             self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        words = self.errors.last_line()
+        self.errors.close()
+        if self.process.returncode and words:
+            logger.warning("a process of the sandbox has failed with the words: %s", ascii(words))
 
 
 def launch(
@@ -71,24 +84,20 @@ def launch(
         spec: Bounds and preloaded modules.
         level: Walls to start behind.
         extra: More settings, for this entry.
-        binds: Directories to show writable, as (outside, inside), where the level has files of its own.
+        binds: Directories for sockets, as (outside, inside); the level decides which of the two is seen.
 
     Raises:
         SandboxStartError: It ended, or was not ready in time.
     """
     ours, theirs = socket.socketpair()
-    ours.settimeout(bubblewrap.START_SECONDS)
-    # Isolated as by -I, but for the environment, which is ours and fixes the order of sets.
-    command = [bubblewrap.interpreter(), "-s", "-P", "-S", "-B", "-c", _program(entry, level, theirs.fileno())]
-    if level == "bwrap+seccomp":
-        walls = bubblewrap.command(keeps_root=os.geteuid() == 0, binds=binds)
-        command = [*walls, *_environment_options(), *command]
+    errors = starting.Errors()
     with theirs:
         process = subprocess.Popen(
-            command,
+            _command(entry, level, theirs.fileno(), binds),
             pass_fds=[theirs.fileno()],
             env=_ENVIRONMENT,
             stdin=subprocess.DEVNULL,
+            stderr=errors.descriptor,
             cwd="/",
             # What has a session of its own is also scheduled apart, and on a busy machine each message then waits for
             # its turn. So there is one only where a terminal could be reached: bubblewrap shows none, a root has its
@@ -96,13 +105,16 @@ def launch(
             start_new_session=level != "bwrap+seccomp",
             process_group=0 if level == "bwrap+seccomp" else None,
         )
-    started = SandboxProcess(process, ours)
+    started = SandboxProcess(process, ours, errors)
     try:
-        started.channel.send({**settings(spec, level), **(extra or {})})
-        started.channel.receive()
+        folders = {"socket_folders": [outside for outside, _ in binds]}
+        started.channel.send({**settings(spec, level), **folders, **(extra or {})})
+        starting.wait_patiently(started.wait_until_ready, TimeoutError, f"the sandbox at level {level}")
     except (EOFError, FrameError, OSError) as error:
+        reason = errors.last_line() or repr(error)
+        process.kill()
         started.close()
-        raise SandboxStartError(f"the sandbox did not start at level {level}: {error!r}") from error
+        raise SandboxStartError(f"the sandbox did not start at level {level}: {reason}") from error
     ours.settimeout(None)
     return started
 
@@ -124,6 +136,14 @@ def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
             "descriptor_count": _DESCRIPTOR_COUNT,
         },
     }
+
+
+def _command(entry: str, level: SandboxLevel, descriptor: int, binds: tuple[tuple[str, str], ...]) -> list[str]:
+    # Isolated as by -I, but for the environment, which is ours and fixes the order of sets.
+    command = [bubblewrap.interpreter(), "-s", "-P", "-S", "-B", "-c", _program(entry, level, descriptor)]
+    if level != "bwrap+seccomp":
+        return command
+    return [*bubblewrap.command(keeps_root=os.geteuid() == 0, binds=binds), *_environment_options(), *command]
 
 
 def _program(entry: str, level: SandboxLevel, descriptor: int) -> str:

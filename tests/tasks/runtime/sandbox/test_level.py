@@ -1,10 +1,12 @@
 import sys
+import tempfile
 
 import pytest
 
 from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import CONTRACTS, SandboxLevel
-from tasks.runtime.sandbox import bubblewrap
+from tasks.runtime.sandbox import bubblewrap, starting
+from tasks.runtime.sandbox.launch import SandboxStartError, launch
 from tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
 from tasks.runtime.spec import RuntimeSpec
 
@@ -41,9 +43,10 @@ def test_every_level_of_the_machine_runs_blocks_under_both_contracts(level):
 
 @pytest.mark.parametrize("level", ["landlock+seccomp", "bwrap+seccomp"])
 def test_levels_with_files_of_their_own_hide_the_hosts(level):
-    if level not in reachable():
-        return
-    runtime = open_runtime(RuntimeSpec(sandbox=level))
+    try:
+        runtime = open_runtime(RuntimeSpec(sandbox=level))
+    except SandboxUnavailableError as refusal:
+        pytest.skip(str(refusal))
     interpreter = runtime.open_interpreter(CONTRACTS["stateless"], {}, instance_id="a")
     hidden = [
         interpreter.run_block(code).error
@@ -54,6 +57,29 @@ def test_levels_with_files_of_their_own_hide_the_hosts(level):
     runtime.close()
     assert all(error is not None for error in hidden)
     assert found.result == "'libraries'"
+
+
+@pytest.mark.kernel
+def test_kernel_makes_its_sockets_and_nothing_else_where_landlock_hides_files(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    try:
+        runtime = open_runtime(RuntimeSpec(backend="jupyter", sandbox="landlock+seccomp", warm_kernel_count=1))
+    except SandboxUnavailableError as refusal:
+        pytest.skip(str(refusal))
+    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {"look": lambda: "seen"}, instance_id="a")
+    folders = [str(path) for path in tmp_path.glob("kernel-*/ipc")]
+    code = f"""
+denied = []
+for folder in {folders}:
+    try: open(folder + '/kept', 'w')
+    except PermissionError: denied.append(folder)
+look(), len(denied)
+"""
+    seen = interpreter.run_block(code).result
+    interpreter.close()
+    runtime.close()
+    assert folders
+    assert seen == f"('seen', {len(folders)})"
 
 
 def test_stray_processes_are_ended_at_every_level():
@@ -96,16 +122,35 @@ def test_without_bubblewrap_one_line_says_how_to_get_it(monkeypatch, tmp_path):
     assert "\n" not in reached.advice
 
 
-def test_bubblewrap_that_hangs_is_told_in_one_line(monkeypatch, tmp_path):
-    hanging = tmp_path / "bwrap"
-    hanging.write_text("#!/bin/sh\nexec sleep 1000\n", encoding="ascii")
-    hanging.chmod(0o755)
+@pytest.fixture
+def hanging(monkeypatch, tmp_path):
+    """A bubblewrap that says something and starts nothing, and little patience."""
+    script = tmp_path / "bwrap"
+    script.write_text("#!/bin/sh\necho first >&2; echo no answer from the kernel >&2\nexec sleep 1000\n")
+    script.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(bubblewrap, "START_SECONDS", 0.1)
+    monkeypatch.setattr(starting, "START_SECONDS", 1.0)
+    monkeypatch.setattr(starting, "PATIENCE_SECONDS", 0.9)
     bubblewrap.probe.cache_clear()
-    probed = bubblewrap.probe()
+    yield
     bubblewrap.probe.cache_clear()
-    assert probed == (False, "bubblewrap does not start a process within 0.1 s: repair or remove bwrap")
+
+
+@pytest.mark.usefixtures("hanging")
+def test_bubblewrap_that_hangs_is_told_in_its_own_last_words(caplog):
+    assert bubblewrap.probe() == (
+        False,
+        "bubblewrap does not start a process within 1 s (no answer from the kernel): repair or remove bwrap",
+    )
+    assert "bubblewrap's first process has not started for 0.9 s; up to 1 s are waited" in caplog.text
+
+
+@pytest.mark.usefixtures("hanging")
+def test_sandbox_that_hangs_is_told_in_its_own_last_words(caplog):
+    with pytest.raises(SandboxStartError) as failure:
+        launch("zygote", RuntimeSpec(), "bwrap+seccomp")
+    assert str(failure.value) == "the sandbox did not start at level bwrap+seccomp: no answer from the kernel"
+    assert "the sandbox at level bwrap+seccomp has not started for 0.9 s; up to 1 s are waited" in caplog.text
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])

@@ -1,0 +1,47 @@
+"""Waiting for a process behind the walls to start: not in silence, and with its own last words if it does not."""
+
+import logging
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+START_SECONDS = 600.0
+"""Time for a process to start on a machine that is busy; one that fails to start ends, which is seen at once."""
+PATIENCE_SECONDS = 10.0
+"""Of this time; then a line says what is waited for."""
+_WORDS_BYTES = 4096
+
+logger = logging.getLogger(__name__)
+Waited = TypeVar("Waited")
+
+
+def wait_patiently(wait: Callable[[float], Waited], expired: type[Exception], what: str) -> Waited:
+    """Return what `wait` returns in the time for a start; log what is waited for when that takes long.
+
+    Args:
+        wait: Waits so many seconds, or raises `expired`.
+        expired: What it raises when they have passed; raised on when all the time has.
+        what: The process that is to start.
+    """
+    try:
+        return wait(PATIENCE_SECONDS)
+    except expired:
+        logger.warning("%s has not started for %g s; up to %g s are waited", what, PATIENCE_SECONDS, START_SECONDS)
+    return wait(START_SECONDS - PATIENCE_SECONDS)
+
+
+class Errors:
+    """The standard error of a process: a file, so that nobody waits for who else holds it."""
+
+    def __init__(self) -> None:
+        self.descriptor = os.memfd_create("errors", os.MFD_CLOEXEC)
+
+    def last_line(self) -> str:
+        """Return the last line that was written, nothing if there is none."""
+        end = os.lseek(self.descriptor, 0, os.SEEK_END)
+        words = os.pread(self.descriptor, _WORDS_BYTES, max(0, end - _WORDS_BYTES)).decode(errors="replace")
+        return (words.strip().splitlines() or [""])[-1]
+
+    def close(self) -> None:
+        """Free it."""
+        os.close(self.descriptor)
