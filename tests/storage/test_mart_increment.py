@@ -22,6 +22,7 @@ SUMMARIES = (
     "measured_behaviour",
     "reading_means",
     "score_comparisons",
+    "teacher_labels",
 )
 
 
