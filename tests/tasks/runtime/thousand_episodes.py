@@ -16,7 +16,7 @@ DESCRIPTORS_PER_EPISODE = 8
 
 
 def live(folder: str) -> None:
-    """Open every episode, use each twice, close all, and assert that nothing is left."""
+    """Open every episode, half of them under each contract, use each twice, close all: nothing may be left."""
     tempfile.tempdir = folder
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = EPISODE_COUNT * DESCRIPTORS_PER_EPISODE + 200
@@ -29,6 +29,8 @@ def live(folder: str) -> None:
         opened.append(runtime.open_interpreter(contract, {}, instance_id=str(number)))
         assert opened[-1].run_block(f"x = {number}").error is None
     grown = descendants(os.getpid())
+    sockets = own_sockets()
+    assert sockets <= sockets_of_the_machine()
     for number, interpreter in enumerate(opened):
         seen = interpreter.run_block("'x' in globals() and x").result
         assert seen == (str(number) if number % 2 else "False")
@@ -41,12 +43,30 @@ def live(folder: str) -> None:
     assert len(grown) > 2 * EPISODE_COUNT
     assert grown & processes() == set()
     assert names("/proc/self/fd") <= descriptors
+    assert len(sockets) >= EPISODE_COUNT
+    assert sockets & sockets_of_the_machine() == set()
     assert names(folder) == set()
 
 
 def names(folder: str) -> set[str]:
     """Return the names in a folder."""
     return {entry.name for entry in os.scandir(folder)}
+
+
+def own_sockets() -> set[str]:
+    """Return the sockets that this process holds, by the numbers that the kernel gives them."""
+    links = {str(Path("/proc/self/fd", name).readlink()) for name in names("/proc/self/fd") if is_open(name)}
+    return {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:[")}
+
+
+def is_open(descriptor: str) -> bool:
+    """Tell whether a descriptor is there; the one that listed it is gone."""
+    return os.path.lexists(f"/proc/self/fd/{descriptor}")
+
+
+def sockets_of_the_machine() -> set[str]:
+    """Return the numbers of all Unix sockets, whoever holds them."""
+    return {line.split()[6] for line in Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()[1:]}
 
 
 def processes() -> set[int]:
