@@ -94,17 +94,24 @@ def questions(
     number: Annotated[int | None, typer.Argument(help="One question; all ten without it.")] = None,
     home: Home = None,
     write: Annotated[
-        Path | None, typer.Option("--write", help="Copy of sql/README.md to write this warehouse's answers into.")
+        Path | None,
+        typer.Option(
+            "--write",
+            help="Copy of sql/README.md to write answers into: 1 to 5 with `--results`, those on traces without.",
+        ),
     ] = None,
+    results: Results = None,
 ) -> None:
     """Ask the ten questions of sql/README.md: each with its query and its answer."""
     from flows.cli.questions import print_questions, write_answers
+    from tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 
-    with open_warehouse(home) as warehouse:
+    with open_warehouse(home, results) as warehouse:
         if write is None:
             print_questions(warehouse, number)
-        else:
-            write_answers(warehouse, write)
+            return
+        written = write_answers(warehouse, write, ABOUT_EPISODES if results else ABOUT_TRACES)
+    typer.echo(f"answers {', '.join(map(str, written))} written into {write}")
 
 
 @app.command()

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-PUBLISHED_FROM = 9
-"""From this question on, the answers are about the published numbers and the same in every warehouse."""
+KEPT_RESULTS = "laptop_full"
+"""Name of the kept results that answer the questions about episodes."""
+ABOUT_EPISODES, ABOUT_TRACES, ABOUT_PAPERS = range(1, 6), range(6, 9), range(9, 11)
+"""Numbers of the questions by what answers them: kept results, the traces of scripted teachers, published numbers."""
 
 _QUESTION = re.compile(
     r"\*\*(?P<number>\d+)\. (?P<words>[^\n]*?)\*\*\n\n```sql\n(?P<sql>.*?)\n```\n\n(?P<answer>(?:\|[^\n]*\n?)*)",
     re.DOTALL,
 )
-_ORIGIN = re.compile(r"(?<=\n)Answers 1 to 8 .*?\n(?=\n)", re.DOTALL)
 
 
 class Question(NamedTuple):
@@ -40,15 +41,8 @@ def read_questions(text: str) -> list[Question]:
     ]
 
 
-def replace_answers(text: str, answers: Mapping[int, pl.DataFrame], origin: str) -> str:
-    """Return a README with other answers; `origin` says whose they are, after the words "Answers 1 to 8".
-
-    Raises:
-        ValueError: The README has no such sentence.
-    """
-    if not _ORIGIN.search(text):
-        raise ValueError('no paragraph that begins with "Answers 1 to 8"; the answers must say whose they are')
-    text = _ORIGIN.sub(lambda _: f"Answers 1 to 8 {origin}\n", text)
+def replace_answers(text: str, answers: Mapping[int, pl.DataFrame]) -> str:
+    """Return a README with other answers; those of questions that are not named stay."""
     return _QUESTION.sub(lambda found: _with_answer(found, answers.get(int(found["number"]))), text)
 
 

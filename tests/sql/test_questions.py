@@ -1,15 +1,12 @@
 """The README's questions on the small hand-made warehouse: the exact rows of every query, worked out by hand."""
 
-import re
-from pathlib import Path
-
 import pytest
 
 from tasks.analysis.questions import read_questions, readme_text
 from tasks.traces.rows import ToolCallRow
+from tests.sql.hand_made import REPEATING, REUSING
 
 QUESTIONS = {question.number: question for question in read_questions(readme_text())}
-FRONT_PAGE = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -25,37 +22,67 @@ def asked(study):
     return ask
 
 
+@pytest.fixture
+def teachers(study):
+    """Both teachers' episodes on one training instance."""
+    study.instance("t1", split="train")
+    episodes = [study.episode(f"teacher->{letter}", "t1", 1.0, split="train", step_count=3) for letter in ("P", "S")]
+    for episode, blocks in zip(episodes, (REUSING, REPEATING), strict=True):
+        study.steps(episode, blocks)
+    return episodes
+
+
 def test_cells_have_their_gain_and_their_cost(asked):
     assert asked(1) == [
-        ("P->P", 2, 0.75, 1000, 100, 2),
-        ("P->S", 2, 0.5, 3500, 350, 2.5),
-        ("common->P", 1, 0, 1000, 100, 4),
+        ("common", "P->P", 2, 0.75, 1000, 100, 2),
+        ("common", "P->S", 2, 0.5, 3500, 350, 2.5),
+        ("common", "common->P", 1, 0, 1000, 100, 4),
     ]
 
 
-def test_missing_names_are_counted_with_their_first_step(study, asked):
-    episode = study.episode("P->S", "i1")
-    study.error(episode, 1, "NameError: name 'best' is not defined")
-    study.error(episode, 2, "NameError: name 'best' is not defined", is_caught=True)
-    study.error(episode, 2, "NameError: name 'best' is not defined", is_injected=True)
-    assert asked(2) == [("P->S", "best", 1, 1, 1), ("P->S", "ids", 3, 2, 1)]
-
-
-def test_names_that_carry_state_are_those_read_alive(asked):
-    # `ids` and `best` in steps 2 and 3 of one episode; the other one reads nothing, and P->S is left out
-    assert asked(3) == [("best", 2, 1), ("ids", 2, 1)]
-
-
-def test_an_import_repeats_one_of_an_earlier_step(asked):
-    assert asked(4) == [("P->P", 1, 0), ("P->S", 2, 0.5)]
+def test_episodes_that_miss_a_name_are_told_by_their_end(asked):
+    assert asked(2) == [
+        ("common", "small", "P->S", "budget_exhaustion", 1, 2, 2, 0.4, 4000),
+        ("common", "small", "P->S", "normal", 1, 1, 3, 0.6, 3000),
+    ]
 
 
 def test_the_same_instance_is_compared_with_the_aligned_cell(asked):
     # 3,000 and 4,000 tokens against 1,000 each
-    assert asked(5) == [("P->S", 2, 3.1, 3.5, 3.9)]
+    assert asked(3) == [("common", "P->S", 2, 3.1, 3.5, 3.9)]
 
 
-def test_refused_calls_are_a_share_and_caught_ones_a_share_of_these(study, asked):
+def test_the_interaction_stands_beside_each_seed(study, asked):
+    for cell, tokens in (("S->P", 1900), ("S->S", 1400)):
+        study.episode(cell, prompt_tokens=tokens)
+    for cell, tokens in (("P->P", 0), ("P->S", 100), ("S->P", 0), ("S->S", 0)):
+        study.episode(cell, training_seed=1, prompt_tokens=tokens)
+    # (1,000 - 3,500) - (2,000 - 1,500), and (100 - 200) - (100 - 100)
+    assert asked(4) == [
+        ("common", "small", 0, 1000, 3500, 2000, 1500, -3000),
+        ("common", "small", 1, 100, 200, 100, 100, -100),
+    ]
+
+
+def test_equality_is_told_of_one_runtime(study, asked):
+    arms = {"train_a": "persistent", "train_b": "stateless"}
+    values = {"mean_a": 0.94, "mean_b": 0.95, "low": -0.012, "high": 0.001, "verdict": "equivalent"}
+    for group, runtime_b in (("fixed_runtime", "persistent"), ("end_to_end", "stateless")):
+        runtimes = {"runtime_a": "persistent", "runtime_b": runtime_b}
+        study.statistic("equivalence", comparison_group=group, **arms, **runtimes, **values)
+    assert asked(5) == [("common", "small", "persistent", 2, 94, 95, -1.2, 0.1, "equivalent")]
+
+
+def test_names_that_carry_state_are_those_read_alive(teachers, asked):
+    # `ids` and `best` in steps 2 and 3 of the persistent teacher's episode; evaluations are left out
+    assert asked(6) == [("best", 2, 1), ("ids", 2, 1)]
+
+
+def test_an_import_repeats_one_of_an_earlier_step(teachers, asked):
+    assert asked(7) == [("teacher->P", 1, 0), ("teacher->S", 2, 0.5)]
+
+
+def test_refused_calls_are_a_share_and_caught_ones_a_share_of_these(study, teachers, asked):
     calls = [
         ("inspect", None, False),
         ("inspect", "ToolError", True),
@@ -67,7 +94,7 @@ def test_refused_calls_are_a_share_and_caught_ones_a_share_of_these(study, asked
         study.add(
             ToolCallRow(
                 run_id="run",
-                episode_id="e01",
+                episode_id=teachers[0],
                 step=1,
                 call=number,
                 tool=tool,
@@ -80,53 +107,4 @@ def test_refused_calls_are_a_share_and_caught_ones_a_share_of_these(study, asked
                 seconds=0.0,
             )
         )
-    assert asked(6) == [("finish", 1, 0, None), ("inspect", 4, 0.5, 0.5)]
-
-
-def test_readings_stand_side_by_side(asked):
-    by_default = (0.5, 0, None, None)  # one use over a gap of 2 in one of two episodes
-    assert {row[0]: row[1:] for row in asked(7)} == {
-        "appendix_f": by_default,
-        "distinct_redefinitions": by_default,
-        "lifespan_without_one": by_default,
-        "live_names_only": by_default,
-        "module_scope_only": by_default,
-        "nameless_left_out": by_default,
-        "next_step_counts": (2, 0.5, None, None),  # four uses in one episode of P->P, one in P->S
-    }
-
-
-def test_an_episode_goes_on_after_its_first_missing_name(asked):
-    # first missed in steps 2 and 1, of 3 and 2 steps
-    assert asked(8) == [("P->S", 2, 1.5, 1, 0.5)]
-
-
-def _table(text):
-    """Return a Markdown table's rows by their first cell, arrows and thousands as SQL has them."""
-    rows = [[cell.strip() for cell in line.strip("| \n").split("|")] for line in text.strip().splitlines()]
-    names = [name.replace("→", "->") for name in rows[0][1:]]
-    numbers = ([re.sub(r"[,%\s]", "", cell) for cell in row] for row in rows[2:])
-    return {row[0]: dict(zip(names, values[1:], strict=True)) for row, values in zip(rows[2:], numbers, strict=True)}
-
-
-def test_the_front_page_and_the_answers_are_of_one_demo():
-    (demo,) = re.findall(r"\| `make demo`.*?(?=\n\n)", FRONT_PAGE, re.DOTALL)
-    demo, answers = _table(demo), {number: _table(QUESTIONS[number].answer) for number in (1, 2, 4, 7, 8)}
-    assert set(answers[2]) == {
-        cell for cell, share in demo["episodes with a missing-name error"].items() if share != "0"
-    }
-    for cell, tokens in demo["tokens per episode"].items():
-        assert float(tokens) == float(answers[1][cell]["tokens"])
-        assert float(demo["normalized optimality"][cell]) == pytest.approx(
-            100 * float(answers[1][cell]["score"]), abs=0.06
-        )
-        assert float(demo["state utilization"][cell]) == float(answers[7]["appendix_f"][cell.replace("->", "").lower()])
-        missing = answers[8].get(cell, {"episodes": "0"})["episodes"]
-        share = 100 * float(missing) / float(answers[1][cell]["episodes"])
-        assert float(demo["episodes with a missing-name error"][cell]) == share
-        if cell in answers[2]:
-            assert answers[2][cell]["episodes"] == missing
-        # the table's is a mean of ratios, and this a ratio of sums
-        steps = float(answers[1][cell]["episodes"]) * float(answers[1][cell]["steps"])
-        per_step = float(answers[4][cell]["imports"]) / steps
-        assert float(demo["imports per step"][cell]) == pytest.approx(per_step, abs=0.01)
+    assert asked(8) == [("teacher->P", "finish", 1, 0, None), ("teacher->P", "inspect", 4, 0.5, 0.5)]

@@ -1,6 +1,7 @@
+import polars as pl
 import pytest
 
-from tasks.analysis.questions import read_questions, readme_text
+from tasks.analysis.questions import KEPT_RESULTS, read_questions, readme_text, replace_answers
 from tasks.running.errors import UserError
 from tests.flows.cli.calling import import_records, run
 
@@ -11,14 +12,28 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("questions") / "data"
     messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "```python\nfinish()\n```"}]
     records = [{"instance_id": str(task), "score": task / 2, "messages": messages} for task in (1, 2)]
-    import_records(home, records, "--contract", "persistent", "--train-contract", "persistent", "--plan", "cells")
+    cell = ("--contract", "persistent", "--train-contract", "persistent", "--bucket", "small")
+    import_records(home, records, *cell, "--plan", "cells")
     return home
+
+
+@pytest.fixture
+def unanswered(tmp_path):
+    """A copy of the README in which every answer is another."""
+    copy = tmp_path / "README.md"
+    other = pl.DataFrame({"answer": ["unknown"]})
+    copy.write_text(replace_answers(readme_text(), dict.fromkeys(range(1, 11), other)))
+    return copy
+
+
+def answers(text):
+    return {question.number: question.answer for question in read_questions(text)}
 
 
 def test_a_question_is_answered_by_the_warehouse(home):
     said = run("questions", 1, "--home", home)
     assert said.startswith("1. What does each cell gain, and what does it cost?")
-    assert "| P->P | 2 | 0.75 | 0 | 0 | 1 |" in said
+    assert "| hub | P->P | 2 | 0.75 | 0 | 0 | 1 |" in said
     assert "\n2. " not in said
 
 
@@ -27,20 +42,26 @@ def test_all_questions_are_answered(home):
     assert all(f"{question.number}. {question.words}" in said for question in read_questions(readme_text()))
 
 
-def test_answers_are_written_with_whose_they_are(home, tmp_path):
-    copy = tmp_path / "README.md"
-    copy.write_text(readme_text())
-    run("questions", "--write", copy, "--home", home)
-    text = copy.read_text()
-    assert "Answers 1 to 8 are those of plan `cells` (imported rows), 2 episodes a cell.\n" in text
-    before, after = read_questions(readme_text()), read_questions(text)
-    assert "| P->P | 2 | 0.75 | 0 | 0 | 1 |" in after[0].answer
-    assert after[8:] == before[8:]
+def test_kept_results_write_the_answers_about_episodes(unanswered):
+    before = answers(unanswered.read_text())
+    said = run("questions", "--results", KEPT_RESULTS, "--write", unanswered)
+    assert said == f"answers 1, 2, 3, 4, 5 written into {unanswered}\n"
+    assert answers(unanswered.read_text()) == before | {
+        number: answer for number, answer in answers(readme_text()).items() if number <= 5
+    }
+
+
+def test_a_warehouse_writes_the_answers_about_traces(home, unanswered):
+    before = answers(unanswered.read_text())
+    assert "answers 6, 7, 8 written" in run("questions", "--write", unanswered, "--home", home)
+    after = answers(unanswered.read_text())
+    assert after[7] == "| condition | imports | repeated_share |\n|---|---:|---:|\n"  # no teacher's trace is there
+    assert {number for number in after if after[number] != before[number]} == {6, 7, 8}
 
 
 def test_what_is_no_question_or_no_readme_is_said(home, tmp_path):
     with pytest.raises(UserError, match="no question 11; choose from 1 to 10"):
         run("questions", 11, "--home", home)
     (tmp_path / "notes.md").write_text("Notes.")
-    with pytest.raises(UserError, match=r"notes.md: no paragraph that begins"):
+    with pytest.raises(UserError, match=r"notes.md asks none of these questions; give a copy of sql/README.md"):
         run("questions", "--write", tmp_path / "notes.md", "--home", home)
