@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
 
 COMPLETE_ROWS = 10_000
-"""Largest table whose offending rows Data Docs list in full; above, Great Expectations takes a minute for them."""
+"""Largest table whose offending rows Great Expectations lists in full; above, it would take a minute for them."""
 LISTED_IDS = 20
-"""Offending ids kept in a check row."""
+"""Offending ids kept in a check row, and shown in Data Docs of a larger table."""
 
 _SITE = "carryover"
 
@@ -94,7 +94,9 @@ def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, _Outco
     """Return what Great Expectations found, by the check's name."""
     import great_expectations as gx
 
-    expectations = gx.ExpectationSuite(name=suite.name, expectations=[_expectation(check) for check in suite.checks])
+    is_small = suite.frame.height <= COMPLETE_ROWS
+    stated = [_expectation(check, [] if is_small else _first_offenders(suite, check)) for check in suite.checks]
+    expectations = gx.ExpectationSuite(name=suite.name, expectations=stated)
     batch = (
         context.data_sources.add_pandas(suite.name)
         .add_dataframe_asset(suite.name)
@@ -103,7 +105,6 @@ def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, _Outco
     definition = context.validation_definitions.add(
         gx.ValidationDefinition(name=suite.name, data=batch, suite=context.suites.add(expectations))
     )
-    is_small = suite.frame.height <= COMPLETE_ROWS
     result_format: dict[str, Any] = (
         {"result_format": "COMPLETE", "unexpected_index_column_names": [suite.id_column]}
         if is_small
@@ -132,7 +133,24 @@ def _exception(info: Any) -> str | None:
     return next((message for value in info.values() if (message := _exception(value))), None)
 
 
-def _expectation(check: Check) -> "Expectation":
+def _first_offenders(suite: Suite, check: Check) -> list[str]:
+    return suite.frame.filter(check.is_broken())[suite.id_column].head(LISTED_IDS).cast(str).to_list()
+
+
+def _description(check: Check, ids: Sequence[str]) -> str | None:
+    """Return what a check asks and the ids that break it; nothing without ids: Great Expectations' own words then."""
+    if not ids:
+        return None
+    bounds = {"at least": check.minimum, "at most": check.maximum}
+    asked = " and ".join(f"{words} {bound}" for words, bound in bounds.items() if bound is not None)
+    asked = f"one of {', '.join(check.allowed)}" if check.kind == "in_set" else asked
+    return (
+        f"{check.name}: {asked}, at least {check.minimum_share:.0%} of the time; first offending ids: {', '.join(ids)}"
+    )
+
+
+def _expectation(check: Check, shown_ids: Sequence[str]) -> "Expectation":
+    """Return a check as an expectation, whose description in Data Docs shows the ids, if there are any."""
     from great_expectations.expectations.core.expect_column_values_to_be_between import ExpectColumnValuesToBeBetween
     from great_expectations.expectations.core.expect_column_values_to_be_in_set import ExpectColumnValuesToBeInSet
     from great_expectations.expectations.core.expect_table_row_count_to_be_between import (
@@ -140,6 +158,7 @@ def _expectation(check: Check) -> "Expectation":
     )
 
     shared: dict[str, Any] = {"meta": {"check": check.name}, "notes": check.name}
+    shared |= {"description": _description(check, shown_ids)}
     if check.kind == "row_count":
         bounds = {"min_value": check.minimum, "max_value": check.maximum}
         return ExpectTableRowCountToBeBetween(**bounds, **shared)
@@ -150,9 +169,7 @@ def _expectation(check: Check) -> "Expectation":
 
 
 def _row(suite: Suite, check: Check, outcome: _Outcome, *, run_id: str, checked_at: datetime) -> CheckResultRow:
-    ids = outcome.unexpected_ids
-    if ids is None:
-        ids = suite.frame.filter(check.is_broken())[suite.id_column].head(LISTED_IDS).to_list()
+    ids = _first_offenders(suite, check) if outcome.unexpected_ids is None else outcome.unexpected_ids
     return CheckResultRow(
         run_id=run_id,
         check_run_id=f"{run_id}-{suite.name}",

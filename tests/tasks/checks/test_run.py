@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tasks.checks.check import Check, Suite
-from tasks.checks.run import COMPLETE_ROWS, CheckBackendError, run_suites
+from tasks.checks.run import COMPLETE_ROWS, LISTED_IDS, CheckBackendError, run_suites
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HALF = Check(name="half", kind="between", column="value", minimum=1, minimum_share=0.5)
@@ -50,17 +50,32 @@ def test_a_share_decides_and_the_offending_ids_are_named(tmp_path):
     assert "Unexpected Value Count id 0 1 a" in words
 
 
-@pytest.mark.parametrize(("height", "has_ids"), [(COMPLETE_ROWS, True), (COMPLETE_ROWS + 1, False)])
-def test_large_tables_are_summarised_in_data_docs_and_their_rows_still_name_ids(tmp_path, height, has_ids):
+@pytest.mark.parametrize(
+    ("height", "shown"),
+    [
+        (COMPLETE_ROWS, "at least 50 % of the time. Unexpected Value Count id 0 1 row-7"),
+        (COMPLETE_ROWS + 1, "half: at least 1.0, at least 50% of the time; first offending ids: row-7"),
+    ],
+)
+def test_data_docs_of_a_large_table_summarise_and_still_name_the_first_ids(tmp_path, height, shown):
     frame = pl.DataFrame({"id": [f"row-{n}" for n in range(height)]}).with_columns(
         value=(pl.col("id") != "row-7").cast(pl.Int64)
     )
     row = evaluate(suite_of(frame, HALF), tmp_path)["half"]
     assert (row.is_passed, row.unexpected_count, json.loads(row.unexpected_json)) == (True, 1, ["row-7"])
     words = read_docs(tmp_path)
-    assert "values must be greater than or equal to 1.0 , at least 50 % of the time." in words
     assert "% unexpected" in words
-    assert ("row-7" in words) is has_ids
+    assert shown in words
+
+
+def test_data_docs_of_a_large_table_name_no_more_ids_than_a_check_row(tmp_path):
+    frame = pl.DataFrame({"id": [f"row-{n:05}" for n in range(COMPLETE_ROWS + 1)]}).with_columns(value=pl.lit(0))
+    row = evaluate(suite_of(frame, ALL), tmp_path)["all"]
+    listed = json.loads(row.unexpected_json)
+    assert (len(listed), listed[-1]) == (LISTED_IDS, f"row-{LISTED_IDS - 1:05}")
+    words = read_docs(tmp_path)
+    assert all(each in words for each in listed)
+    assert f"row-{LISTED_IDS:05}" not in words
 
 
 def test_a_check_that_cannot_be_evaluated_is_no_verdict_on_the_data(tmp_path):
