@@ -58,11 +58,11 @@ def opening(rng, contract):
     return json.dumps([{"role": "system", "content": text} for text in prompts] + [{"role": "user", "content": wire}])
 
 
-def recorded_traces():
-    """Return the columns that data preparation reads, of `INSTANCES` teacher episodes per contract."""
+def recorded_traces(instance_count):
+    """Return the columns that data preparation reads, of a teacher episode per instance and contract."""
     rng = random.Random(0)
     episodes, turns, steps = [], [], []
-    for number in range(INSTANCES):
+    for number in range(instance_count):
         for contract in CONTRACTS:
             episode_id = f"{contract}-{number}"
             episodes.append(
@@ -121,12 +121,23 @@ def count_tokens(backend, texts):
     )
 
 
+def make_tokenizer(tables, folder):
+    sample = tables[1]["assistant_text"].head(1000).to_list() + tables[1]["observation"].head(1000).to_list()
+    return load_tokenizer(build_tokenizer(sample, TokenizerSpec(vocabulary_size=4000), folder))
+
+
+def test_the_traces_of_the_benchmark_are_what_data_preparation_reads(tmp_path):
+    tables = recorded_traces(10)
+    dataset = prepare_dataset(*tables, spec=DatasetSpec(), tokenizer=make_tokenizer(tables, tmp_path), run_id="run")
+    assert len(dataset.rows) == 20
+    assert {row.reason for row in dataset.rows} == {None, "score_too_low"}
+
+
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
 def test_ten_thousand_traces_are_prepared_in_one_and_a_half_times_their_bare_tokenization(tmp_path):
-    tables = recorded_traces()
-    sample = tables[1]["assistant_text"].head(1000).to_list() + tables[1]["observation"].head(1000).to_list()
-    tokenizer = load_tokenizer(build_tokenizer(sample, TokenizerSpec(vocabulary_size=4000), tmp_path))
+    tables = recorded_traces(INSTANCES)
+    tokenizer = make_tokenizer(tables, tmp_path)
     backend = getattr(tokenizer, "backend_tokenizer")  # noqa: B009 - only fast tokenizers have it
     backend.encode_batch_fast(["warm"] * 8)
 
