@@ -1,65 +1,25 @@
-"""The reflection-action-observation loop of one episode (arXiv 2603.01209, section 3 and appendix B)."""
+"""The reflection-action-observation loop: an episode from its instance to its rows (arXiv 2603.01209, appendix B)."""
 
-import asyncio
-import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from tasks.agent.condition import Condition
+from tasks.agent.course import Ending, EpisodeCourse
 from tasks.agent.declaration import declare_contract
-from tasks.agent.encodable import encodable
-from tasks.agent.episode_id import decoding_seed, episode_id
-from tasks.agent.protocol import (
-    Completion,
-    CompletionRequest,
-    ContextOverflowError,
-    Message,
-    ModelClient,
-    ModelError,
-    ReplyNotKeptError,
-)
+from tasks.agent.episode_id import episode_id
+from tasks.agent.protocol import Message, ModelClient
 from tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
-from tasks.agent.reply import Reply, parse_reply
 from tasks.agent.spec import EpisodeSpec
-from tasks.agent.stepper import ContractViolationError, Stepper
-from tasks.agent.variation import draw_variation
-from tasks.agent.wire import PLAIN, Feedback, open_wire
-from tasks.knapsack.environment import KnapsackEnvironment
+from tasks.agent.stepper import ContractViolationError
 from tasks.knapsack.instance import Instance
-from tasks.runtime.engine import StateLostError
-from tasks.runtime.process.node import NodeGoneError
-from tasks.runtime.protocol import CONTRACTS, BlockResult, Runtime
-from tasks.runtime.sandbox.launch import SandboxStartError
-from tasks.traces.rows import ErrorKind, FinishReason
+from tasks.runtime.protocol import CONTRACTS, Runtime
 
 __all__ = ["ContractViolationError", "RecordedEpisode", "StoppedEpisodeError", "run_episode"]
 
-NO_BLOCK = "No code block found. Answer with a short reflection and exactly one fenced Python block."
-CUT_OFF = (
-    "The reply was cut off before its end (finish reason: {reason}), so nothing was run. "
-    "Answer more briefly, with exactly one fenced Python block."
-)
-MORE_BLOCKS = "The message held {count} code blocks. Only the first was run; the others were dropped."
-
-RUNTIME_FAULTS = (OSError, EOFError, NodeGoneError, SandboxStartError, StateLostError)
-"""What a worker's runtime raises when its processes, files or memory are gone: the episode's end, not the worker's."""
-
 CountTokens = Callable[[Sequence[Message]], int]
-Result = TypeVar("Result")
-
-
-class Ending(NamedTuple):
-    """Why an episode ended."""
-
-    reason: FinishReason
-    error_message: str | None = None
-    stop: Exception | None = None
-    """What the run stops with once the episode is handed over."""
 
 
 class StoppedEpisodeError(Exception):
@@ -112,202 +72,54 @@ async def run_episode(
     instance_id = instance.instance_id
     name = episode_id(condition, instance_id, plan_digest, replicate, attempt)
     recorder = EpisodeRecorder(run_id, name)
-    episode = _Episode(
+    course = EpisodeCourse(
         instance, instance_id, condition, client, spec, recorder=recorder, replicate=replicate, threads=threads
     )
-    ending = await episode.play(runtime, name=name, salt=f"{plan_digest}/{replicate}")
-    outcome = episode.environment.outcome()
-    fields: dict[str, Any] = {
-        **condition.model_dump(),
-        "plan_digest": plan_digest,
-        "scale": scale,
+    ending = await course.play(runtime, name=name, salt=f"{plan_digest}/{replicate}")
+    recorded = recorder.finish(
+        {
+            **condition.model_dump(),
+            **_rules(condition, spec, runtime),
+            **_outcome(course, ending),
+            "plan_digest": plan_digest,
+            "scale": scale,
+            "instance_id": instance_id,
+            "replicate": replicate,
+            "attempt": attempt,
+            "token_source": client.token_source,
+            "training_tokens": None if count_tokens is None else count_tokens(course.messages),
+            "wall_seconds": time.perf_counter() - start,
+            "started_at": started_at,
+        }
+    )
+    if ending.stop is not None:
+        raise StoppedEpisodeError(recorded) from ending.stop
+    return recorded
+
+
+def _rules(condition: Condition, spec: EpisodeSpec, runtime: Runtime) -> dict[str, Any]:
+    """Return the fields of the episode's row that say what it was played under, beside its condition."""
+    return {
         "shown_contract": condition.shown_contract,
-        "instance_id": instance_id,
-        "replicate": replicate,
-        "attempt": attempt,
         "tool_call_cap": spec.tool_call_cap,
         "max_turns": spec.max_turns,
+        "contract_json": declare_contract(condition, spec, runtime),
+        "sandbox_level": runtime.sandbox_level,
+        "backend": runtime.backend,
+    }
+
+
+def _outcome(course: EpisodeCourse, ending: Ending) -> dict[str, Any]:
+    """Return the fields of the episode's row that say how it ended and what it scored."""
+    outcome = course.environment.outcome()
+    return {
         "finish_reason": ending.reason,
+        "error_message": ending.error_message,
         "score": outcome.score,
         "is_solved": outcome.is_solved,
         "value_taken": outcome.value_taken,
         "weight_taken": outcome.weight_taken,
         "taken_count": len(outcome.taken_item_ids),
         "inspected_count": outcome.inspected_count,
-        "token_source": client.token_source,
-        "training_tokens": None if count_tokens is None else count_tokens(episode.messages),
-        "wall_seconds": time.perf_counter() - start,
-        "started_at": started_at,
-        "contract_json": declare_contract(condition, spec, runtime),
-        "sandbox_level": runtime.sandbox_level,
-        "backend": runtime.backend,
-        "is_contract_verified": 0 < episode.recorder.counts["step_count"] == episode.verified_count,
-        "error_message": ending.error_message,
+        "is_contract_verified": 0 < course.recorder.counts["step_count"] == course.verified_count,
     }
-    recorded = episode.recorder.finish(fields)
-    if ending.stop is not None:
-        raise StoppedEpisodeError(recorded) from ending.stop
-    return recorded
-
-
-class _Episode:
-    """The moving parts of one episode: conversation, environment, stepper, recorder."""
-
-    def __init__(
-        self,
-        instance: Instance,
-        instance_id: str,
-        condition: Condition,
-        client: ModelClient,
-        spec: EpisodeSpec,
-        *,
-        recorder: EpisodeRecorder,
-        replicate: int,
-        threads: Executor | None,
-    ) -> None:
-        self._threads = threads
-        self._instance_id = instance_id
-        self._client = client
-        self._spec = spec
-        self._replicate = replicate
-        shown = condition.shown_contract
-        variation = draw_variation(shown, self._instance_id) if spec.varies_wording else PLAIN
-        self.recorder = recorder
-        self.environment = KnapsackEnvironment(instance)
-        self._stepper = Stepper(
-            self.environment,
-            condition,
-            recorder,
-            variation=variation,
-            faults=spec.faults,
-            instance_id=self._instance_id,
-        )
-        self._wire = open_wire(spec.prompt_set, variation)
-        self.messages = self._wire.opening_messages(instance, shown, spec.tool_call_cap, self._stepper.header())
-        recorder.record_opening(json.dumps([message.model_dump() for message in self.messages]))
-
-    @property
-    def verified_count(self) -> int:
-        """Steps before which the canary agreed with the contract."""
-        return self._stepper.verified_count
-
-    async def play(self, runtime: Runtime, *, name: str, salt: str) -> Ending:
-        """Take turns until the episode ends, with an interpreter that opens while the first reply is waited for."""
-        deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
-        cap = self._spec.tool_call_cap
-        opening = self._in_thread(partial(self._stepper.open, runtime, salt=salt, tool_call_cap=cap))
-        try:
-            for turn in range(1, self._spec.max_turns + 1):
-                ending = await self._take_turn(turn, name, deadline, opening)
-                if ending is not None:
-                    return ending
-            return Ending(FinishReason.MAX_TURNS)
-        except RUNTIME_FAULTS as error:
-            return Ending(FinishReason.ERROR, f"the runtime failed: {type(error).__name__}: {error}")
-        finally:
-            with suppress(*RUNTIME_FAULTS):  # told above, where a block was to run
-                await opening
-            await self._in_thread(self._stepper.close)
-
-    async def _take_turn(self, turn: int, name: str, deadline: float, opening: asyncio.Future[None]) -> Ending | None:
-        """Ask for a reply, answer it, and tell whether that ended the episode."""
-        seed = decoding_seed(self._instance_id, turn, self._replicate)
-        request = CompletionRequest(
-            messages=tuple(self.messages),
-            seed=seed,
-            episode_id=name,
-            temperature=self._spec.temperature,
-            max_completion_tokens=self._spec.max_completion_tokens,
-        )
-        start = time.perf_counter()
-        try:
-            async with asyncio.timeout_at(deadline):
-                completion = await self._client.complete(request)
-        except ModelError as error:
-            self.recorder.record_wait(time.perf_counter() - start)
-            self.recorder.record_turn_error(turn, ErrorKind.MODEL, type(error).__name__, str(error))
-            is_overflow = isinstance(error, ContextOverflowError)
-            return Ending(FinishReason.CONTEXT_LENGTH if is_overflow else FinishReason.ERROR, str(error))
-        except ReplyNotKeptError as error:
-            self._record_unanswered(turn, seed, error.completion)
-            return Ending(FinishReason.ERROR, str(error), stop=error)
-        except TimeoutError:
-            self.recorder.record_wait(time.perf_counter() - start)
-            return Ending(FinishReason.TIMEOUT)
-        return await self._answer(turn, seed, completion, deadline, opening)
-
-    async def _answer(
-        self, turn: int, seed: int, completion: Completion, deadline: float, opening: asyncio.Future[None]
-    ) -> Ending | None:
-        """Run the reply's block, record the turn, and go on with the observation unless the episode is over."""
-        completion = completion._replace(text=encodable(completion.text))
-        reply = parse_reply(completion.text)
-        feedback, ending, is_over = Feedback(is_success=False), None, True
-        try:
-            await opening
-            feedback = await self._respond(turn, reply, completion.finish_reason)
-            ending = self._find_ending(deadline)
-            is_over = ending is not None or turn == self._spec.max_turns
-        finally:  # the reply was paid for, also when the runtime fails under it
-            observation = None if is_over else self._wire.observation(feedback, self._stepper.header())
-            self.recorder.record_turn(
-                turn,
-                reply,
-                completion,
-                observation=observation,
-                seed=seed,
-                has_system_note=feedback.system_note is not None,
-                names=self._stepper.names,
-            )
-        self.messages.append(Message(role="assistant", content=reply.kept_text))
-        if observation is not None:
-            self.messages.append(Message(role="user", content=observation))
-        return ending
-
-    def _record_unanswered(self, turn: int, seed: int, completion: Completion) -> None:
-        """Record a reply that was paid for and whose block is not run."""
-        completion = completion._replace(text=encodable(completion.text))
-        self.recorder.record_turn(
-            turn,
-            parse_reply(completion.text),
-            completion,
-            observation=None,
-            seed=seed,
-            has_system_note=False,
-            names=self._stepper.names,
-        )
-
-    async def _respond(self, turn: int, reply: Reply, model_finish_reason: str) -> Feedback:
-        """Return what came of a reply: of its first block, or of there being none to run."""
-        if model_finish_reason != "stop":
-            message = CUT_OFF.format(reason=model_finish_reason)
-            self.recorder.record_turn_error(turn, ErrorKind.MODEL, "ReplyCutOff", message)
-            return Feedback(is_success=False, error=message)
-        if reply.code is None:
-            self.recorder.record_turn_error(turn, ErrorKind.PROTOCOL, "NoCodeBlock", NO_BLOCK)
-            return Feedback(is_success=False, error=NO_BLOCK)
-        result = await self._in_thread(partial(self._stepper.run, turn, reply.code))
-        return _feedback(result, MORE_BLOCKS.format(count=reply.block_count) if reply.block_count > 1 else None)
-
-    def _in_thread(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
-        """Begin to wait for the interpreter without holding up the other episodes."""
-        return asyncio.get_running_loop().run_in_executor(self._threads, work)
-
-    def _find_ending(self, deadline: float) -> Ending | None:
-        """Tell whether the step ended the episode; `finish` counts also in the last turn and past the deadline."""
-        if self.environment.is_finished:
-            return Ending(FinishReason.FINISH_TOOL)
-        if asyncio.get_running_loop().time() >= deadline:
-            return Ending(FinishReason.TIMEOUT)
-        return None
-
-
-def _feedback(result: BlockResult, system_note: str | None) -> Feedback:
-    return Feedback(
-        is_success=result.error is None,
-        output=result.output,
-        result=result.result,
-        error=None if result.error is None else result.error.message,
-        notices=result.notices,
-        system_note=system_note,
-    )
