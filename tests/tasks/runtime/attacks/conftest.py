@@ -1,0 +1,61 @@
+"""What hostile code is let loose on: a world with something to hide, at whichever level the machine reaches.
+
+Whatever it tries, nothing hidden is read, nothing outside is touched, and the host stays up.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tasks.runtime.protocol import Contract, Interpreter, Runtime, SandboxLevel
+from tasks.runtime.sandbox.level import LEVELS
+
+SECRET = "hidden-value-4711"
+
+
+class World:
+    """A tool world with something to hide."""
+
+    def __init__(self) -> None:
+        self.hidden = {"item": SECRET}
+
+    def look(self, name: str) -> str:
+        """Look at a name."""
+        return f"{name}: {len(self.hidden)}"
+
+
+@pytest.fixture
+def secret() -> str:
+    """What no block may ever see."""
+    return SECRET
+
+
+@pytest.fixture
+def interpreter(open_one: Callable[..., Interpreter], contract: Contract) -> Interpreter:
+    """An interpreter on either backend, under either contract."""
+    return open_one(contract, {"look": World().look})
+
+
+@pytest.fixture
+def walled(interpreter: Interpreter, runtime: Runtime) -> tuple[Interpreter, SandboxLevel]:
+    """The same, and the level that this machine reached."""
+    return interpreter, runtime.sandbox_level
+
+
+@pytest.fixture
+def walled_fork_tree(
+    open_fork_tree: Callable[..., Interpreter], fork_tree: Runtime, contract: Contract
+) -> tuple[Interpreter, SandboxLevel]:
+    """The same without the sockets that a Jupyter kernel needs."""
+    return open_fork_tree(contract, {"look": World().look}), fork_tree.sandbox_level
+
+
+@pytest.fixture
+def skip_below() -> Callable[[SandboxLevel, SandboxLevel], None]:
+    """Skip a test where the machine's level is too low to hold back what it tries: nothing can be shown there."""
+
+    def skip(needed: SandboxLevel, reached: SandboxLevel) -> None:
+        if LEVELS.index(reached) > LEVELS.index(needed):
+            pytest.skip(f"sandbox level {reached}; this is held back from {needed} on")
+
+    return skip

@@ -1,0 +1,102 @@
+"""Other episodes, and the time after the end: nobody is seen, signalled, starved or altered, and nothing is left."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+from tasks.runtime.process.descendants import descendants
+from tasks.runtime.protocol import CONTRACTS
+
+
+def test_two_live_episodes_do_not_see_signal_or_alter_each_other(skip_below, open_one, runtime, contract):
+    skip_below("bwrap+seccomp", runtime.sandbox_level)
+    first, second = open_one("persistent", instance_id="a"), open_one(contract, instance_id="b")
+    first.run_block("secret = 'mine'\nimport builtins\nbuiltins.patched = 1")
+    attack = """
+import os, signal
+for process in range(2, 3000):
+    if process != os.getpid():
+        try: os.kill(process, signal.SIGKILL)
+        except OSError: pass
+"""
+    seen = second.run_block("hasattr(__import__('builtins'), 'patched'), 'secret' in globals()")
+    second.run_block(attack)  # it may end itself
+    assert seen.result == "(False, False)"
+    assert first.run_block("secret, patched").result == "('mine', 1)"
+    assert first.run_block("1").state_event == "kept"
+
+
+def test_busy_episode_does_not_starve_another(open_impatient, contract):
+    busy, other = open_impatient(contract), open_impatient(contract)
+    code = "import os\nfor _ in range(5): os.fork()\nwhile True: pass"
+    thread = threading.Thread(target=busy.run_block, args=(code,))
+    thread.start()
+    time.sleep(0.2)
+    assert other.run_block("sum(range(1000))").result == "499500"
+    thread.join()
+
+
+def test_what_a_block_forked_runs_after_everybody_else(open_fork_tree, contract):
+    interpreter = open_fork_tree(contract)
+    code = """
+import os, time
+child = os.fork()
+if child == 0:
+    while True: pass
+late = time.monotonic() + 10
+while os.getpriority(os.PRIO_PROCESS, child) != 19 and time.monotonic() < late: time.sleep(0.05)
+os.getpriority(os.PRIO_PROCESS, child)
+"""
+    assert interpreter.run_block(code).result == "19"
+
+
+def test_what_a_block_forked_ends_with_its_interpreter(runtime):
+    mark = 4713  # a limit that no other process of the machine has
+    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    interpreter.run_block(
+        "import os, resource\nready, mark = os.pipe()\nif os.fork() == 0:\n"
+        f"    resource.setrlimit(resource.RLIMIT_CPU, ({mark}, {mark})); os.write(mark, b'x')\n"
+        "    while True: pass\nseen = os.read(ready, 1)"
+    )
+    marked = [process for process in descendants(os.getpid()) if has_processor_limit(process, mark)]
+    interpreter.close()
+    assert len(marked) == 1
+    deadline = time.monotonic() + 60
+    while is_there(marked[0]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_there(marked[0])
+
+
+def test_nothing_of_an_episode_is_left_when_it_is_closed(fork_tree):
+    descriptors_before, processes_before = descriptors(), set(descendants(os.getpid()))
+    interpreter = fork_tree.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    result = interpreter.run_block("import os, time\nif os.fork() == 0:\n    time.sleep(60)\n'parent'")
+    assert result.result == "'parent'"
+    grown = set(descendants(os.getpid())) - processes_before
+    assert len(grown) >= 4  # the root, the live process, its copy, and the block's own child
+    interpreter.close()
+    deadline = time.monotonic() + 60
+    while any(is_there(process) for process in grown) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(is_there(process) for process in grown)
+    assert descriptors() <= descriptors_before
+
+
+def descriptors() -> set[str]:
+    """Return the open descriptors of this process, but for the one that lists them."""
+    return {entry.name for entry in os.scandir("/proc/self/fd")}
+
+
+def has_processor_limit(process: int, seconds: int) -> bool:
+    """Tell whether a process may use so many seconds of processor time."""
+    try:
+        lines = Path(f"/proc/{process}/limits").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return False
+    return any(line.split()[:4] == ["Max", "cpu", "time", str(seconds)] for line in lines)
+
+
+def is_there(process: int) -> bool:
+    """Tell whether a process of this machine runs or waits to be collected."""
+    return Path(f"/proc/{process}").exists()
