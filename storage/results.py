@@ -1,8 +1,9 @@
 """Results kept in the repository: a study's rows per episode without any text, so that its tables print without a run.
 
 A folder of results holds `episodes.parquet` (rows of `marts.episode_metrics`, each with the digest of its plan),
-`statistics.parquet` (computed from them, with the folder's name for a plan) and `plans.json` (what each digest stands
-for, and where it ran). Parts of a study that ran as plans of their own are read as one study again.
+`statistics.parquet` (computed from them, with the folder's name for a plan), `plans.json` (what each digest stands
+for, and where it ran) and what `storage/kept_training.py` keeps of the training sets. Parts of a study that ran as
+plans of their own are read as one study again.
 """
 
 import json
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from storage.connection import open_memory, quoted, shut_files_out
 from storage.errors import WarehouseError
+from storage.kept_training import insert_training, keep_training
 from storage.marts import refresh_marts
 from storage.migrations import migrate
 from storage.schemas import to_arrow
@@ -96,6 +98,7 @@ def keep_results(
 
     folder.mkdir(parents=True, exist_ok=True)
     episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
+    keep_training(warehouse, folder, _kept_ids(new, episodes))
     listed = [plan.model_dump(mode="json") for plan in plans]
     (folder / PLANS).write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     write_statistics(folder, open_bar)
@@ -139,7 +142,7 @@ def open_results(folder: Path) -> Warehouse:
 
     The one plan of that warehouse bears the folder's name, and its run has finished; the digest of the plan that a row
     ran under stands in the column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not kept, so
-    their tables are empty.
+    their tables are empty, as those of training sets are where a folder has none.
 
     Raises:
         WarehouseError: The folder holds no results.
@@ -159,6 +162,7 @@ def open_results(folder: Path) -> Warehouse:
     connection.execute(
         f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
     )
+    insert_training(connection, folder)
     _insert_run(connection, folder.name, plans)
     _insert(connection, published_claims(folder.name))
     shut_files_out(connection)
@@ -204,6 +208,12 @@ def _insert(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
 def _former(folder: Path, replaced_digests: Sequence[str]) -> pl.DataFrame | None:
     path = folder / EPISODES
     return pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(replaced_digests)) if path.exists() else None
+
+
+def _kept_ids(new: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
+    """Return the ids of new episodes (`episode_id`) and of the same ones among those that are kept (`kept_id`)."""
+    ids = kept.select(pl.col("episode_id").alias("kept_id"), *EPISODE_KEY)
+    return new.join(ids, on=EPISODE_KEY, nulls_equal=True).select("episode_id", "kept_id")
 
 
 def _without_twice(former: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from storage.warehouse import Warehouse
 from tasks.analysis.claims import published_claims
 from tasks.analysis.queries import table_names, table_query
 from tasks.traces.rows import EpisodeRow
-from tasks.traces.study_rows import RunEndRow, RunRow
+from tasks.traces.study_rows import RunEndRow, RunRow, TrainingExampleRow, TrainingOverlapRow
 
 CELLS = [(train, runtime) for train in ("persistent", "stateless") for runtime in ("persistent", "stateless")]
 PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
@@ -28,7 +28,10 @@ def study(tmp_path, make_row):
         shared = {**run, "plan_digest": plan_digest, "variant": variant, "scale": "laptop", "bucket": "small"}
         played = {"step_count": 4, "turn_count": 4, "completion_tokens": 10, "header": "names", "score": 0.5, **shared}
         teacher = {"purpose": "teacher", "base": "teacher", "instance_id": "t", "runtime_contract": "persistent"}
-        episodes = [make_row(EpisodeRow, episode_id=f"{plan_digest}-t", **teacher, **shared)]
+        example = {"dataset_id": f"set-{plan_digest}", "variant": variant, "contract": "persistent", **run}
+        counted = {"status": "retained", "token_count": 7, "sequence_token_count": 9, "content_digest": "d"}
+        trace = make_row(EpisodeRow, episode_id=f"{plan_digest}-t", injected_fault_count=2, **teacher, **shared)
+        episodes = [trace]
         for train, runtime in CELLS:
             for number in (1, 2):
                 cell = {"train_contract": train, "runtime_contract": runtime, "training_seed": seed}
@@ -46,6 +49,10 @@ def study(tmp_path, make_row):
         rows = {
             "episodes": episodes,
             "runs": [make_row(RunRow, environment_json="{}", **run, **plan)],
+            "training_examples": [
+                make_row(TrainingExampleRow, episode_id=trace.episode_id, instance_id="t", **example, **counted)
+            ],
+            "training_overlaps": [make_row(TrainingOverlapRow, other_contract="stateless", shared_count=1, **example)],
             "run_ends": [make_row(RunEndRow, status="finished", finished_at=datetime(2026, 1, 2, tzinfo=UTC), **run)],
         }
         zone.write(rows, f"run-{plan_digest}")
@@ -90,6 +97,31 @@ def test_the_same_cell_and_seed_under_two_plans_is_refused(study, tmp_path):
     keep_results(study("a", 1), ["a"], folder)
     with pytest.raises(WarehouseError, match="the same episodes stand under plans a, b"):
         keep_results(study("b", 1), ["b"], folder)
+
+
+def test_training_examples_are_kept_without_their_digests_and_name_the_kept_trace(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed in (("a", 1), ("b", 2)):
+        keep_results(study(plan_digest, seed), [plan_digest], folder)
+    table_5 = table_query("table_05").sql
+    with open_results(folder) as results:
+        examples = results.sql("select dataset_id, episode_id, token_count, content_digest from training_examples")
+        measured = results.sql(table_5, plan_digest="mechanism").polars()
+        overlaps = results.sql("select dataset_id, shared_count from training_overlaps")
+    assert examples.rows() == [("set-b", "a-t", 7, None)]  # both parts trained on the trace that stands under plan a
+    assert overlaps.rows() == [("set-b", 1)]
+    counts = dict(measured.select("metric", "persistent").rows())
+    assert (counts["retained"], counts["total_sequence_tokens"], counts["injected_faults"]) == (1, 9, 2)
+    assert counts["shared_instances"] == 1
+
+
+def test_results_without_training_examples_have_an_empty_table_5(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    keep_results(study("a", 1), ["a"], folder)
+    for name in ("training_examples", "training_overlaps"):
+        (folder / f"{name}.parquet").unlink()
+    with open_results(folder) as results:
+        assert len(results.sql(table_query("table_05").sql, plan_digest="mechanism")) == 0
 
 
 def test_a_plan_without_a_run_is_named(study, tmp_path):
