@@ -20,7 +20,7 @@ free=$(df -Pk "$folder" | awk 'NR == 2 {print int($4 / 1048576)}')
 [ -e "$folder/bin/vllm" ] || [ "$free" -ge "$room" ] ||
     fail "it takes up to $room GiB and $folder has $free; name a folder on another disk"
 "$python" -m venv "$folder" || fail "$python makes no environment in $folder"
-"$folder/bin/python" -m pip --disable-pip-version-check install --requirement deployments/vllm.txt ||
+"$folder/bin/python" -m pip --disable-pip-version-check install --constraint deployments/constraints_gpu.txt vllm ||
     fail "pip ended with what stands above; start again to go on"
 "$folder/bin/python" -c 'import sys, torch; sys.exit(torch.version.cuda is None)' ||
     fail "pip took a torch without CUDA, as its own settings prefer; see 'pip config list'"

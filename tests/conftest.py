@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.benchmarks.control_group import can_make_control_group
+from tests.tasks.serving.vllm_environment import can_provide_vllm
 
 LEFT_OUT = pytest.StashKey[list[str]]()
 
@@ -47,6 +48,12 @@ NEEDS = (
         using("processor_seconds"),
         can_make_control_group,
         "a control group of their own to count the sandbox's processes in: run them as root",
+    ),
+    Need(
+        "of vLLM's own parser",
+        using("vllm_environment"),
+        can_provide_vllm,
+        "vLLM from a package index, 0.3 GB at the first time",
     ),
 )
 

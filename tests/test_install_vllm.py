@@ -1,13 +1,16 @@
-"""The script that installs vLLM: what it lacks is one line, and only a vLLM that can serve is linked.
+"""What installs vLLM: the extra, whose exact versions go together, and the script, which says in a line what it lacks.
 
 pip stands behind a program of the test's own, which says what pip would: the true one takes gigabytes.
 """
 
 import os
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 MAKES_ENVIRONMENTS = """#!/bin/sh
@@ -16,6 +19,16 @@ printf '#!/bin/sh\\ncase "$*" in *pip*) {pip} ;; *) {torch} ;; esac\\n' >"$3/bin
 printf '#!/bin/sh\\necho 0.32.0\\n' >"$3/bin/vllm"
 chmod +x "$3/bin/python" "$3/bin/vllm"
 """
+
+
+@pytest.mark.parametrize(("file", "extras"), [("constraints.txt", ["dev"]), ("constraints_gpu.txt", ["gpu"])])
+def test_exact_versions_are_those_that_the_project_asks_for(file, extras):
+    pinned = [Requirement(line) for line in (ROOT / "deployments" / file).read_text().splitlines()]
+    versions = {canonicalize_name(each.name): str(each.specifier).removeprefix("==") for each in pinned}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + [each for extra in extras for each in project["optional-dependencies"][extra]]
+    for requirement in map(Requirement, wanted):
+        assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)]), requirement
 
 
 def python(folder, *, pip="exit 0", torch="exit 0"):

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.tasks.serving.tiny import save_adapter, save_model
+from tests.tasks.serving.vllm_environment import provide_vllm
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +53,9 @@ def reference(base_path):
     from transformers import AutoModelForCausalLM
 
     return AutoModelForCausalLM.from_pretrained(base_path).eval()
+
+
+@pytest.fixture(scope="session")
+def vllm_environment():
+    """Environment variables with which our Python imports vLLM; tests that ask are left out where it cannot be had."""
+    return provide_vllm()

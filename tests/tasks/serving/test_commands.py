@@ -9,7 +9,6 @@ from tasks.running.errors import UserError
 from tasks.serving.commands import cpu_command, vllm_command
 from tasks.serving.cpu_server import parse_options
 from tasks.serving.spec import ServedModels, ServingSpec
-from tests.tasks.serving.vllm_environment import provide_vllm
 
 ADAPTERS = {"persistent": Path("/models/p"), "stateless": Path("/models/s")}
 PAPER = ServedModels(base="Qwen/Qwen3-8B", adapters=ADAPTERS)
@@ -28,7 +27,7 @@ def test_the_paper_is_served_by_one_vllm_with_both_adapters():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_vllm_takes_every_flag_that_we_build(tmp_path):
+def test_vllm_takes_every_flag_that_we_build(tmp_path, vllm_environment):
     adapters = {name: tmp_path / name for name in ADAPTERS}
     for path in adapters.values():
         path.mkdir()
@@ -40,7 +39,7 @@ def test_vllm_takes_every_flag_that_we_build(tmp_path):
         [sys.executable, Path(__file__).with_name("vllm_parser.py"), *command[1:]],
         capture_output=True,
         text=True,
-        env=provide_vllm(),
+        env=vllm_environment,
         check=False,
     )
     assert read.returncode == 0, read.stderr

@@ -6,10 +6,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from importlib.metadata import Distribution
 from pathlib import Path
 
-REQUIREMENTS = Path(__file__).parents[3] / "deployments" / "vllm.txt"
+PROJECT = Path(__file__).parents[3] / "pyproject.toml"
 PARSER_IMPORTS = {
     "apache-tvm-ffi",
     "cbor2",
@@ -25,18 +26,26 @@ PARSER_IMPORTS = {
 """Requirements of vLLM that its parser imports and we do not have; their versions are vLLM's own choice."""
 
 
+def can_provide_vllm() -> bool:
+    """Tell whether vLLM is kept already, or else offered by the package index."""
+    if _folder().exists():
+        return True
+    name, _, version = _requirement().partition("==")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "0", "index", "versions", name]
+    asked = subprocess.run(pip, capture_output=True, text=True, check=False)
+    return asked.returncode == 0 and version in re.split(r"[^0-9a-z.]+", asked.stdout)
+
+
 def provide_vllm() -> dict[str, str]:
     """Return the environment variables with which our Python imports vLLM; its packages are kept in the user's cache.
 
     The first call downloads 0.3 GB from the package index.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carryover"
-    cache.mkdir(parents=True, exist_ok=True)
-    (requirement,) = (line for line in REQUIREMENTS.read_text().splitlines() if not line.startswith("#"))
-    folder = cache / f"{requirement.replace('==', '-')}-parser-py{sys.version_info.major}{sys.version_info.minor}"
+    folder = _folder()
+    folder.parent.mkdir(parents=True, exist_ok=True)
     if not folder.exists():
-        unfinished = Path(tempfile.mkdtemp(dir=cache))
-        _install(unfinished, requirement)
+        unfinished = Path(tempfile.mkdtemp(dir=folder.parent))
+        _install(unfinished, _requirement())
         (vllm,) = unfinished.glob("vllm-*.dist-info")
         needs = [each for each in Distribution.at(vllm).requires or [] if _name(each) in PARSER_IMPORTS]
         _install(unfinished, "uvloop", *needs)
@@ -45,6 +54,16 @@ def provide_vllm() -> dict[str, str]:
             library.unlink()
         unfinished.rename(folder)
     return {**os.environ, "PYTHONPATH": str(folder), "VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1"}
+
+
+def _requirement() -> str:
+    (requirement,) = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]["gpu"]
+    return requirement
+
+
+def _folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carryover"
+    return cache / f"{_requirement().replace('==', '-')}-parser-py{sys.version_info.major}{sys.version_info.minor}"
 
 
 def _name(requirement: str) -> str:
