@@ -14,7 +14,6 @@ from storage.bundles import share_episodes
 from storage.connection import open_for_reading, open_memory, require_query, shut_files_out
 from storage.errors import WarehouseError
 from storage.files import filesystem_for_duckdb
-from storage.interruption import interruptible
 from storage.landing import LandingZone
 from storage.lock import owned
 from storage.marts import refresh_marts
@@ -24,6 +23,7 @@ from storage.published import publish, published_path, settle
 from storage.scans import scan_relation
 from storage.schemas import row_model
 from storage.sources import each_once, lost_episodes, table_source
+from storage.stoppable_query import stoppable
 from tasks.traces.study_rows import TABLES
 
 
@@ -88,7 +88,7 @@ class Warehouse:
         try:
             require_query(self._connection, query)
             cursor = self._cursor()
-            return Result(interruptible(cursor, lambda: _fetch(cursor, query, parameters)))
+            return Result(stoppable(cursor, lambda: _fetch(cursor, query, parameters)))
         except duckdb.Error as error:
             raise query_error(error, self._connection) from error
 

@@ -41,23 +41,28 @@ def two_one_sided_tests(differences: Values, *, margin: float, alpha: float) -> 
     return Equivalence(p_value, mean - reach, mean + reach, p_value < alpha, method, None)
 
 
-def two_one_sided_shares(resampled: Values, *, margin: float, alpha: float) -> Equivalence:
+def two_one_sided_shares(resampled: Values, *, margin: float, alpha: float, drawn: str) -> Equivalence:
     """Test whether a mean difference lies within +- `margin` by its bootstrap resamples, for which no t is known.
 
-    The one-sided p-values are the shares of resamples at or beyond each end of the margin, the sample itself counted
-    as one more resample (Davison and Hinkley 1997, section 4.2), so that no p-value is 0. They are below alpha where
-    the 1 - 2 alpha percentile interval lies within the margin. Resamples that are all equal have no spread to test
-    with: their value then decides, without a p-value.
+    `drawn` says in words what was resampled; resamples without a value are left out, and the note counts them. The
+    one-sided p-values are the shares of resamples at or beyond each end of the margin, the sample itself counted as
+    one more resample (Davison and Hinkley 1997, section 4.2), so that no p-value is 0. They are below alpha where the
+    1 - 2 alpha percentile interval lies within the margin. Resamples that are all equal have no spread to test with:
+    their value then decides, without a p-value.
     """
+    method = f"equivalence, bootstrap percentile, {drawn}, margin {margin:g}, alpha {alpha:g}"
     values = np.round(resampled[np.isfinite(resampled)], 9)
+    if not values.size:
+        return Equivalence(None, None, None, None, method, "no test: no resample has a value")
     low, high = (float(end) for end in np.percentile(values, [100 * alpha, 100 * (1 - alpha)]))
-    method = f"equivalence, shares of {values.size} resamples, margin {margin:g}, alpha {alpha:g}"
     if np.ptp(values) == 0:
         note = f"no p-value: the difference is {low:g} in every resample"
         return Equivalence(None, low, high, abs(low) < margin, method, note)
     beyond = max(int((values <= -margin).sum()), int((values >= margin).sum()))
     p_value = (1 + beyond) / (1 + values.size)
-    return Equivalence(p_value, low, high, p_value < alpha, method, None)
+    dropped = resampled.size - values.size
+    note = f"{dropped} of {resampled.size} resamples are undefined and left out" if dropped else None
+    return Equivalence(p_value, low, high, p_value < alpha, method, note)
 
 
 def smallest_detectable_difference(differences: Values, *, alpha: float, power: float) -> float | None:

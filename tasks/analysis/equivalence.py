@@ -6,7 +6,7 @@ from tasks.analysis.alignment import Aligned
 from tasks.analysis.arms import Arms, mean_pair
 from tasks.analysis.contrasts import difference
 from tasks.analysis.decisions import Equivalence, holm, two_one_sided_shares, two_one_sided_tests
-from tasks.analysis.intervals import bootstrap_intervals, resampled_statistics
+from tasks.analysis.intervals import crossed_resamples, resampled_statistics
 from tasks.analysis.spec import Comparison, StatisticsSpec
 from tasks.analysis.statistic_rows import StatisticGroup
 from tasks.traces.study_rows import IntervalKind, StatisticRow
@@ -56,13 +56,15 @@ def _test(scores: Aligned, spec: StatisticsSpec) -> Equivalence:
     if scores.seed_count < 2:
         a, b = scores.per_instance()
         return two_one_sided_tests(a - b, margin=spec.equivalence_margin, alpha=spec.alpha)
-    interval = bootstrap_intervals(scores, difference, spec, confidence=1 - 2 * spec.alpha)[0]
-    method = f"equivalence, {interval.method}, margin {spec.equivalence_margin:g}, alpha {spec.alpha:g}"
-    if interval.low is None or interval.high is None:
-        return Equivalence(None, None, None, None, method, interval.note)
-    resampled = resampled_statistics(scores, difference, spec)
-    test = two_one_sided_shares(resampled, margin=spec.equivalence_margin, alpha=spec.alpha)
-    return test._replace(low=interval.low, high=interval.high, method=method, note=test.note or interval.note)
+    if scores.instance_count < 2:
+        note = f"no test: {scores.instance_count} instances, 2 are needed"
+        return Equivalence(None, None, None, None, "equivalence, bootstrap percentile, not run", note)
+    return two_one_sided_shares(
+        resampled_statistics(scores, difference, spec),
+        margin=spec.equivalence_margin,
+        alpha=spec.alpha,
+        drawn=crossed_resamples(scores, spec),
+    )
 
 
 def _verdict(test: Equivalence) -> str | None:

@@ -100,6 +100,13 @@ def _no_intervals(estimate: float | None, note: str) -> list[Interval]:
     return [Interval(kind, estimate, None, None, f"bootstrap {kind}, not run", note) for kind in kinds]
 
 
+def crossed_resamples(aligned: Aligned, spec: StatisticsSpec) -> str:
+    """Return in words what `resampled_statistics` draws."""
+    seed_count, instance_count = aligned.per_seed()[0].shape
+    drawn = f"{seed_count} training seeds x {instance_count} instances"
+    return f"{spec.resample_count} resamples of {drawn}, NumPy, seed {spec.seed}"
+
+
 def resampled_statistics(aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec) -> Values:
     """Return the statistic under every resample of training seeds and instances; one may be undefined."""
     arms = aligned.per_seed()
@@ -118,16 +125,11 @@ def resampled_statistics(aligned: Aligned, statistic: MeanStatistic, spec: Stati
 def _crossed(
     aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, level: float, estimate: float | None
 ) -> Interval:
-    seed_count, instance_count = aligned.per_seed()[0].shape
     resampled = resampled_statistics(aligned, statistic, spec)
     tail = 100 * (1 - level) / 2
     kept = resampled[np.isfinite(resampled)]
     ends = np.percentile(kept, [tail, 100 - tail]) if kept.size else (np.nan,) * 2
-    method = (
-        f"{spec.resample_count} resamples of {seed_count} training seeds x {instance_count} instances, NumPy, "
-        f"seed {spec.seed}"
-    )
-    interval = _interval("percentile", estimate, ends, method)
+    interval = _interval("percentile", estimate, ends, crossed_resamples(aligned, spec))
     dropped = resampled.size - kept.size
     if interval.note or not dropped:
         return interval

@@ -27,17 +27,25 @@ def test_differences_without_spread_decide_by_their_value(value, expected):
 
 def test_equivalence_by_resamples_is_the_larger_share_beyond_the_margin():
     resampled = np.concatenate([np.full(3, -0.05), np.full(94, 0.01), np.full(2, 0.06), [np.nan]])
-    result = two_one_sided_shares(resampled, margin=0.05, alpha=0.05)
+    result = two_one_sided_shares(resampled, margin=0.05, alpha=0.05, drawn="100 resamples")
     # three of 99 at the lower end, two above the upper one, and the sample itself
     assert (result.p_value, result.is_equivalent, result.low, result.high) == (4 / 100, True, 0.01, 0.01)
-    assert two_one_sided_shares(resampled, margin=0.01, alpha=0.05).is_equivalent is False
+    assert result.method == "equivalence, bootstrap percentile, 100 resamples, margin 0.05, alpha 0.05"
+    assert result.note == "1 of 100 resamples are undefined and left out"
+    narrow = two_one_sided_shares(resampled, margin=0.01, alpha=0.05, drawn="100 resamples")
+    assert narrow.is_equivalent is False
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0.0, True), (-0.06, False)])
 def test_resamples_without_spread_decide_by_their_value(value, expected):
-    result = two_one_sided_shares(np.full(10, value), margin=0.05, alpha=0.05)
+    result = two_one_sided_shares(np.full(10, value), margin=0.05, alpha=0.05, drawn="10 resamples")
     assert (result.p_value, result.is_equivalent) == (None, expected)
     assert result.note == f"no p-value: the difference is {value:g} in every resample"
+
+
+def test_resamples_without_any_value_decide_nothing():
+    result = two_one_sided_shares(np.full(10, np.nan), margin=0.05, alpha=0.05, drawn="10 resamples")
+    assert (result.is_equivalent, result.note) == (None, "no test: no resample has a value")
 
 
 def test_one_pair_is_not_tested():

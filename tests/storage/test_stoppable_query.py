@@ -6,13 +6,13 @@ import threading
 import pytest
 
 from storage.connection import open_memory
-from storage.interruption import interruptible
+from storage.stoppable_query import stoppable
 
 INTERRUPTED = """
 import signal
 import polars  # whose handler of the signal restarts what waits
 from storage.connection import open_memory
-from storage.interruption import interruptible
+from storage.stoppable_query import stoppable
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 connection = open_memory()
@@ -24,7 +24,7 @@ def ask():
     return connection.sql(query).to_arrow_table()
 
 try:
-    interruptible(connection, ask)
+    stoppable(connection, ask)
 except KeyboardInterrupt:
     print("stopped", connection.sql("select 1").fetchall())
 """
@@ -41,9 +41,9 @@ def test_an_interrupt_stops_a_query_that_would_take_hours_and_leaves_the_connect
 def test_answers_and_errors_come_through_from_whichever_thread_asks():
     connection = open_memory()
     answers = []
-    asker = threading.Thread(target=lambda: answers.append(interruptible(connection, lambda: 7)))
+    asker = threading.Thread(target=lambda: answers.append(stoppable(connection, lambda: 7)))
     asker.start()
     asker.join()
     assert answers == [7]
     with pytest.raises(ZeroDivisionError):
-        interruptible(connection, lambda: 1 / 0)
+        stoppable(connection, lambda: 1 / 0)

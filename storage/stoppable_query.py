@@ -17,7 +17,7 @@ forgets an interrupt of a query that has not begun.
 Answer = TypeVar("Answer")
 
 
-def interruptible(connection: DuckDBPyConnection, ask: Callable[[], Answer]) -> Answer:
+def stoppable(connection: DuckDBPyConnection, ask: Callable[[], Answer]) -> Answer:
     """Return what `ask` returns, which works on the connection in a thread of its own.
 
     Raise `KeyboardInterrupt` once the connection has stopped working on it, where the keyboard interrupts.
