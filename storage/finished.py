@@ -37,7 +37,8 @@ def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
     """
     variants = sorted({name for part in plan.parts for name in part.episode_variants()})
     episodes = zone.scan("episodes").filter((pl.col("plan_digest") == plan.digest) & pl.col("variant").is_in(variants))
-    is_heard = ~pl.col("episode_id").is_in(sorted(unheard_attempts(zone)))
+    gives_up = any(part.teacher.maximum_attempts is not None for part in plan.parts)
+    is_heard = ~pl.col("episode_id").is_in(sorted(unheard_attempts(zone) if gives_up else ()))
     newest_first = pl.col("finish_reason").sort_by(
         "started_at", "attempt", "episode_id", descending=[True, True, False]
     )
