@@ -9,14 +9,15 @@ _PLACES = (1, 2)
 _LEAST_KEPT = 63
 """The output is kept for the next block here, or above where something else is; to here one costs a fork nothing."""
 _NULL_DEVICE = "/dev/null"
-_USUAL: dict[str, Any] = {
-    "encoding": "utf-8",
-    "errors": "backslashreplace",
-    "newline": "\n",
-    "line_buffering": False,
-    "write_through": True,
-}
-"""What a stream is opened with, and may be set to later."""
+
+
+class _Stream(io.TextIOWrapper):
+    """A stream that shows whether it was altered: a plain one does not tell how it ends its lines."""
+
+    def reconfigure(self, **options: Any) -> None:
+        """Do as any stream does, and remember it."""
+        super().reconfigure(**options)
+        self.is_altered = True
 
 
 class _Kept:
@@ -86,16 +87,13 @@ def _file_behind(descriptor: int) -> tuple[int, int] | None:
 def open_stream() -> io.TextIOWrapper:
     """Open descriptor 1 as text, written through at once: a step that is killed leaves what it printed."""
     raw = io.FileIO(1, "w", closefd=False)
-    return io.TextIOWrapper(raw, **_USUAL)  # type: ignore[arg-type]
+    return _Stream(raw, "utf-8", "backslashreplace", "\n", write_through=True)  # type: ignore[arg-type]
 
 
 def renew_stream(stream: io.TextIOWrapper) -> io.TextIOWrapper:
     """Return a stream as `open_stream` makes it: this one, or another where a block has closed or altered it."""
     try:
-        is_altered = stream.closed or vars(stream) or vars(stream.buffer).keys() != {"name"}
+        is_altered = stream.closed or vars(stream) or list(vars(stream.buffer)) != ["name"]
     except ValueError:  # it was detached from its descriptor
         return open_stream()
-    if is_altered:
-        return open_stream()
-    io.TextIOWrapper.reconfigure(stream, **_USUAL)  # all of it: a stream does not tell how it ends its lines
-    return stream
+    return open_stream() if is_altered else stream

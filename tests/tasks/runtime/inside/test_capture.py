@@ -2,6 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tasks.runtime.inside.capture import open_stream, renew_stream
 
 HEAD = """
@@ -53,7 +55,13 @@ def test_redirecting_again_leaves_no_descriptor_behind(tmp_path):
 
 def test_stream_that_no_block_altered_stays_the_same_one():
     stream = open_stream()
-    stream.reconfigure(newline="\r\n", line_buffering=True, write_through=False)
     assert renew_stream(stream) is stream
-    assert not stream.line_buffering
-    assert stream.write_through
+
+
+@pytest.mark.parametrize("option", [{"newline": "\r\n"}, {"line_buffering": True}, {"write_through": False}])
+def test_stream_that_a_block_altered_is_replaced_by_one_as_ever(option):
+    stream = open_stream()
+    stream.reconfigure(**option)
+    renewed = renew_stream(stream)
+    assert renewed is not stream
+    assert (renewed.line_buffering, renewed.write_through) == (False, True)
