@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.analysis.spec import Arm
+from tasks.analysis.spec import Arm, StatisticsSpec
 from tasks.analysis.statistic_rows import StatisticGroup
 from tasks.plans.hypotheses import Criterion, Hypothesis, HypothesisFile, read_hypotheses
 from tasks.plans.hypotheses import judge as judge_file
@@ -143,3 +143,12 @@ def test_the_file_in_the_repository_can_be_read_and_names_no_claim_twice():
     assert len(names) == len(set(names))
     assert file.protocol.instances_per_cell == 100
     assert 0 not in file.protocol.training_seeds
+
+
+def test_the_statistics_are_computed_as_the_protocol_says():
+    protocol, spec = read_hypotheses().protocol, StatisticsSpec()
+    assert (protocol.confidence, protocol.resamples, protocol.equivalence_margin) == (
+        spec.confidence,
+        spec.resample_count,
+        spec.equivalence_margin,
+    )
