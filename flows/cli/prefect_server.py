@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
@@ -31,17 +32,29 @@ def prefect_server() -> Iterator[None]:
         yield
         return
     places = open_places()
+    with (
+        own_server(places.prefect, places.logs / "prefect-server.log") as address,
+        temporary_settings({PREFECT_API_URL: address, PREFECT_HOME: places.prefect}),
+    ):
+        yield
+
+
+@contextmanager
+def own_server(home: Path, log: Path) -> Iterator[str]:
+    """Run a server with a data folder of its own for as long as the block lasts, and yield its address.
+
+    Raises:
+        ServerError: It does not start; the message quotes its log.
+    """
     port = find_free_port()
     address = f"http://127.0.0.1:{port}/api"
     command = [sys.executable, "-m", "prefect", "server", "start"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--no-services", "--no-ui"]
-    environment = os.environ | QUIET | {"PREFECT_HOME": str(places.prefect)}
-    log = places.logs / "prefect-server.log"
+    environment = os.environ | QUIET | {"PREFECT_HOME": str(home)}
     with ManagedProcess(command, log, health_url=f"{address}/health", environment=environment) as server:
         with waiting_line("starting a Prefect server for this run") as tell:
             server.wait_until_healthy(STARTUP_SECONDS, lambda progress: tell(f"{progress.elapsed_seconds:.0f} s"))
-        with temporary_settings({PREFECT_API_URL: address, PREFECT_HOME: places.prefect}):
-            yield
+        yield address
 
 
 def _check_configured() -> None:

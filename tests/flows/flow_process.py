@@ -9,14 +9,20 @@ from typing import IO
 ROOT = Path(__file__).parents[2]
 
 
-def start_flow(home: Path, name: str, *options: str, stderr: int | IO[str] = subprocess.PIPE) -> subprocess.Popen[str]:
-    """Start `python -m flows.NAME` on a data folder, with a Prefect server of its own."""
-    return start_python(home, "-m", f"flows.{name}", *options, stderr=stderr)
+def start_flow(
+    home: Path, name: str, *options: str, server: str | None = None, stderr: int | IO[str] = subprocess.PIPE
+) -> subprocess.Popen[str]:
+    """Start `python -m flows.NAME` on a data folder, on a Prefect server or with one of its own."""
+    return start_python(home, "-m", f"flows.{name}", *options, server=server, stderr=stderr)
 
 
-def start_python(home: Path, *arguments: str, stderr: int | IO[str] = subprocess.PIPE) -> subprocess.Popen[str]:
-    """Start Python in the repository on a data folder, with no Prefect server named."""
+def start_python(
+    home: Path, *arguments: str, server: str | None = None, stderr: int | IO[str] = subprocess.PIPE
+) -> subprocess.Popen[str]:
+    """Start Python in the repository on a data folder, with the address of a Prefect server or none."""
     environment = {key: value for key, value in os.environ.items() if key != "PREFECT_API_URL"}
+    if server is not None:
+        environment |= {"PREFECT_API_URL": server, "PREFECT_HOME": str(home / "prefect")}
     return subprocess.Popen(
         [sys.executable, *arguments],
         cwd=ROOT,
@@ -27,9 +33,9 @@ def start_python(home: Path, *arguments: str, stderr: int | IO[str] = subprocess
     )
 
 
-def run_flow(home: Path, name: str, *options: str) -> str:
+def run_flow(home: Path, name: str, *options: str, server: str | None = None) -> str:
     """Run a flow that must succeed and return what it printed."""
-    process = start_flow(home, name, *options)
+    process = start_flow(home, name, *options, server=server)
     printed, said = process.communicate()
     assert process.returncode == 0, said[-8000:]
     return printed

@@ -9,17 +9,14 @@ import pytest
 from storage.warehouse import Warehouse
 from tests.flows.flow_process import run_flow
 
-TRAIN_COUNT, EVALUATION_COUNT = 12, 2
-STUDY = ("--scale", "smoke", "--train-count", str(TRAIN_COUNT), "--evaluation-count", str(EVALUATION_COUNT))
 BY_CHANCE = r"^.*_seconds$|^cached_prompt_tokens$"
 """Times, and how much of a prompt the server still had: that depends on which episode came first."""
 IDENTITIES = ("run_id", "plan_digest", "episode_id")
 CELL = ("purpose", "base", "train_contract", "runtime_contract", "instance_id")
 
 
-def run_smoke(home: Path, backend: str) -> str:
-    """Run the smoke study in a data folder of its own and return the tables that it printed."""
-    printed = run_flow(home, "reproduce_study", *STUDY, "--backend", backend)
+def tables_of(printed: str) -> str:
+    """Return the tables among what a study printed."""
     return printed[printed.index("smoke: smoke") : printed.index("\nThe warehouse is ")]
 
 
@@ -40,9 +37,9 @@ def episode_metrics(home: Path) -> pl.DataFrame:
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_the_smoke_study_gives_the_same_tables_on_either_backend(tmp_path):
-    printed = {backend: run_smoke(tmp_path / backend, backend) for backend in ("fork_tree", "jupyter")}
-    metrics = [episode_metrics(tmp_path / backend) for backend in printed]
-    assert metrics[0].height == 2 * TRAIN_COUNT + 8 * EVALUATION_COUNT
-    assert metrics[1].equals(metrics[0])
-    assert without_times(printed["jupyter"]) == without_times(printed["fork_tree"])
+def test_the_smoke_study_gives_the_same_tables_on_either_backend(smoke_study, prefect_api, tmp_path):
+    printed = run_flow(tmp_path, "reproduce_study", *smoke_study.options, "--backend", "jupyter", server=prefect_api)
+    metrics, others = episode_metrics(smoke_study.home), episode_metrics(tmp_path)
+    assert metrics.height == 2 * 12 + 8 * 2
+    assert others.equals(metrics)
+    assert without_times(tables_of(printed)) == without_times(tables_of(smoke_study.printed))

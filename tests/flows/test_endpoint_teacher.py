@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
+from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
 from flows.cli.command import run_as_command
-from flows.cli.prefect_server import prefect_server
 from flows.reproduce_study import reproduce_study
 from storage.landing import LandingZone
 from storage.warehouse import Warehouse
@@ -44,22 +44,15 @@ LONG_STAGES = (
 pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
-@pytest.fixture(scope="module")
-def _server(tmp_path_factory):
-    """One Prefect server for every start."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CARRYOVER_HOME", str(tmp_path_factory.mktemp("server")))
-        patch.setenv("DO_NOT_TRACK", "1")
-        with prefect_server():
-            yield
-
-
 @pytest.fixture
-def home(_server, tmp_path, monkeypatch):
+def home(prefect_api, tmp_path, monkeypatch):
     """An empty data folder."""
-    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    home = tmp_path / "data"
+    monkeypatch.setenv("CARRYOVER_HOME", str(home))
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
-    return tmp_path / "data"
+    with temporary_settings({PREFECT_API_URL: prefect_api, PREFECT_HOME: home / "prefect"}):
+        yield home
 
 
 class Ended(NamedTuple):

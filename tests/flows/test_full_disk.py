@@ -57,7 +57,7 @@ CASES = (
 )
 
 
-def start(home: Path, case: Case, largest_file: int) -> tuple[int, list[str]]:
+def start(home: Path, case: Case, largest_file: int, server: str) -> tuple[int, list[str]]:
     """Run a stage where no file may outgrow a size: the system refuses to write on.
 
     Returns the exit code and what was said on standard error, but for how far it had come.
@@ -65,7 +65,7 @@ def start(home: Path, case: Case, largest_file: int) -> tuple[int, list[str]]:
     fields = {**case._asdict(), "largest_file": largest_file}
     wanted = ("scale", "train_count", "before", "stage", "largest_file")
     options = [word for name in wanted for word in (f"--{name.replace('_', '-')}", str(fields[name]))]
-    process = start_python(home, "-c", STAGES, *options)
+    process = start_python(home, "-c", STAGES, *options, server=server)
     _, said = process.communicate()
     return process.returncode, [line for line in said.splitlines() if line.startswith(("carryover: ", "Traceback"))]
 
@@ -80,9 +80,9 @@ def unfinished_files(home: Path) -> set[Path]:
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stage)
-def test_a_stage_that_can_write_no_further_leaves_nothing_half_written(case, tmp_path):
+def test_a_stage_that_can_write_no_further_leaves_nothing_half_written(case, tmp_path, prefect_api):
     home = tmp_path / "data"
-    code, said = start(home, case, case.largest_file)
+    code, said = start(home, case, case.largest_file, prefect_api)
     assert code == 1, said
     (line,) = said
     assert line.startswith(f"carryover: cannot write {home}/{case.refused}")
@@ -93,6 +93,6 @@ def test_a_stage_that_can_write_no_further_leaves_nothing_half_written(case, tmp
     assert {file.path for file in zone.store.find() if file.path.endswith((".parquet", ".tmp"))} == committed
     assert unfinished_files(home) == set()
 
-    code, said = start(home, case, largest_file=2**40)
+    code, said = start(home, case, 2**40, prefect_api)
     assert code == 0, said
     assert zone.read(case.table).num_rows == case.row_count

@@ -3,8 +3,8 @@
 import shutil
 
 import pytest
+from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
-from flows.cli.prefect_server import prefect_server
 from flows.collect_traces import collect_traces
 from flows.prepare_training import prepare_training
 from storage.landing import LandingZone
@@ -18,10 +18,12 @@ FEW = Overrides(train_count=12)
 
 @pytest.mark.prefect
 @pytest.mark.timeout(1500)
-def test_training_data_that_were_deleted_changed_or_noted_away_are_there_after_the_flow(tmp_path, monkeypatch):
+def test_training_data_that_were_deleted_changed_or_noted_away_are_there_after_the_flow(
+    prefect_api, tmp_path, monkeypatch
+):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.setenv("DO_NOT_TRACK", "1")
-    with prefect_server():
+    with temporary_settings({PREFECT_API_URL: prefect_api, PREFECT_HOME: tmp_path / "prefect"}):
         collect_traces("smoke", FEW)
         prepare_training("smoke", FEW)
         with open_run("look", "smoke", FEW, Limits()) as run:

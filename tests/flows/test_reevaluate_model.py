@@ -1,6 +1,7 @@
 """What the nightly schedule runs: each time one more replicate, in tables of its own beside those of the study."""
 
 import re
+import shutil
 from collections import Counter
 
 import pytest
@@ -12,8 +13,13 @@ from tasks.plans.models import ChosenCells
 from tests.flows.flow_process import run_flow, start_flow
 
 SMOKE = ("--scale", "smoke")
-STUDY = ("reproduce_study", *SMOKE, "--train-count", "12", "--evaluation-count", "2")
 CELL = ("base", "model_digest", "train_contract", "runtime_contract", "instance_id")
+
+
+@pytest.fixture
+def studied(smoke_study, tmp_path):
+    """A data folder with a finished study."""
+    return shutil.copytree(smoke_study.home, tmp_path / "data")
 
 
 def evaluated(home, variant):
@@ -39,37 +45,37 @@ def lines_of_the_study(printed):
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_every_reevaluation_adds_one_replicate_and_leaves_the_tables_of_the_study_alone(tmp_path):
-    printed = run_flow(tmp_path, *STUDY)
-    (study,) = evaluated(tmp_path, "main").values()
+def test_every_reevaluation_adds_one_replicate_and_leaves_the_tables_of_the_study_alone(
+    studied, smoke_study, prefect_api
+):
+    (study,) = evaluated(studied, "main").values()
     assert set(study.values()) == {1}
-    assert "variant reevaluation" not in printed
+    assert "variant reevaluation" not in smoke_study.printed
 
-    run_flow(tmp_path, "reevaluate_model", *SMOKE)
-    assert evaluated(tmp_path, "reevaluation") == {0: study}
-    run_flow(tmp_path, "reevaluate_model", *SMOKE)
-    assert evaluated(tmp_path, "reevaluation") == {0: study, 1: study}
+    run_flow(studied, "reevaluate_model", *SMOKE, server=prefect_api)
+    assert evaluated(studied, "reevaluation") == {0: study}
+    run_flow(studied, "reevaluate_model", *SMOKE, server=prefect_api)
+    assert evaluated(studied, "reevaluation") == {0: study, 1: study}
 
-    assert evaluated(tmp_path, "main") == {0: study}
-    printed_again = run_flow(tmp_path, *STUDY)
+    assert evaluated(studied, "main") == {0: study}
+    printed_again = run_flow(studied, "reproduce_study", *smoke_study.options, server=prefect_api)
     assert "variant reevaluation" in printed_again
-    assert lines_of_the_study(printed_again) == lines_of_the_study(printed)
+    assert lines_of_the_study(printed_again) == lines_of_the_study(smoke_study.printed)
 
 
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_one_model_is_evaluated_again_under_its_own_contract_and_under_another_only_on_purpose(tmp_path):
-    run_flow(tmp_path, *STUDY)
+def test_one_model_is_evaluated_again_under_its_own_contract_and_under_another_only_on_purpose(studied, prefect_api):
     other = ("reevaluate_model", *SMOKE, "--model", "persistent-0", "--runtime-contract", "stateless")
-    refused = start_flow(tmp_path, *other)
+    refused = start_flow(studied, *other, server=prefect_api)
     _, said = refused.communicate()
     assert refused.returncode == 1
     assert "trained on the persistent contract, the runtime is stateless" in said
-    assert evaluated(tmp_path, "reevaluation") == {}
+    assert evaluated(studied, "reevaluation") == {}
 
-    run_flow(tmp_path, *other, "--is-cross-evaluation")
-    (played,) = evaluated(tmp_path, "reevaluation").values()
+    run_flow(studied, *other, "--is-cross-evaluation", server=prefect_api)
+    (played,) = evaluated(studied, "reevaluation").values()
     assert {(train, runtime) for _, _, train, runtime, _ in played} == {("persistent", "stateless")}
     assert len(played) == 2
 
