@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 from prefect.flows import load_flow_from_entrypoint
@@ -20,6 +22,9 @@ from tasks.serving.process import ManagedProcess, find_free_port
 
 ROOT = Path(__file__).parents[2]
 PREFECT = (sys.executable, "-m", "prefect")
+COUNT_OVERRIDES = {"train_count": 12, "evaluation_count": 2}
+COUNTS = ("--train-count", "12", "--evaluation-count", "2")
+FINAL_STATES = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 DECLARED = yaml.safe_load((ROOT / "deployments" / "prefect.yaml").read_text())["deployments"]
 
 
@@ -80,12 +85,20 @@ def server(tmp_path):
         yield environment
 
 
-def prefect(environment, *arguments):
-    done = subprocess.run(
-        [*PREFECT, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+def call(environment, *command):
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def prefect(environment, *arguments):
+    return call(environment, *PREFECT, *arguments)
+
+
+def deploy(environment):
+    """Call the README's command, with the environment that the tests run in taken for installed."""
+    installed = f"{sys.prefix}/.installed"
+    call(environment, "make", "--no-print-directory", f"--old-file={installed}", f"VENV={sys.prefix}", "deploy")
 
 
 def worker(environment, pool, log):
@@ -93,26 +106,50 @@ def worker(environment, pool, log):
     return ManagedProcess(command, log, health_url="http://127.0.0.1:9/", environment=environment)
 
 
+def state_of(environment, flow_run_id):
+    return httpx.get(f"{environment['PREFECT_API_URL']}/flow_runs/{flow_run_id}").json()["state"]["type"]
+
+
+def wait_until(is_there, *processes):
+    """Return what is there at last, while processes go on."""
+    while not (found := is_there()):
+        for process in processes:
+            process.check_running()
+        time.sleep(0.5)
+    return found
+
+
+def interrupt_while_the_pool_trains(environment, gpu, log):
+    """Start the smoke study from a keyboard, press Ctrl-C while the worker trains, and return the training's id."""
+    wait_until(lambda: "started!" in log.read_text(), gpu)
+    options = ("--scale", "smoke", *COUNTS, "--train-on", "gpu_pool")
+    command = [sys.executable, "-m", "flows.reproduce_study", *options]
+    study = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    models = Path(environment["CARRYOVER_HOME"]) / "models"
+    wait_until(lambda: study.poll() is not None or list(models.glob("*/training_job.json")), gpu)
+    study.send_signal(signal.SIGINT)
+    _, said = study.communicate()
+    assert study.returncode == 130, said
+    assert "the training on the work pool 'gpu' is cancelled" in " ".join(said.split())
+    return re.findall("submitting flow run '([0-9a-f-]+)'", log.read_text())[-1]
+
+
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_the_smoke_study_runs_through_the_api_with_training_on_the_gpu_pool(server, tmp_path, capsys):
-    for pool in ("cpu", "gpu"):
-        prefect(server, "work-pool", "create", pool, "--type", "process")
-    prefect(server, "--no-prompt", "deploy", "--prefect-file", "deployments/prefect.yaml", "--all")
+def test_the_smoke_study_runs_through_the_api_and_ctrl_c_ends_a_training_on_the_gpu_pool(server, tmp_path, capsys):
+    deploy(server)
     deployed = json.loads(prefect(server, "deployment", "inspect", "reproduce-study/study", "--output", "json"))
     check_help_shows(reproduce_study, deployed["parameter_openapi_schema"], capsys)
-    parameters = {"scale": "smoke", "overrides": {"train_count": 12, "evaluation_count": 2}, "train_on": "gpu_pool"}
-    with worker(server, "cpu", tmp_path / "cpu.log") as cpu, worker(server, "gpu", tmp_path / "gpu.log") as gpu:
+    parameters = {"scale": "smoke", "overrides": COUNT_OVERRIDES, "train_on": "gpu_pool"}
+    with worker(server, "gpu", tmp_path / "gpu.log") as gpu, worker(server, "cpu", tmp_path / "cpu.log") as cpu:
+        training = interrupt_while_the_pool_trains(server, gpu, tmp_path / "gpu.log")
+        wait_until(lambda: state_of(server, training) == "CANCELLED", gpu)
+
         run = prefect(server, "deployment", "run", "reproduce-study/study", "--params", json.dumps(parameters))
         flow_run_id = next(word for word in run.split() if word.count("-") == 4 and len(word) == 36)
-        state = "SCHEDULED"
-        while state not in ("COMPLETED", "FAILED", "CRASHED", "CANCELLED"):
-            time.sleep(2)
-            cpu.check_running()
-            gpu.check_running()
-            found = json.loads(prefect(server, "flow-run", "inspect", flow_run_id, "--output", "json"))
-            state = found["state"]["type"]
+        wait_until(lambda: state_of(server, flow_run_id) in FINAL_STATES, cpu, gpu)
+        state = state_of(server, flow_run_id)
         logs = (tmp_path / "cpu.log").read_text() + (tmp_path / "gpu.log").read_text()
         assert state == "COMPLETED", logs[-8000:]
     with Warehouse.open(tmp_path / "data" / "warehouse.duckdb") as warehouse:
