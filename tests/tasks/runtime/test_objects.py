@@ -1,14 +1,18 @@
 """Objects into and out of the sandbox: data only, described for prompts without their values."""
 
+import ast
 import dataclasses
 import enum
 import pickle
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+from tasks import runtime as runtime_package
 from tasks.runtime.objects import InjectionError, Record, RetrievalError
 
 
@@ -202,3 +206,19 @@ def test_events_of_the_state_are_recorded(open_fork_tree):
         (1, "retrieve", "y"),
         (1, "drop", "y"),
     ]
+
+
+def test_no_module_of_the_runtime_can_unpickle():
+    picklers = {"pickle", "_pickle", "cloudpickle", "dill", "shelve", "joblib", "copyreg"}
+    modules = sorted(Path(runtime_package.__path__[0]).rglob("*.py"))
+    imported = {name.partition(".")[0] for module in modules for name in imported_names(module)}
+    assert "json" in imported
+    assert imported & picklers == set()
+
+
+def imported_names(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
