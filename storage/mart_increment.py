@@ -1,8 +1,8 @@
 """Marts brought up to date with the episodes that came since, instead of computed again from every recorded event.
 
-A mart with an `episode_id` holds rows per episode, which depend on that episode's rows, on its instance and on the
-other episodes of a plan on that instance (which attempt is the last one). The other marts are small: they summarise
-such marts and set statistics beside them, and are made anew.
+A mart with an `episode_id` holds rows per episode, which depend on that episode's rows, on its instance, on the other
+episodes of a plan on that instance (which attempt is the last one) and on the plan, whose run lands before any episode.
+The other marts are small: they summarise such marts and set statistics beside them, and are made anew.
 """
 
 from collections.abc import Iterator, Sequence

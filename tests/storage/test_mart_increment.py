@@ -164,7 +164,7 @@ def test_nothing_of_the_increment_stays(base, bundles, merge_rows):
 
 
 def test_marts_read_what_an_increment_can_follow():
-    """A mart with rows per episode reads an episode's own tables, instances and such marts; others are made anew."""
+    """A mart of episodes reads an episode's own tables, instances, plans and such marts; others are made anew."""
     sources = {source.name: source.statement for source in read_mart_sources() if source.schema == "marts"}
     assert set(sources) == {*PER_EPISODE, *SUMMARIES}
     read = {
@@ -179,3 +179,5 @@ def test_marts_read_what_an_increment_can_follow():
         assert {schema for schema, _ in read[name]} <= {"marts", "staging"}
     for source in ("metric_parameters", "failure_parameters", "finish_signals"):
         assert "main." not in (files("sql") / "staging" / f"{source}.sql").read_text(encoding="utf-8")
+    base_models = (files("sql") / "staging" / "base_models.sql").read_text(encoding="utf-8")
+    assert set(re.findall(r"main\.(\w+)", base_models)) == {"runs"}
