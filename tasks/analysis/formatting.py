@@ -45,7 +45,7 @@ def heading(column: str, *, split: str | None = None) -> str:
 
 
 def format_value(column: str, value: Any) -> str:
-    """Return a value as a reader wants it: percentages to 0.1, hundreds and more whole, p-values to 0.001."""
+    """Return a value as a reader wants it: percentages and hundreds to 0.1, thousands whole, p-values to 0.001."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -77,7 +77,7 @@ def _format_float(column: str, value: float) -> str:
     if "_pct" in column or column.endswith("_points"):
         return f"{value:.1f}"
     if abs(value) >= 100:
-        return f"{value:,.0f}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
     return f"{value:.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
 
 

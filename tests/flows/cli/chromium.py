@@ -36,6 +36,10 @@ class Page:
         while not self.reported("Page.loadEventFired"):
             self._receive()
 
+    def prefer(self, scheme: str) -> None:
+        """Show pages as on a screen that is set to `light` or `dark`."""
+        self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
     def ask(self, script: str) -> Any:
         """Return the value of a JavaScript expression."""
         answer = self._call("Runtime.evaluate", expression=script, returnByValue=True)

@@ -76,3 +76,15 @@ def test_every_entry_of_the_page_leads_to_its_place(page, report):
     lost = "[...document.querySelectorAll('a')].filter(a => !document.querySelector(a.getAttribute('href')))"
     assert page.ask(f"{lost}.length") == 0
     assert page.ask("document.querySelectorAll('ul.index a').length") > 15
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scheme", "is_dark"), [("light", False), ("dark", True)])
+def test_the_page_is_dark_on_a_dark_screen_and_its_figures_stay_on_white(page, report, scheme, is_dark):
+    page.prefer(scheme)
+    page.show(f"file://{report}", WIDTHS[1])
+    color = "(of, name) => getComputedStyle(document.querySelector(of))[name].match(/\\d+/g).map(Number)[0]"
+    paper, ink = (page.ask(f"({color})('body', '{name}')") for name in ("backgroundColor", "color"))
+    assert (paper < 60, ink > 200) == (is_dark, is_dark)
+    figure = page.ask("getComputedStyle(document.querySelector('figure svg')).backgroundColor")
+    assert (figure == "rgb(255, 255, 255)") == is_dark

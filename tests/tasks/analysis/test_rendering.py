@@ -167,7 +167,7 @@ def test_an_empty_table_says_so(table_format):
         ("mean_total_tokens", 65432.1, "65,432"),
         ("imports_per_step", 0.294, "0.29"),
         ("density", 0.0041, "0.0041"),
-        ("mean_completion_tokens", 400.77, "401"),
+        ("mean_seconds", 145.5, "145.5"),
         ("score_pct_low", 91.606, "91.6"),
         ("episode_count", 1200, "1,200"),
         ("is_default", True, "yes"),
