@@ -45,6 +45,10 @@ QUERIES = (
 """Questions and their SQL about a plan's counted episodes, for whoever opens the warehouse for the first time."""
 
 
+WHY_BASE = {"laptop": ", for which the goals of tasks/plans/hypotheses.toml hold best (README.md has the numbers)"}
+"""Why a plan trains from its base."""
+
+
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
     """Print what every stage of a plan would take; nothing is run, and every figure is an estimate.
 
@@ -103,12 +107,19 @@ def print_study(plan: StudyPlan) -> None:
     places = name_places()
     with Warehouse.open(places.warehouse) as warehouse:
         console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
+        console.print(name_bases(plan), markup=False)
         print_tables(warehouse, plan.digest, (*STUDY_TABLES, *CONTRAST_TABLES), "rich")
         print_pictures(warehouse, plan.digest)
         _print_failed(console, warehouse, plan)
     console.print(f"\nThe warehouse is {places.warehouse}. Three questions to start with:")
     for question, command in name_queries(plan.digest):
         console.print(f"  # {question}\n  {command}", soft_wrap=True, markup=False)
+
+
+def name_bases(plan: StudyPlan) -> str:
+    """Return which bases a plan's models were trained from, and where a plan says so, why from these."""
+    bases = ", ".join(dict.fromkeys(part.base for part in plan.parts))
+    return f"Base {bases}{WHY_BASE.get(plan.name, '')}; Tables 1 and 5 are of the teachers' traces, which have no base."
 
 
 def name_queries(plan_digest: str) -> list[tuple[str, str]]:

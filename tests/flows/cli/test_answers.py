@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from flows.cli.answers import name_queries, print_estimate
+from flows.cli.answers import name_bases, name_queries, print_estimate
 from flows.cli.trainings import UNKNOWN_SHAPE
 from storage.landing import LandingZone
 from storage.merger import merge
@@ -31,6 +31,13 @@ def with_batch(plan, **changes):
     (part,) = plan.parts
     training = part.training.model_copy(update={"batch": part.training.batch.model_copy(update=changes)})
     return plan.model_copy(update={"parts": (part.model_copy(update={"training": training}),)})
+
+
+def test_a_study_names_its_base_and_the_demo_says_why():
+    why = ", for which the goals of tasks/plans/hypotheses.toml hold best (README.md has the numbers)"
+    traces = "; Tables 1 and 5 are of the teachers' traces, which have no base."
+    assert name_bases(resolve_plan("laptop")) == f"Base scratch{why}{traces}"
+    assert name_bases(resolve_plan("paper")) == f"Base hub{traces}"
 
 
 def test_a_dry_run_plans_the_paper_s_training_of_both_contracts_and_writes_nothing(home, capsys):

@@ -4,15 +4,18 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from flows.cli.places import find_results
-from storage.results import open_results, read_plans
+from storage.results import EPISODES, open_results, read_plans
 from tasks.running.errors import UserError
 from tests.flows.cli.calling import run
 
 KEPT = sorted(Path(str(files("sql") / "results")).iterdir())
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+DEMO = Path(str(files("sql") / "results" / "laptop"))
+MEANS = ["total_tokens", "has_missing_name", "imports_per_step", "state_utilization", "score"]
 MEGABYTE = 1_000_000
 
 
@@ -46,12 +49,33 @@ def test_the_readme_counts_the_verdicts_as_the_command_does():
     assert re.findall(r"Of the\s(\d+)\s*claims that hold", README) == [kept]
 
 
-def test_figures_of_the_laptop_study_are_drawn_without_a_data_folder(tmp_path, monkeypatch):
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
+def test_figures_of_kept_results_are_drawn_without_a_data_folder(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    written = run("figures", "--results", "laptop_full", "--folder", tmp_path).split()
-    assert any(Path(path).name == "cells_main_scratch_declared_names_small.svg" for path in written)
+    written = run("figures", "--results", folder.name, "--folder", tmp_path).split()
+    drawn = {Path(path).name: Path(path).read_text(encoding="utf-8") for path in written if path.endswith(".svg")}
+    kept = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.svg")}
+    assert list(kept) == ["cells_main_scratch_declared_names_small.svg"]
+    assert kept.items() <= drawn.items()
+
+
+def test_the_readmes_table_of_the_demo_is_of_its_kept_rows():
+    episodes = pl.read_parquet(DEMO / EPISODES).filter(purpose="evaluation")
+    means = (
+        episodes.group_by("condition").agg(pl.col(MEANS).cast(pl.Float64).mean()).rows_by_key("condition", named=True)
+    )
+    cells = [means[cell][0] for cell in ("P->P", "P->S", "S->S", "S->P")]
+    rows = {
+        "tokens per episode": [f"{cell['total_tokens']:,.0f}" for cell in cells],
+        "episodes with a missing-name error": [f"{100 * cell['has_missing_name']:.0f} %" for cell in cells],
+        "imports per step": [f"{cell['imports_per_step']:.2f}" for cell in cells],
+        "state utilization": [f"{cell['state_utilization']:.2f}" for cell in cells],
+        "normalized optimality": [f"{100 * cell['score']:.1f}" for cell in cells],
+    }
+    printed = [f"| {name} | {' | '.join(values)} |" for name, values in rows.items()]
+    assert [row for row in printed if row not in README] == []
 
 
 def test_results_that_are_not_there_are_named_with_the_choices():
-    with pytest.raises(UserError, match=r"no results 'paper'; give a folder, or one of laptop_full"):
+    with pytest.raises(UserError, match=r"no results 'paper'; give a folder, or one of laptop, laptop_full"):
         find_results("paper")
