@@ -1,10 +1,11 @@
-"""How many tasks of a flow run at a time, and how the keyboard ends them."""
+"""How many tasks of a flow run at a time, and how the keyboard or a request to end stops them."""
 
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
+from prefect.exceptions import TerminationSignal
 from prefect.futures import PrefectFuture, wait
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
@@ -19,18 +20,20 @@ def two_at_a_time() -> TaskRunner[PrefectFuture[Any]]:
 
 @contextmanager
 def interruptible(run_id: str, tasks: Sequence[PrefectFuture[Any]]) -> Iterator[None]:
-    """Wait for tasks of a run in the block; where the keyboard interrupts it, they end as at a limit before it does.
+    """Wait for tasks of a run in the block; where Ctrl-C or SIGTERM stops it, they end as at a limit before it does.
 
-    A second interrupt ends the process at once, which loses no more than a kill.
+    Otherwise the servers that the block stands in would end first, and every episode to come would fail at them. A
+    second signal ends the process at once, which loses no more than a kill.
     """
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TerminationSignal):
         interrupt(run_id)
         say("stopping: trainings end now, episodes that run end first; Ctrl-C again ends all at once")
-        handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
+        handlers = {sent: signal.signal(sent, signal.SIG_DFL) for sent in (signal.SIGINT, signal.SIGTERM)}
         try:
             wait(list(tasks))
         finally:
-            signal.signal(signal.SIGINT, handler)
+            for sent, handler in handlers.items():
+                signal.signal(sent, handler)
         raise

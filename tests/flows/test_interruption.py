@@ -1,4 +1,4 @@
-"""A flow that the keyboard interrupts ends its work as at a limit, and the same command goes on."""
+"""A flow that the keyboard or SIGTERM stops ends its work as at a limit, and the same command goes on."""
 
 import signal
 import time
@@ -15,22 +15,33 @@ OPTIONS = ("--scale", "smoke", "--train-count", str(COUNT))
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_an_interrupted_flow_keeps_its_episodes_and_goes_on(tmp_path):
+def test_a_flow_that_is_stopped_keeps_its_episodes_and_goes_on(tmp_path):
     zone = LandingZone(tmp_path / "landing")
-    flow = start_flow(tmp_path, "collect_traces", *OPTIONS)
-    while flow.poll() is None and zone.read("episodes").num_rows == 0:
-        time.sleep(0.05)
-    flow.send_signal(signal.SIGINT)
-    _, said = flow.communicate()
-    assert flow.returncode == 130, said
+    code, said = stop_flow(tmp_path, zone, signal.SIGINT)
+    assert code == 130, said
     assert said.splitlines()[-1] == "stopped; the same command goes on where this one stopped"
-    episodes = zone.scan("episodes").collect()
-    assert 0 < len(episodes) < 2 * COUNT
-    assert set(episodes["finish_reason"]) == {"finish_tool"}
     (end,) = zone.read("run_ends").to_pylist()
     assert (end["status"], end["message"]) == ("stopped", "interrupted from the keyboard")
+
+    code, said = stop_flow(tmp_path, zone, signal.SIGTERM)
+    assert code == -signal.SIGTERM, said
+    assert "stopping: trainings end now, episodes that run end first" in said
 
     again = start_flow(tmp_path, "collect_traces", *OPTIONS)
     _, said = again.communicate()
     assert again.returncode == 0, said
     assert zone.read("episodes").num_rows == 2 * COUNT
+
+
+def stop_flow(home, zone, sent):
+    """Send the flow a signal once it has landed an episode, and give its exit code and what it said."""
+    before = zone.read("episodes").num_rows
+    flow = start_flow(home, "collect_traces", *OPTIONS)
+    while flow.poll() is None and zone.read("episodes").num_rows == before:
+        time.sleep(0.05)
+    flow.send_signal(sent)
+    _, said = flow.communicate()
+    episodes = zone.scan("episodes").collect()
+    assert before < len(episodes) < 2 * COUNT
+    assert set(episodes["finish_reason"]) == {"finish_tool"}
+    return flow.returncode, said
