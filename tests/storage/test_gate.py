@@ -61,8 +61,8 @@ def test_every_gate_fails_where_its_rule_is_broken(path, tmp_path):
         path,
         """
         insert into steps from steps where episode_id = 'e-stateless' and step = 2;
-        update runs set plan_json =
-            '{"parts": [{"variant": "", "evaluations": [{"instances": {"bucket": "", "count": 2}}]}]}';
+        update runs set environment_json = '{"source": "b"}', plan_json =
+            '{"source": "a", "parts": [{"variant": "", "evaluations": [{"instances": {"bucket": "", "count": 2}}]}]}';
         update episodes set
             score = 2, wall_seconds = -1, is_contract_verified = false, prompt_tokens = 31, turn_count = 3,
             instance_id = 'other'

@@ -159,6 +159,7 @@ def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
         "common-1, main: training, common base",  # of every seed
         "both, main: training, both base",
         "both-quarter-adapter, quarter-adapter: training, both base",
+        "both-sixteenth-adapter, sixteenth-adapter: training, both base",
     ]
     assert stages[stages.index(bases[0]) + 1] == "common-1, main: training, persistent"
     common, both = (rows[stages.index(stage)] for stage in bases[:2])
