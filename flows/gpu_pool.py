@@ -72,11 +72,14 @@ class FlowRuns(Protocol):
 def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] = _pause) -> State:
     """Return the state in which a flow run ends; what ends the wait before, as the keyboard does, cancels the flow run.
 
-    Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint.
+    Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint. A server
+    that fails ends the wait alone: the training goes on.
     """
     try:
         while not ((state := server.read_flow_run(flow_run_id).state) and state.is_final()):
             pause()
+    except httpx.HTTPError:
+        raise
     except BaseException:
         _cancel(server, flow_run_id)
         raise
@@ -86,7 +89,7 @@ def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] 
 def _cancel(server: FlowRuns, flow_run_id: UUID) -> None:
     try:
         server.set_flow_run_state(flow_run_id, Cancelling())
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, ObjectNotFound) as error:
         say(
             f"the training on the work pool {GPU_POOL!r} goes on, since the Prefect server does not answer ({error}); "
             f"prefect flow-run cancel {flow_run_id} ends it"

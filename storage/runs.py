@@ -71,7 +71,7 @@ def open_run(
 
 @contextmanager
 def start_run(flow: str, plan: StudyPlan, limits: Limits, *, joined_run: str | None = None) -> Iterator[Run]:
-    """Yield a run whose start is landed, and land its end: finished, stopped by a limit or the keyboard, or failed.
+    """Yield a run whose start is landed, and land its end: finished, stopped by a limit or a signal, or failed.
 
     Its environment names the source that is here, which is another one than the plan's where models are evaluated
     again after an update.
@@ -91,8 +91,11 @@ def start_run(flow: str, plan: StudyPlan, limits: Limits, *, joined_run: str | N
     except KeyboardInterrupt:
         _land_end(zone, run, "stopped", "interrupted from the keyboard")
         raise
-    except BaseException as error:
+    except Exception as error:
         _land_end(zone, run, "failed", f"{type(error).__name__}: {error}")
+        raise
+    except BaseException as error:  # SIGTERM, under the name that Prefect gives it
+        _land_end(zone, run, "stopped", f"ended by {type(error).__name__}")
         raise
     _land_end(zone, run, "finished", "")
 

@@ -14,7 +14,8 @@ final as (
         teachers.scale,
         teachers.model_name,
         case
-            when teachers.scale = 'import' then 'imported rows'
+            when teachers.scale = 'import' and teachers.model_name = 'imported' then 'imported rows'
+            when teachers.scale = 'import' then 'imported rows, ' || teachers.model_name
             when teachers.is_published_teacher then teachers.scale || ', Gemini 3 Flash'
             when teachers.model_name = 'scripted' then teachers.scale || ', not Gemini 3 Flash'
             else teachers.scale || ', ' || teachers.model_name

@@ -58,11 +58,15 @@ class Sheet(NamedTuple):
 
     def number_columns(self) -> list[bool]:
         """Tell of each column whether it holds numbers, which stand to the right."""
-        return [_are_mostly_numbers(cells) for cells in zip(*self.rows, strict=True)]
+        return [_are_mostly_numbers(cells) for cells in self._columns()]
 
     def styles(self) -> list[str]:
         """Return how a page sets each column: `words`, `long words` where they want room to wrap, or nothing."""
-        return [_style(cells) for cells in zip(*self.rows, strict=True)]
+        return [_style(cells) for cells in self._columns()]
+
+    def _columns(self) -> list[tuple[str, ...]]:
+        """Return the cells by column, also of a sheet without rows."""
+        return [tuple(row[position] for row in self.rows) for position in range(len(self.header))]
 
 
 def render_table(

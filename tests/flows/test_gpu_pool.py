@@ -22,7 +22,10 @@ class Server:
 
     def read_flow_run(self, flow_run_id):
         assert flow_run_id == TRAINING
-        return FlowRun(flow_id=UUID(int=2), state=self.states.pop(0))
+        state = self.states.pop(0)
+        if isinstance(state, Exception):
+            raise state
+        return FlowRun(flow_id=UUID(int=2), state=state)
 
     def set_flow_run_state(self, flow_run_id, state):
         if self.is_gone:
@@ -48,6 +51,13 @@ def test_ctrl_c_cancels_the_training_on_the_work_pool(capsys):
         wait_for_end(server, TRAINING, interrupt)
     assert server.told == [(TRAINING, "Cancelling")]
     assert "stopping: the training on the work pool 'gpu' is cancelled" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_server_that_fails_cancels_no_training():
+    server = Server(Running(), httpx.ReadTimeout("no answer"))
+    with pytest.raises(httpx.ReadTimeout):
+        wait_for_end(server, TRAINING, lambda: None)
+    assert server.told == []
 
 
 def test_where_the_server_is_gone_the_command_that_cancels_is_told(capsys):

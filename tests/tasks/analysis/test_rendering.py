@@ -158,6 +158,13 @@ def test_an_empty_table_says_so(table_format):
     assert "no rows for this plan" in render_table("table_02", CELLS.clear(), table_format)
 
 
+@pytest.mark.parametrize("table_format", ["rich", "markdown", "latex", "csv"])
+def test_a_query_without_rows_has_its_columns_in_every_format(table_format):
+    text = render_table("query", pl.DataFrame({"calls": [1], "tool": ["x"]}).clear(), table_format, layout="plain")
+    assert "calls" in text
+    assert "tool" in text
+
+
 @pytest.mark.parametrize(
     ("column", "value", "text"),
     [
