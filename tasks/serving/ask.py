@@ -25,7 +25,7 @@ class NoAnswer(NamedTuple):
     """Nothing came back over HTTP."""
 
     reason: str
-    """What kept it, in words that hold neither the key nor the address."""
+    """What kept it, in words that hold neither the key nor more of the address than its host."""
 
 
 def ask(url: str, key: str | None = None, *, timeout_seconds: float = PROBE_SECONDS) -> Answer | NoAnswer:
@@ -45,7 +45,12 @@ def ask(url: str, key: str | None = None, *, timeout_seconds: float = PROBE_SECO
         except urllib.error.HTTPError as error:
             response, status = error, error.code
         with response:
-            return Answer(status, response.read(LARGEST_BODY))
+            body = response.read(LARGEST_BODY + 1)
+            if len(body) > LARGEST_BODY:
+                return NoAnswer("the answer is too long")
+            if getattr(response, "length", None):
+                return NoAnswer("the answer broke off")
+            return Answer(status, body)
     except OSError as error:
         cause = error.reason if isinstance(error, urllib.error.URLError) else error
         return NoAnswer((cause.strerror if isinstance(cause, OSError) else None) or str(cause))

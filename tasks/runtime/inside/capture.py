@@ -15,9 +15,12 @@ class _Stream(io.TextIOWrapper):
     """A stream that shows whether it was altered: a plain one does not tell how it ends its lines."""
 
     def reconfigure(self, **options: Any) -> None:
-        """Do as any stream does, and remember it."""
-        super().reconfigure(**options)
+        """Do as any stream does, and remember it, also where only a part was done."""
         self.is_altered = True
+        super().reconfigure(**options)
+
+
+_AS_MADE = dict(vars(_Stream))
 
 
 class _Kept:
@@ -91,9 +94,23 @@ def open_stream() -> io.TextIOWrapper:
 
 
 def renew_stream(stream: io.TextIOWrapper) -> io.TextIOWrapper:
-    """Return a stream as `open_stream` makes it: this one, or another where a block has closed or altered it."""
+    """Return a stream as `open_stream` makes it: this one, or another where a block closed or altered it or its class.
+
+    How lines end is not seen where it was altered past the class, by `io.TextIOWrapper.reconfigure(sys.stdout, ...)`.
+    """
+    if dict(vars(_Stream)) != _AS_MADE:
+        _renew_class()
+        return open_stream()
     try:
         is_altered = stream.closed or vars(stream) or list(vars(stream.buffer)) != ["name"]
     except ValueError:  # it was detached from its descriptor
         return open_stream()
-    return open_stream() if is_altered else stream
+    return open_stream() if is_altered or type(stream) is not _Stream else stream
+
+
+def _renew_class() -> None:
+    for name in vars(_Stream).keys() - _AS_MADE.keys():
+        delattr(_Stream, name)
+    for name, made in _AS_MADE.items():
+        if vars(_Stream).get(name) is not made:
+            setattr(_Stream, name, made)

@@ -156,8 +156,8 @@ ARCHITECTURES = {"x86_64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}
 SIGNAL_CALLS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 """Harmless in a process namespace of the episode's own, denied elsewhere."""
 
-SOCKET_CALLS = ("socket", "connect", "accept", "accept4", "bind", "listen", "socketpair")
-"""A kernel behind ipc sockets needs these; a process without a network can only reach its own files by them."""
+SOCKET_CALLS = ("socket", "accept", "accept4", "bind", "listen", "socketpair")
+"""A kernel that is spoken to over ipc sockets needs these; it calls nobody, which no Landlock rule would bound."""
 
 TERMINAL_REQUESTS = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX type into a terminal, as its user would: a worker's terminal is its sandbox's, too."""

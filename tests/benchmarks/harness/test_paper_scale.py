@@ -32,7 +32,7 @@ from tasks.knapsack.spec import KNAPSACK
 from tasks.runtime.open import open_runtime
 from tasks.runtime.spec import RuntimeSpec
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(8 * 3600)]
 
 SERVER = Path(__file__).with_name("simulated_endpoint.py")
 EPISODES_AT_ONCE = 160

@@ -20,6 +20,7 @@ class Listing:
 
     def __init__(self, body: bytes, *, status: int, location: str):
         self.body, self.status, self.location = body, status, location
+        self.missing = 0
         self.shown = []
         self.url = ""
 
@@ -35,7 +36,7 @@ def serve(body: bytes = LISTED, *, status: int = 200, location: str = ""):
             self.send_response(listing.status)
             if listing.location:
                 self.send_header("Location", listing.location)
-            self.send_header("Content-Length", str(len(listing.body)))
+            self.send_header("Content-Length", str(len(listing.body) + listing.missing))
             self.end_headers()
             self.wfile.write(listing.body)
 
@@ -92,3 +93,15 @@ def test_what_kept_an_answer_is_said_and_never_the_key():
         encrypted = ask(endpoint.url.replace("http:", "https:"))
     assert isinstance(encrypted, NoAnswer)
     assert "SSL" in encrypted.reason or "TLS" in encrypted.reason
+
+
+def test_an_answer_that_breaks_off_is_none():
+    with serve() as listing:
+        listing.missing = 1
+        assert ask(listing.url) == NoAnswer("the answer broke off")
+
+
+def test_an_answer_without_end_is_none(monkeypatch):
+    monkeypatch.setattr("tasks.serving.ask.LARGEST_BODY", len(LISTED) - 1)
+    with serve() as listing:
+        assert ask(listing.url) == NoAnswer("the answer is too long")

@@ -129,8 +129,8 @@ def hanging(monkeypatch, tmp_path):
     script.write_text("#!/bin/sh\necho first >&2; echo no answer from the kernel >&2\nexec sleep 1000\n")
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(starting, "START_SECONDS", 1.0)
-    monkeypatch.setattr(starting, "PATIENCE_SECONDS", 0.9)
+    monkeypatch.setattr(starting, "START_SECONDS", 5.0)
+    monkeypatch.setattr(starting, "PATIENCE_SECONDS", 0.5)
     bubblewrap.probe.cache_clear()
     yield
     bubblewrap.probe.cache_clear()
