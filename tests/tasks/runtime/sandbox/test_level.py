@@ -153,6 +153,12 @@ def test_sandbox_that_hangs_is_told_in_its_own_last_words(caplog):
     assert "the sandbox at level bwrap+seccomp has not started for 0.5 s; up to 5 s are waited" in caplog.text
 
 
+@pytest.mark.parametrize("backend", ["fork_tree", "jupyter"])
+def test_a_runtime_below_the_required_level_is_refused(backend):
+    with pytest.raises(SandboxUnavailableError, match="seccomp"):
+        open_runtime(RuntimeSpec(backend=backend, sandbox="none", require_sandbox="seccomp"))
+
+
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_another_system_is_refused_in_one_line_that_says_where_to_go(monkeypatch, system):
     monkeypatch.setattr(sys, "platform", system)
