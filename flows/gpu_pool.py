@@ -14,6 +14,7 @@ from prefect.settings import PREFECT_API_URL
 from prefect.states import Cancelling
 
 from flows.cli.messages import say
+from flows.runners import STOPPED
 from tasks.running.errors import UserError
 
 GPU_POOL = "gpu"
@@ -70,7 +71,7 @@ class FlowRuns(Protocol):
 
 
 def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] = _pause) -> State:
-    """Return the state in which a flow run ends; what ends the wait before, as the keyboard does, cancels the flow run.
+    """Return the state in which a flow run ends; Ctrl-C and SIGTERM before that cancel it.
 
     Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint. A server
     that fails ends the wait alone: the training goes on.
@@ -78,9 +79,7 @@ def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] 
     try:
         while not ((state := server.read_flow_run(flow_run_id).state) and state.is_final()):
             pause()
-    except httpx.HTTPError:
-        raise
-    except BaseException:
+    except STOPPED:
         _cancel(server, flow_run_id)
         raise
     return state

@@ -12,6 +12,9 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from flows.cli.messages import say
 from tasks.running.interruption import interrupt
 
+STOPPED = (KeyboardInterrupt, TerminationSignal)
+"""What Ctrl-C and SIGTERM raise in a flow."""
+
 
 def two_at_a_time() -> TaskRunner[PrefectFuture[Any]]:
     """Return a task runner for two cores; its tasks wait for processes of their own, so threads are enough."""
@@ -27,7 +30,7 @@ def interruptible(run_id: str, tasks: Sequence[PrefectFuture[Any]]) -> Iterator[
     """
     try:
         yield
-    except (KeyboardInterrupt, TerminationSignal):
+    except STOPPED:
         interrupt(run_id)
         say("stopping: trainings end now, episodes that run end first; Ctrl-C again ends all at once")
         handlers = {sent: signal.signal(sent, signal.SIG_DFL) for sent in (signal.SIGINT, signal.SIGTERM)}

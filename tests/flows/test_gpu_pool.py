@@ -1,10 +1,12 @@
 """A training that was handed to the work pool ends with whoever waits for it."""
 
+from signal import SIGTERM
 from uuid import UUID
 
 import httpx
 import pytest
 from prefect.client.schemas.objects import FlowRun
+from prefect.exceptions import TerminationSignal
 from prefect.states import Completed, Pending, Running
 
 from flows.gpu_pool import wait_for_end
@@ -37,6 +39,10 @@ def interrupt():
     raise KeyboardInterrupt
 
 
+def terminate():
+    raise TerminationSignal(SIGTERM)
+
+
 def test_a_training_is_waited_for_until_it_ends():
     pauses = []
     server = Server(None, Pending(), Running(), Completed())
@@ -45,10 +51,11 @@ def test_a_training_is_waited_for_until_it_ends():
     assert server.told == []
 
 
-def test_ctrl_c_cancels_the_training_on_the_work_pool(capsys):
+@pytest.mark.parametrize(("stop", "error"), [(interrupt, KeyboardInterrupt), (terminate, TerminationSignal)])
+def test_ctrl_c_and_sigterm_cancel_the_training_on_the_work_pool(capsys, stop, error):
     server = Server(Running())
-    with pytest.raises(KeyboardInterrupt):
-        wait_for_end(server, TRAINING, interrupt)
+    with pytest.raises(error):
+        wait_for_end(server, TRAINING, stop)
     assert server.told == [(TRAINING, "Cancelling")]
     assert "stopping: the training on the work pool 'gpu' is cancelled" in " ".join(capsys.readouterr().err.split())
 

@@ -1,7 +1,9 @@
 import json
 import shutil
+from signal import SIGTERM
 
 import pytest
+from prefect.exceptions import TerminationSignal
 
 from storage.landing import LandingZone
 from storage.runs import finished_runs, landed_plan, open_run, start_run
@@ -50,6 +52,7 @@ def test_a_run_lands_its_plan_and_environment_before_any_work(home):
         (LimitReachedError("spent"), "stopped", "spent"),
         (RuntimeError("broken"), "failed", "RuntimeError: broken"),
         (KeyboardInterrupt(), "stopped", "interrupted from the keyboard"),
+        (TerminationSignal(SIGTERM), "stopped", "ended by TerminationSignal"),
     ],
 )
 def test_a_run_lands_how_it_ended(home, error, status, message):
