@@ -133,7 +133,7 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     Per training seed and base: six conditions, in and out of distribution, prompts declared and as trained. Then, with
     one seed and the four trained cells: the same models under other rules; a base of both contracts, alone and with a
     whole, a quarter and a sixteenth of the adapter's training; instances on which mistakes cost score; ablations of
-    teacher, data and training. Shuffled labels have every seed.
+    teacher, data and training. Shuffled labels have every seed, and other halves in each.
     """
     protocol = read_hypotheses().protocol
     first, count = protocol.training_seeds[0], protocol.instances_per_cell
@@ -158,8 +158,8 @@ def laptop_full_parts() -> Iterator[StudyPart]:
 def _both_idioms(seed: int, count: int) -> Iterator[StudyPart]:
     """Yield a base that has learnt both idioms, alone and with an adapter per contract, by the adapter's dose."""
     with_base = (evaluation(count=count).model_copy(update={"has_base_rows": True}),)
-    plain = both_part(name="both", training_seeds=(seed,), evaluations=with_base)
-    yield plain
+    plain = both_part(name="both", training_seeds=(seed,), evaluations=(evaluation(count=count),))
+    yield plain.model_copy(update={"evaluations": with_base})
     for dose, divisor in SMALLER_DOSES.items():
         less = adapter_training(epochs=plain.training.epochs / divisor)
         yield plain.model_copy(update={"name": f"both-{dose}-adapter", "variant": f"{dose}-adapter", "training": less})
@@ -181,10 +181,11 @@ def _other_rules(count: int) -> Iterator[EvaluationSpec]:
 def _shuffled_labels(plain: StudyPart, seeds: tuple[int, ...]) -> Iterator[StudyPart]:
     """Yield the control whose models are trained on half of each contract, per training seed.
 
-    It has every seed of the study itself: two trainings on the same data differ by chance too, which one cannot tell.
+    It has every seed of the study itself, and draws its halves anew for each: two trainings differ by chance too, on
+    the same data or on two halves, which one pair of halves cannot tell.
     """
-    dataset = plain.dataset.model_copy(update={"labels": "shuffled"})
     for seed in seeds:
+        dataset = plain.dataset.model_copy(update={"labels": "shuffled", "shuffle_seed": seed})
         changes = {"name": f"shuffled-labels-{seed}", "variant": "shuffled-labels", "dataset": dataset}
         yield plain.model_copy(update={**changes, "training_seeds": (seed,)})
 

@@ -80,7 +80,7 @@ def test_shuffled_labels_are_a_control_of_every_seed():
     controls = [PARTS[f"shuffled-labels-{seed}"] for seed in (1, 2, 3)]
     for seed, part in enumerate(controls, 1):
         plain = laptop_part(training_seeds=(seed,), evaluations=PARTS["no-faults"].evaluations)
-        shuffled = plain.dataset.model_copy(update={"labels": "shuffled"})
+        shuffled = plain.dataset.model_copy(update={"labels": "shuffled", "shuffle_seed": seed})
         changes = {"name": part.name, "variant": "shuffled-labels", "dataset": shuffled}
         assert part == plain.model_copy(update=changes)
 
@@ -100,7 +100,9 @@ def test_the_base_of_both_contracts_plays_alone_and_is_adapted_more_and_less():
         less = PARTS[f"both-{dose}-adapter"]
         assert less.training == whole.training.model_copy(update={"epochs": whole.training.epochs / divisor})
         changed = {field for field in type(less).model_fields if getattr(less, field) != getattr(whole, field)}
-        assert changed == {"name", "variant", "training"}
+        assert changed == {"name", "variant", "training", "evaluations"}
+        alone = [one.model_copy(update={"has_base_rows": False}) for one in whole.evaluations]
+        assert list(less.evaluations) == alone
     assert [one.has_base_rows for one in whole.evaluations] == [True]
 
 
