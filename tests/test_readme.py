@@ -1,10 +1,11 @@
-"""The repository paths that README.md names exist."""
+"""The repository paths that the READMEs name exist."""
 
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+FINDINGS = (ROOT / "sql" / "results" / "README.md").read_text(encoding="utf-8")
 MADE_BY_RUNNING = ("data", ".venv", "out")
 """Folders that git does not keep: what a run or `make` leaves."""
 
@@ -25,9 +26,10 @@ def missing_paths(text):
     return sorted(path for path in named_paths(text) if not any(ROOT.glob(path)))
 
 
-def test_every_path_that_the_readme_names_exists():
+def test_every_path_that_a_readme_names_exists():
     assert {"sql/README.md", "tasks/*.py", "deployments/constraints.txt"} <= named_paths(README)
-    assert missing_paths(README) == []
+    for text in (README, FINDINGS):
+        assert missing_paths(text) == []
 
 
 def test_a_path_that_is_gone_is_found():

@@ -52,7 +52,7 @@ def find_results(name_or_folder: str) -> Path:
         UserError: There is neither.
     """
     own = Path(str(files("sql") / "results"))
-    names = sorted(folder.name for folder in own.iterdir()) if own.is_dir() else []
+    names = sorted(entry.name for entry in own.iterdir() if entry.is_dir()) if own.is_dir() else []
     if name_or_folder in names:
         return own / name_or_folder
     if Path(name_or_folder).is_dir():
