@@ -11,12 +11,13 @@ with consecutive_steps as (
     from main.steps
 ),
 
--- a drop, an injection or a restore changes names between steps, as recorded
+-- a drop, an injection or a restore changes names between steps, as recorded; a refusal of the policy changes none
 touched_steps as (
     select distinct
         runtime_events.episode_id,
         runtime_events.step + 1 as step
     from main.runtime_events
+    where runtime_events.kind <> 'policy_violation'
 ),
 
 final as (

@@ -216,5 +216,6 @@ def _feedback(result: BlockResult, system_note: str | None) -> Feedback:
         result=result.result,
         error=None if result.error is None else result.error.message,
         notices=result.notices,
+        violations=() if result.error is None else result.error.violations,
         system_note=system_note,
     )

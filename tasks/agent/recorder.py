@@ -1,5 +1,6 @@
 """Rows of an episode, built as it goes."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -276,6 +277,8 @@ class EpisodeRecorder:
                 self._add_error(turn, step, kind, row.error_type, message, is_caught=True, is_injected=row.is_injected)
 
     def _record_block_error(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
+        for rule, name, line in error.violations:
+            self.record_runtime_event(step, "policy_violation", name, json.dumps({"rule": rule, "line": line}))
         missing = _NAME_IN_MESSAGE.search(error.message)
         follows_drop = missing is not None and missing.group(1) in self._dropped_names
         follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message

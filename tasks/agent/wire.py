@@ -8,6 +8,7 @@ from tasks.agent.protocol import Message
 from tasks.agent.spec import PromptSet
 from tasks.agent.variation import Variation
 from tasks.knapsack.instance import Instance
+from tasks.runtime.protocol import Violation
 
 RUNTIME_WORDS = {"persistent": "persistent", "stateless": "reset"}
 """The header's word for a contract (arXiv 2603.01209, listing 1); any other contract goes by its own name."""
@@ -27,6 +28,8 @@ class Feedback(NamedTuple):
     """Why the block ended early, or why none ran."""
     notices: tuple[str, ...] = ()
     """What became of the interpreter, where that is not as usual."""
+    violations: tuple[Violation, ...] = ()
+    """What the static policy forbids in a block that was not run."""
     system_note: str | None = None
     """What the loop has to say about the reply."""
 
@@ -80,6 +83,8 @@ class StudyWire:
         }
         if feedback.notices:
             observation["notices"] = list(feedback.notices)
+        if feedback.violations:
+            observation["violations"] = [violation._asdict() for violation in feedback.violations]
         content: dict[str, Any] = {"observation": observation} | _state(header)
         if feedback.system_note is not None:
             content["system_note"] = feedback.system_note

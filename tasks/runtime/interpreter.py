@@ -195,7 +195,7 @@ class EpisodeInterpreter:
             return BlockError("interpreter", "BlockTooLong", text)
         violations = self._spec.policy.violations(code)
         if violations:
-            return BlockError("interpreter", "PolicyViolation", describe_violations(violations))
+            return BlockError("interpreter", "PolicyViolation", describe_violations(violations), violations)
         return None
 
     def _observe(self, done: Done, started: float) -> BlockResult:

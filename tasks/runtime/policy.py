@@ -5,20 +5,11 @@ It is not the wall. Code can reach anything by names built at run time; the sand
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from tasks.running.syntax import parse_python
-
-
-class Violation(NamedTuple):
-    """A place in a block that the policy forbids."""
-
-    rule: str
-    """`import`, `call` or `attribute`."""
-    name: str
-    line: int
+from tasks.runtime.protocol import Violation
 
 
 class StaticPolicy(BaseModel):
@@ -66,9 +57,9 @@ class StaticPolicy(BaseModel):
 
 
 def describe_violations(violations: tuple[Violation, ...]) -> str:
-    """Return the observation in place of a run: what is forbidden where, and what to do."""
-    lines = [f"  line {violation.line}: {violation.rule} of {violation.name}" for violation in violations]
-    return "\n".join(["PolicyViolation: the block was not run; rewrite it without", *lines])
+    """Return the text in place of a run, in one line: what is forbidden where, and what to do."""
+    places = [f"{violation.rule} of {violation.name} (line {violation.line})" for violation in violations]
+    return f"PolicyViolation: the block was not run; rewrite it without {', '.join(places)}"
 
 
 def _dotted(node: ast.expr) -> str:

@@ -67,14 +67,25 @@ class ToolCall(NamedTuple):
     seconds: float
 
 
+class Violation(NamedTuple):
+    """A place in a block that the static policy forbids."""
+
+    rule: Literal["import", "call", "attribute"]
+    name: str
+    """Root module, function as it was written, or attribute."""
+    line: int
+
+
 class BlockError(NamedTuple):
-    """The exception that ended a block."""
+    """The exception that ended a block, or why it was not run at all."""
 
     kind: Literal["interpreter", "tool", "cap"]
     type: str
-    """Class name, e.g. `NameError`, `ToolRuntimeException`, `StepTimeout`, `InterpreterDied`."""
+    """Class name, e.g. `NameError`, `ToolRuntimeException`, `StepTimeout`, `InterpreterDied`, `PolicyViolation`."""
     message: str
     """Traceback cut to the agent's own frames, and the exception line: the text of the observation."""
+    violations: tuple[Violation, ...] = ()
+    """For `PolicyViolation`: what is forbidden, and where."""
 
 
 class BlockResult(NamedTuple):

@@ -332,7 +332,10 @@ class ErrorRow(Row):
 
 
 class RuntimeEventRow(Row):
-    """A change of an interpreter's state other than a step: snapshot, branch, restore, roll back, inject, retrieve."""
+    """A change of an interpreter's state other than a step: snapshot, branch, restore, roll back, inject, retrieve.
+
+    Also a place in a block that the static policy forbids (`policy_violation`): the block was not run.
+    """
 
     TABLE: ClassVar[str] = "runtime_events"
     KEY: ClassVar[tuple[str, ...]] = ("episode_id", "sequence")
@@ -343,7 +346,7 @@ class RuntimeEventRow(Row):
     """Steps executed before the event."""
     kind: str
     name: str | None
-    """Snapshot, variable or function concerned."""
+    """Snapshot, variable or function concerned; the name that is forbidden."""
     detail_json: str | None
 
 

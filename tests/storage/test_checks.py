@@ -169,6 +169,13 @@ def test_a_name_that_the_harness_dropped_breaks_no_contract(study, make_row, ins
     assert study.sql(CHECKS["episode_names_live_as_declared"]).fetchall() == []
 
 
+def test_a_violation_of_the_policy_excuses_no_name_that_is_gone(study, make_row, insert_rows):
+    study.execute("update steps set active_globals_before = [] where episode_id = 'e-persistent' and step = 2")
+    told = make_row(RuntimeEventRow, episode_id="e-persistent", sequence=0, step=1, kind="policy_violation", name="os")
+    insert_rows(study, [told])
+    assert len(study.sql(CHECKS["episode_names_live_as_declared"]).fetchall()) == 1
+
+
 @pytest.mark.parametrize("table", sorted(TABLES))
 def test_the_key_check_groups_every_table_by_its_key(table):
     key = ", ".join(f"{table}.{column}" for column in TABLES[table].KEY)

@@ -1,5 +1,10 @@
 """What a turn tells the model, and the errors that it leaves."""
 
+import copy
+
+import pytest
+
+from tasks.runtime.policy import StaticPolicy
 from tasks.traces.rows import ErrorKind, FinishReason
 from tests.tasks.agent.playing import FIRST_ID, Model, block, make_condition, observations, play
 
@@ -137,3 +142,24 @@ def test_text_that_no_file_can_hold_is_replaced(runtime):
     for rows in recorded.rows.values():
         for row in rows:
             row.model_dump_json().encode()
+
+
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+def test_a_block_that_the_policy_forbids_is_told_and_recorded_by_rule_name_and_line(runtime, contract):
+    strict = copy.copy(runtime)
+    strict.spec = runtime.spec.model_copy(
+        update={"policy": StaticPolicy(denied_imports=("os",), denied_calls=("eval",))}
+    )
+
+    recorded = play(strict, Model(block("x = 1\nimport os\neval('x')"), block("finish()")), contract)
+
+    (told,) = (observation["observation"] for observation in observations(recorded))
+    assert told["violations"] == [
+        {"rule": "import", "name": "os", "line": 2},
+        {"rule": "call", "name": "eval", "line": 3},
+    ]
+    assert [(event.step, event.kind, event.name, event.detail_json) for event in recorded.runtime_events] == [
+        (1, "policy_violation", "os", '{"rule": "import", "line": 2}'),
+        (1, "policy_violation", "eval", '{"rule": "call", "line": 3}'),
+    ]
+    assert [(error.step, error.error_type) for error in recorded.errors] == [(1, "PolicyViolation")]

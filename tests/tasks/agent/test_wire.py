@@ -6,6 +6,7 @@ from tasks.agent.variation import Variation
 from tasks.agent.wire import CompactWire, Feedback, StudyWire, cap_sentence, open_wire
 from tasks.knapsack.instance import Instance, Item, Packing
 from tasks.knapsack.spec import KNAPSACK
+from tasks.runtime.protocol import Violation
 
 HEADER = {"runtime": "persistent", "active_globals": ["table"], "last_step_globals": ["table"]}
 
@@ -76,6 +77,14 @@ def test_notes_stand_beside_the_observation():
     assert content["observation"]["notices"] == ["rolled back"]
     assert content["system_note"] == "one block only"
     assert "runtime_state" not in content
+
+
+def test_violations_of_the_policy_stand_in_the_observation_one_by_one():
+    feedback = Feedback(is_success=False, error="PolicyViolation", violations=(Violation("import", "os", 2),))
+
+    content = json.loads(StudyWire().observation(feedback, None))
+
+    assert content["observation"]["violations"] == [{"rule": "import", "name": "os", "line": 2}]
 
 
 def test_the_compact_observation_says_everything_once():

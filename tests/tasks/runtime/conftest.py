@@ -1,7 +1,9 @@
 """Runtimes that a whole test session shares, and interpreters that end with their test."""
 
+import copy
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -63,6 +65,22 @@ def contract(request: pytest.FixtureRequest) -> Contract:
 def open_one(runtime: Runtime) -> Iterator[Open]:
     """Open interpreters on either backend."""
     yield from opener(runtime)
+
+
+@pytest.fixture
+def open_with(runtime: Runtime) -> Iterator[Open]:
+    """Open interpreters on either backend with other fields of the spec, of those that the host alone heeds."""
+    openers = []
+
+    def open_with(contract: Contract | str, tools=None, **fields) -> Interpreter:
+        other: Any = copy.copy(runtime)
+        other.spec = other.spec.model_copy(update=fields)
+        openers.append(opener(other))
+        return next(openers[-1])(contract, tools)
+
+    yield open_with
+    for opened in openers:
+        next(opened, None)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 import pytest
 
-from tasks.runtime.policy import StaticPolicy, Violation
+from tasks.runtime.policy import StaticPolicy
+from tasks.runtime.protocol import BlockError, Violation
 
 STRICT = StaticPolicy(
     denied_imports=("os", "subprocess"), denied_calls=("eval", "os.system"), denied_attributes=("__globals__",)
@@ -41,18 +42,25 @@ def test_block_that_does_not_parse_is_left_to_the_interpreter():
     assert STRICT.violations("def f(:") == ()
 
 
-def test_violation_is_an_observation_and_nothing_runs(fork_tree):
-    from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
-    from tasks.runtime.protocol import CONTRACTS
-    from tasks.runtime.spec import RuntimeSpec
+def test_violation_is_an_observation_and_nothing_runs(open_with, contract):
+    interpreter = open_with(contract, {"look": lambda: 1}, policy=STRICT)
+    interpreter.run_block("x = 1")
+    alive = interpreter.run_block("y = 2").active_globals
+    result = interpreter.run_block("print('ran')\nlook()\nimport os\neval('z')")
+    assert result.error == BlockError(
+        "interpreter",
+        "PolicyViolation",
+        "PolicyViolation: the block was not run; rewrite it without import of os (line 3), call of eval (line 4)",
+        (Violation("import", "os", 3), Violation("call", "eval", 4)),
+    )
+    assert (result.output, result.result, result.tool_calls, result.state_event) == ("", None, (), "kept")
+    assert (result.active_globals, result.last_step_globals) == (alive, alive)
+    assert interpreter.verify_contract()
+    after = interpreter.run_block("sorted(name for name in globals() if len(name) == 1)")
+    assert after.result == str(list(alive))
+    assert after.error is None
 
-    runtime = ForkTreeRuntime(RuntimeSpec(policy=STRICT))
-    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
-    result = interpreter.run_block("print('ran')\nimport os")
-    after = interpreter.run_block("x = 1")
-    runtime.close()
-    interpreter.close()
-    assert result.error is not None
-    assert (result.output, result.error.type) == ("", "PolicyViolation")
-    assert result.error.message == "PolicyViolation: the block was not run; rewrite it without\n  line 2: import of os"
-    assert after.active_globals == ("x",)
+
+def test_policy_is_no_wall(open_with, contract):
+    interpreter = open_with(contract, policy=STRICT)
+    assert interpreter.run_block("__import__('o' + 's').__name__").result == "'os'"

@@ -1,9 +1,6 @@
 import pytest
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
 from tasks.runtime.shaping import Preview, SizeError, WholeOutput
-from tasks.runtime.spec import RuntimeSpec
 
 
 def test_the_study_shows_everything():
@@ -32,35 +29,58 @@ def test_preview_names_no_variable_where_none_lives_on():
     assert shaped == ("ab\n... [4 characters left out; ask for less to see them] ...\ngh", None)
 
 
-def test_stateless_preview_promises_no_variable():
-    runtime = open_runtime(RuntimeSpec(shaping=Preview(limit=10)))
-    interpreter = runtime.open_interpreter(CONTRACTS["stateless"], {}, instance_id="a")
-    result = interpreter.run_block("print('x' * 50)")
-    interpreter.close()
-    runtime.close()
-    assert "output_1" not in result.output
-    assert result.last_step_globals == ()
+PRINT_MUCH = "print('x' * 50)"
+WHOLE = "x" * 50 + "\n"
 
 
-@pytest.mark.parametrize("policy", [SizeError(limit=20), Preview(limit=20)])
-def test_value_of_a_block_is_shaped_like_its_output(policy):
-    runtime = open_runtime(RuntimeSpec(shaping=policy))
-    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+def test_whole_output_is_shown_by_default(open_one, contract):
+    assert open_one(contract).run_block("print('x' * 200_000)").output == "x" * 200_000 + "\n"
+
+
+def test_size_error_is_what_the_model_sees_of_a_block(open_with, contract):
+    policy = SizeError(limit=20)
+    interpreter = open_with(contract, shaping=policy)
+    result = interpreter.run_block(f"kept = 1\n{PRINT_MUCH}")
+    assert (result.output, result.error) == (policy.shape(WHOLE, 1, can_keep=False).text, None)
+    assert (result.last_step_globals, interpreter.run_block("print('short')").output) == (("kept",), "short\n")
+
+
+def test_rest_of_a_preview_is_a_variable_where_variables_live_on(open_with, contract):
+    policy = Preview(limit=10)
+    interpreter = open_with(contract, shaping=policy)
+    first = interpreter.run_block(PRINT_MUCH)
+    second = interpreter.run_block("len(globals().get('output_1', ''))")
+    is_kept = contract.name == "persistent"
+    kept = ("output_1",) if is_kept else ()
+    assert first.output == policy.shape(WHOLE, 1, can_keep=is_kept).text
+    assert (first.active_globals, first.last_step_globals) == (kept, kept)
+    assert second.result == str(len(WHOLE) if is_kept else 0)
+    assert interpreter.verify_contract()
+
+
+@pytest.mark.parametrize(
+    "policy", [WholeOutput(), SizeError(limit=20), Preview(limit=20)], ids=lambda policy: policy.kind
+)
+def test_output_of_a_killed_step_is_shaped_and_kept_nowhere(open_with, contract, policy):
+    interpreter = open_with(contract, shaping=policy)
+    result = interpreter.run_block(f"{PRINT_MUCH}\nimport os; os._exit(0)")
+    assert (result.output, result.active_globals) == (policy.shape(WHOLE, 1, can_keep=False).text, ())
+
+
+@pytest.mark.parametrize("policy", [SizeError(limit=20), Preview(limit=20)], ids=lambda policy: policy.kind)
+def test_value_of_a_block_is_shaped_like_its_output(open_with, contract, policy):
+    interpreter = open_with(contract, shaping=policy)
     result = interpreter.run_block("long = 'x' * 50\nlong").result
-    short = interpreter.run_block("len(long)").result
-    interpreter.close()
-    runtime.close()
-    assert (result, short) == (policy.shape(repr("x" * 50), 1, can_keep=False).text, "50")
-    assert result is not None
+    assert result == policy.shape(repr("x" * 50), 1, can_keep=False).text
     assert "x" * 21 not in result
+    assert interpreter.run_block("50").result == "50"
 
 
-def test_rest_of_a_preview_is_a_variable():
-    runtime = open_runtime(RuntimeSpec(shaping=Preview(limit=10)))
-    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
-    first = interpreter.run_block("print('x' * 50)")
-    second = interpreter.run_block("len(output_1)")
-    interpreter.close()
-    runtime.close()
-    assert first.active_globals == ("output_1",)
-    assert second.result == "51"
+def test_preview_that_was_kept_comes_back_with_a_restored_state(open_with):
+    interpreter = open_with("persistent", shaping=Preview(limit=10))
+    interpreter.run_block(PRINT_MUCH)
+    snapshot = interpreter.snapshot()
+    interpreter.run_block("del output_1")
+    interpreter.restore(snapshot)
+    assert interpreter.run_block("len(output_1)").result == str(len(WHOLE))
+    snapshot.close()
