@@ -13,7 +13,7 @@ from tasks.running.source_digest import canonical_json, source_digest
 from tasks.runtime.spec import RuntimeSpec
 from tasks.serving.spec import ServingSpec
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
-from tasks.sft.spec import TrainingSpec
+from tasks.sft.spec import LoraSpec, TrainingSpec
 
 Scale = Literal["smoke", "laptop", "paper"]
 """What a result may be compared with; never mixed."""
@@ -191,6 +191,14 @@ class StudyPlan(_Spec):
             raise ValueError(f"parts of plan {self.name!r} share a name: {', '.join(names)}")
         return self
 
+    @model_validator(mode="after")
+    def _server_takes_what_is_trained(self) -> Self:
+        for part in self.parts:
+            refusal = _refusal_of_vllm(part.training.lora, self.serving.max_lora_rank)
+            if self.serving.engine == "vllm" and refusal is not None:
+                raise ValueError(f"part {part.name!r}: {refusal}")
+        return self
+
     @property
     def digest(self) -> str:
         """Digest of every field but those of pace, source included."""
@@ -210,6 +218,17 @@ class StudyPlan(_Spec):
         sets = [part.train_instances for part in self.parts]
         sets += [evaluation.instances for part in self.parts for evaluation in part.evaluations]
         return list(dict.fromkeys(sets))
+
+
+def _refusal_of_vllm(lora: LoraSpec | None, max_rank: int) -> str | None:
+    """Return why vLLM would not serve a training's models; nothing where it does."""
+    if lora is None:
+        return "vLLM serves adapters on one base, not whole models; choose training method lora or qlora"
+    if lora.has_trained_embedding:
+        return "vLLM serves no adapter with an embedding of its own; switch training.lora.has_trained_embedding off"
+    if lora.rank > max_rank:
+        return f"training.lora.rank {lora.rank} is beyond serving.max_lora_rank {max_rank}; raise the second"
+    return None
 
 
 def teacher_conditions(part: StudyPart) -> Iterator[Condition]:

@@ -37,8 +37,8 @@ class ServingSpec(BaseModel):
     """Share of the GPU's memory that vLLM may take."""
     tensor_parallel: int = Field(default=1, gt=0)
     """GPUs that share the model under vLLM."""
-    max_lora_rank: int = Field(default=64, gt=0)
-    """Rank of the largest adapter."""
+    max_lora_rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 64
+    """Rank of the largest adapter, one that vLLM makes room for."""
     load_format: Literal["auto", "dummy"] = "auto"
     """Where vLLM takes the base's weights from: its files, or random ones of the same shape, to measure the server."""
 

@@ -23,6 +23,8 @@ PATIENCE_SECONDS, POLL_SECONDS = 10.0, 0.1
 """How long a folder that another process holds is waited for, and the time between two looks."""
 LAST_FILE = "trainer_state.json"
 """What the trainer writes last into a checkpoint."""
+STATE_FILES = ("optimizer.pt", "scheduler.pt", "rng_state.pth")
+"""What a training needs beside weights to go on; the trainer goes on without them, to other weights."""
 START_FILES = ("tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors.index.json", CARD_NAME)
 """The small files that say what a training starts from."""
 WEIGHTS = ("*.safetensors", "*.bin")
@@ -112,11 +114,12 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """Return the newest checkpoint that was written to its end; a torn one is removed."""
+    """Return the newest whole checkpoint; those that a kill left half written or half removed are removed."""
     checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
-    while checkpoints and not _is_whole(checkpoints[-1]):
-        shutil.rmtree(checkpoints.pop())
-    return str(checkpoints[-1]) if checkpoints else None
+    whole = [checkpoint for checkpoint in checkpoints if _is_whole(checkpoint)]
+    for torn in set(checkpoints).difference(whole):
+        shutil.rmtree(torn)
+    return str(whole[-1]) if whole else None
 
 
 def _is_whole(checkpoint: Path) -> bool:
@@ -124,7 +127,8 @@ def _is_whole(checkpoint: Path) -> bool:
         json.loads((checkpoint / LAST_FILE).read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return False
-    return True
+    has_weights = any(path for pattern in WEIGHTS for path in checkpoint.glob(pattern))
+    return has_weights and all((checkpoint / name).exists() for name in STATE_FILES)
 
 
 def digest_of_tensors(folder: Path) -> str:

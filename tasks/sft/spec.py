@@ -1,12 +1,13 @@
 """How a model is trained: frozen specs and the named presets (arXiv 2603.01209, appendix C.2)."""
 
-from typing import Literal
+from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 PAPER_SEED = 3407
 """Seed of the authors' training configuration."""
-LINEAR_LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+LinearLayer = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+LINEAR_LAYERS: tuple[LinearLayer, ...] = get_args(LinearLayer)
 """Every projection of a Qwen3 layer (appendix C.2)."""
 
 
@@ -17,19 +18,19 @@ class _Spec(BaseModel):
 class TokenizerSpec(_Spec):
     """A byte-level BPE tokenizer trained on the traces themselves."""
 
-    vocabulary_size: int = 640
+    vocabulary_size: int = Field(default=640, ge=259)
     """Tokens, with the 256 bytes and three control tokens."""
 
 
 class ArchitectureSpec(_Spec):
     """A Qwen3-architecture model small enough to train from scratch on a CPU."""
 
-    hidden_size: int = 128
-    layer_count: int = 3
-    head_size: int = 32
+    hidden_size: int = Field(default=128, gt=0)
+    layer_count: int = Field(default=3, gt=0)
+    head_size: int = Field(default=32, gt=0, multiple_of=2)
     """Numbers per attention head; hidden_size / head_size heads, each with its own keys and values."""
-    intermediate_size: int = 256
-    max_positions: int = 8192
+    intermediate_size: int = Field(default=256, gt=0)
+    max_positions: int = Field(default=8192, gt=0)
     """Longest sequence, in tokens."""
 
     @model_validator(mode="after")
@@ -42,10 +43,10 @@ class ArchitectureSpec(_Spec):
 class LoraSpec(_Spec):
     """Low-rank adapters on the linear layers."""
 
-    rank: int = 64
-    alpha: int = 128
-    dropout: float = 0.05
-    target_modules: tuple[str, ...] = LINEAR_LAYERS
+    rank: int = Field(default=64, gt=0)
+    alpha: int = Field(default=128, gt=0)
+    dropout: float = Field(default=0.05, ge=0, lt=1)
+    target_modules: tuple[LinearLayer, ...] = Field(default=LINEAR_LAYERS, min_length=1)
     has_trained_embedding: bool = False
     """Whether the embedding is trained as a whole beside the adapter, and with it the output head that is tied to it.
 
@@ -58,36 +59,44 @@ class OptimizerSpec(_Spec):
 
     kind: Literal["adamw", "muon"] = "adamw"
     """`muon` moves the layers' matrices by Muon and everything else (embedding, norms) by AdamW."""
-    learning_rate: float = 1e-4
+    learning_rate: float = Field(default=1e-4, gt=0)
     """Peak rate of AdamW."""
-    matrix_learning_rate: float = 0.02
+    matrix_learning_rate: float = Field(default=0.02, gt=0)
     """Peak rate of Muon; unused by `adamw`."""
-    beta1: float = 0.9
-    beta2: float = 0.999
-    weight_decay: float = 0.01
-    max_gradient_norm: float = 1.0
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.999, ge=0, lt=1)
+    weight_decay: float = Field(default=0.01, ge=0)
+    max_gradient_norm: float = Field(default=1.0, gt=0)
     schedule: Literal["cosine", "trapezoid"] = "cosine"
     """After the warm-up: a half cosine to 0, or constant and then linear to `final_ratio` of the peak."""
-    warmup_ratio: float = 0.03
+    warmup_ratio: float = Field(default=0.03, ge=0, lt=1)
     """Share of the steps in which the rate rises from 0."""
-    decay_ratio: float = 0.5
+    decay_ratio: float = Field(default=0.5, ge=0, le=1)
     """Share of the steps in which a trapezoid falls."""
-    final_ratio: float = 0.03
+    final_ratio: float = Field(default=0.03, ge=0, le=1)
     """Where a trapezoid ends, as a share of the peak."""
+
+    @model_validator(mode="after")
+    def _rise_and_fall_fit_in(self) -> "OptimizerSpec":
+        if self.schedule == "trapezoid" and self.warmup_ratio + self.decay_ratio > 1:
+            raise ValueError(
+                f"warmup_ratio {self.warmup_ratio} and decay_ratio {self.decay_ratio} are more than all steps together"
+            )
+        return self
 
 
 class BatchSpec(_Spec):
     """What one optimizer step sees."""
 
-    max_length: int = 16384
+    max_length: int = Field(default=16384, gt=0)
     """Longest sequence, in tokens."""
     packing: bool = True
     """Fill sequences of `max_length` with whole conversations (best fit); attention stays within a conversation."""
-    sequences: int = 1
+    sequences: int = Field(default=1, gt=0)
     """Sequences per forward pass, with packing."""
-    tokens: int = 3500
+    tokens: int = Field(default=3500, gt=0)
     """Padded tokens per forward pass, without packing: conversations of like length share a batch."""
-    accumulation: int = 16
+    accumulation: int = Field(default=16, gt=0)
     """Forward passes per optimizer step."""
 
 
@@ -113,9 +122,9 @@ class TrainingSpec(_Spec):
     """Our template of that name, which the trained model is also served with; none for the base's own."""
     optimizer: OptimizerSpec = OptimizerSpec()
     batch: BatchSpec = BatchSpec()
-    epochs: float = 3.0
+    epochs: float = Field(default=3.0, gt=0)
     """Passes over the data; a fraction ends within a pass."""
-    max_steps: int | None = None
+    max_steps: int | None = Field(default=None, gt=0)
     """Optimizer steps at most; none for all that the epochs give."""
     validation_share: float = 0.05
     """Share of the conversations held out for the validation loss; 0 for none."""
@@ -123,11 +132,11 @@ class TrainingSpec(_Spec):
     """Number format of the weights that are not quantized, and of the computation."""
     gradient_checkpointing: bool = True
     """Recompute activations in the backward pass (non-reentrant) to save memory."""
-    logging_steps: int = 10
-    save_steps: int = 100
-    evaluation_steps: int = 100
-    kept_checkpoints: int = 3
-    cpu_threads: int = 1
+    logging_steps: int = Field(default=10, gt=0)
+    save_steps: int = Field(default=100, gt=0)
+    evaluation_steps: int = Field(default=100, gt=0)
+    kept_checkpoints: int = Field(default=3, gt=0)
+    cpu_threads: int = Field(default=1, gt=0)
     """Torch threads on a CPU: arms train side by side, one core each."""
 
     @model_validator(mode="after")

@@ -1,7 +1,8 @@
 import pytest
 
 from tasks.plans.laptop_full import laptop_part
-from tasks.plans.spec import StudyPart
+from tasks.plans.presets import resolve_plan
+from tasks.plans.spec import StudyPart, StudyPlan
 
 
 def test_examples_longer_than_the_training_takes_are_refused_with_the_plan():
@@ -14,3 +15,20 @@ def test_examples_longer_than_the_training_takes_are_refused_with_the_plan():
 def test_training_seeds_that_repeat_are_refused_with_the_plan():
     with pytest.raises(ValueError, match=r"training_seeds \(1, 1\) name a seed twice"):
         StudyPart(**{**dict(laptop_part()), "training_seeds": (1, 1)})
+
+
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [
+        ({"method": "full", "lora": None}, "not whole models; choose training method lora or qlora"),
+        ({"lora": {"rank": 128}}, r"training\.lora\.rank 128 is beyond serving\.max_lora_rank 64"),
+        ({"lora": {"has_trained_embedding": True}}, "no adapter with an embedding of its own"),
+    ],
+)
+def test_a_model_that_vllm_would_not_serve_is_refused_before_it_is_trained(training, message):
+    plan = resolve_plan("paper").model_dump()
+    plan["parts"][0]["training"] |= training
+    with pytest.raises(ValueError, match=message):
+        StudyPlan.model_validate(plan)
+    plan["serving"] |= {"engine": "cpu"}
+    StudyPlan.model_validate(plan)

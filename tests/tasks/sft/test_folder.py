@@ -8,10 +8,14 @@ import pytest
 from tasks.running.errors import UserError
 from tasks.sft.folder import claim, digest_of_samples, digest_of_tensors, held, last_checkpoint, start_digests
 
+FILES = ("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
+
 
 def _checkpoint(folder, step, state: str | None = '{"global_step": 1}'):
     path = folder / f"checkpoint-{step}"
     path.mkdir()
+    for name in FILES:
+        (path / name).write_bytes(b"")
     if state is not None:
         (path / "trainer_state.json").write_text(state)
     return path
@@ -23,6 +27,16 @@ def test_the_newest_whole_checkpoint_counts_and_torn_ones_go(tmp_path):
     torn = [_checkpoint(tmp_path, 110, state='{"global_step": 11'), _checkpoint(tmp_path, 120, state=None)]
     assert last_checkpoint(tmp_path) == str(newest)
     assert not any(path.exists() for path in torn)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_checkpoint_that_was_being_removed_is_not_gone_on_from(tmp_path, name):
+    half_removed, newest = _checkpoint(tmp_path, 100), _checkpoint(tmp_path, 110)
+    (half_removed / name).unlink()
+    assert last_checkpoint(tmp_path) == str(newest)
+    assert not half_removed.exists()
+    (newest / name).unlink()
+    assert last_checkpoint(tmp_path) is None
 
 
 def test_a_training_that_has_not_started_has_no_checkpoint(tmp_path):

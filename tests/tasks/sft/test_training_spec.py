@@ -45,6 +45,55 @@ def test_a_setting_that_cannot_work_is_named(change, message):
         TrainingSpec.model_validate(TRAINING["laptop_scratch"].model_dump() | change)
 
 
+def _with(change):
+    fields = TRAINING["paper"].model_dump()
+    for path, value in change.items():
+        *parents, name = path.split(".")
+        owner = fields
+        for parent in parents:
+            owner = owner[parent]
+        owner[name] = value
+    return fields
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lora.target_modules": ("query",)},
+        {"lora.target_modules": ()},
+        {"lora.rank": 0},
+        {"lora.alpha": 0},
+        {"lora.dropout": 1.0},
+        {"batch.sequences": 0},
+        {"batch.accumulation": 0},
+        {"batch.max_length": 0},
+        {"batch.tokens": 0},
+        {"epochs": 0.0},
+        {"max_steps": 0},
+        {"logging_steps": 0},
+        {"save_steps": 0},
+        {"evaluation_steps": 0},
+        {"kept_checkpoints": 0},
+        {"cpu_threads": 0},
+        {"optimizer.learning_rate": 0.0},
+        {"optimizer.matrix_learning_rate": 0.0},
+        {"optimizer.warmup_ratio": 1.0},
+        {"optimizer.beta1": 1.0},
+        {"optimizer.beta2": 1.0},
+        {"optimizer.weight_decay": -0.1},
+        {"optimizer.max_gradient_norm": 0.0},
+        {"optimizer.final_ratio": 1.1},
+        {"optimizer.schedule": "trapezoid", "optimizer.warmup_ratio": 0.6},
+    ],
+    ids=str,
+)
+def test_a_number_that_no_training_can_work_with_is_refused_with_the_plan(change):
+    TrainingSpec.model_validate(_with({}))
+    with pytest.raises(ValidationError) as caught:
+        TrainingSpec.model_validate(_with(change))
+    assert caught.value.errors()[0]["loc"][:1] == (next(iter(change)).split(".")[0],)
+
+
 def test_an_adapter_on_random_weights_is_not_offered():
     with pytest.raises(ValidationError, match="learns nothing"):
         TrainingSpec.model_validate(
