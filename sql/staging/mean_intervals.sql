@@ -20,3 +20,4 @@ with final as (
 )
 
 select * from final
+order by plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract

@@ -70,3 +70,4 @@ final as (
 )
 
 select * from final
+order by plan_digest, variant, base, visibility, header, bucket, comparison_group, train_a, runtime_a, train_b, runtime_b

@@ -14,3 +14,4 @@ final as (
 )
 
 select * from final
+order by split, train_semantics, runtime_semantics

@@ -21,3 +21,4 @@ final as (
 )
 
 select * from final
+order by split, comparison_group, train_a, runtime_a, train_b, runtime_b

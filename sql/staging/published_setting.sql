@@ -7,3 +7,4 @@ with final as (
 )
 
 select * from final
+order by variant

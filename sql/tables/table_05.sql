@@ -35,12 +35,12 @@ measured_sets as (
         min(token_count) filter (status = 'retained') as min_tokens,
         max(token_count) filter (status = 'retained') as max_tokens,
         avg(token_count) filter (status = 'retained') as mean_tokens,
-        sum(token_count) filter (status = 'retained') as total_tokens,
+        coalesce(sum(token_count) filter (status = 'retained'), 0) as total_tokens,
         sum(assistant_token_count) filter (status = 'retained') as total_assistant_tokens,
         -- arms that are matched by the paper's count of tokens differ in what a pass of the training sees
         sum(sequence_token_count) filter (status = 'retained') as total_sequence_tokens,
         -- arms that are matched by tokens differ in them
-        sum(injected_fault_count) filter (status = 'retained') as injected_faults
+        coalesce(sum(injected_fault_count) filter (status = 'retained'), 0) as injected_faults
     from plan_examples
     group by all
 ),

@@ -1,66 +1,8 @@
-"""Tables 7 and 8, the interaction and the token ratios: statistics beside the published ones, as they landed."""
+"""Marks of significance, the interaction beside that of the published means, and buckets that disagree."""
 
 import pytest
 
 from tests.sql.hand_made import GROUP, OURS, PAIR, cells, without_differences
-
-
-def test_table_7_sets_every_paired_statistic_beside_the_paper(study):
-    means = {"mean_a": 0.75, "mean_b": 0.5, "estimate": 0.25}
-    effects = {"nonzero_count": 2, "statistic": 0.0, "effect_size": 1.0, "effect_size_authors": 1.0}
-    study.statistic("wilcoxon", **PAIR, **means, **effects, p_value=0.04, p_holm=0.08)
-    study.statistic("difference", **PAIR, **means, low=0.1, high=0.4)
-    study.statistic("equivalence", **PAIR, **means, p_value=0.6, p_holm=1.0, verdict="equivalence not shown")
-    study.statistic("power", **PAIR, estimate=0.3)
-    study.statistic("mcnemar", **PAIR, metric="is_solved", p_value=0.9, p_holm=0.95)
-    study.statistic("mcnemar", **PAIR, metric="has_missing_name", p_value=0.5, p_holm=0.7)
-    study.statistic("ratio", **PAIR, metric="total_tokens", estimate=0.29, low=0.25, high=0.33)
-    assert study.table("table_07") == [
-        GROUP
-        | OURS
-        | PAIR
-        | {
-            "pair_count": 2,
-            "nonzero_count": 2,
-            "mean_a_pct": 75.0,
-            "mean_b_pct": 50.0,
-            "difference_points": 25.0,
-            "difference_low_points": 10.0,
-            "difference_high_points": 40.0,
-            "p_value": 0.04,
-            "p_holm": 0.08,
-            "significance": "*",
-            "effect_size": 1.0,
-            "effect_size_authors": 1.0,
-            "equivalence_p_value": 0.6,
-            "equivalence_p_holm": 1.0,
-            "equivalence_verdict": "equivalence not shown",
-            "smallest_detectable_points": 30.0,
-            "solved_p_value": 0.9,
-            "solved_p_holm": 0.95,
-            "missing_name_p_value": 0.5,
-            "missing_name_p_holm": 0.7,
-            "token_ratio": 0.29,
-            "token_ratio_low": 0.25,
-            "token_ratio_high": 0.33,
-            "note": None,
-            "qwen3_8b_split": "easy",
-            "qwen3_8b_mean_a_pct": 81.11,
-            "qwen3_8b_mean_b_pct": 82.24,
-            "qwen3_8b_difference_points": -1.13,
-            "qwen3_8b_significance": "ns",
-        }
-        | without_differences("mean_a_pct", "mean_b_pct", "difference_points")
-    ]
-    assert study.table("table_08") == []
-
-
-def test_table_8_shows_a_comparison_that_was_not_tested(warehouse):
-    warehouse.episode("P->P", is_out_of_distribution=True, bucket="small_large")
-    warehouse.statistic("wilcoxon", **PAIR, bucket="small_large", nonzero_count=1, estimate=0.0, note="no test: 1 of 2")
-    row = warehouse.table("table_08")[0]
-    assert (row["significance"], row["note"], row["p_value"]) == ("no test", "no test: 1 of 2", None)
-    assert (row["qwen3_8b_mean_b_pct"], row["qwen3_8b_difference_points"]) == (68.21, 7.17)
 
 
 @pytest.mark.parametrize(
@@ -112,40 +54,6 @@ def test_interaction_stands_beside_that_of_the_published_means(study, metric, an
             "qwen3_8b_estimate": None if published is None else pytest.approx(published, abs=1e-6),
         }
         | without_differences("estimate")
-    ]
-
-
-def test_token_ratios_are_against_the_aligned_cell(study):
-    arms = {"train_a": "stateless", "runtime_a": "persistent", "train_b": "persistent", "runtime_b": "persistent"}
-    means = {"mean_a": 2000.0, "mean_b": 1000.0}
-    study.statistic(
-        "ratio",
-        comparison_group="against_aligned",
-        metric="total_tokens",
-        **arms,
-        **means,
-        estimate=2.0,
-        low=1.5,
-        high=2.5,
-    )
-    assert study.table("token_ratios") == [
-        GROUP
-        | OURS
-        | {
-            "train_a": "stateless",
-            "runtime_a": "persistent",
-            "metric": "total_tokens",
-            "pair_count": 2,
-            "mean_a": 2000.0,
-            "mean_aligned": 1000.0,
-            "ratio": 2.0,
-            "ratio_low": 1.5,
-            "ratio_high": 2.5,
-            "note": None,
-            "qwen3_8b_split": "easy",
-            "qwen3_8b_ratio": round(34877 / 19648, 6),
-        }
-        | without_differences("ratio")
     ]
 
 

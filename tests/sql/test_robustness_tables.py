@@ -8,22 +8,6 @@ def play(warehouse, cell, tokens, **values):
         warehouse.episode(cell, f"i{position}", prompt_tokens=total - 100, completion_tokens=100, **values)
 
 
-def test_token_costs_are_told_with_and_without_the_episodes_that_did_not_end_normally(warehouse):
-    play(warehouse, "P->P", [1000, 1000, 1000])
-    play(warehouse, "S->P", [2000, 3000, 1000])
-    play(warehouse, "P->S", [2000, 2000])
-    warehouse.episode("P->S", "i2", prompt_tokens=19_900, completion_tokens=100, finish_reason="max_turns")
-    ours = {"pair_count": 3, "unfinished_count": 0, "aligned_unfinished_count": 0, "finished_pair_count": 3}
-    assert warehouse.table("token_sensitivity") == [
-        GROUP
-        | OURS
-        | {"condition": "P->S", "pair_count": 3, "finished_pair_count": 2}
-        | {"unfinished_count": 1, "aligned_unfinished_count": 0}
-        | {"ratio_of_all": 8.0, "ratio_of_finished": 2.0, "median_ratio": 2.0},
-        GROUP | OURS | ours | {"condition": "S->P", "ratio_of_all": 2.0, "ratio_of_finished": 2.0, "median_ratio": 2.0},
-    ]
-
-
 def test_episodes_of_another_seed_or_plan_are_no_pair(warehouse):
     play(warehouse, "P->P", [1000])
     play(warehouse, "S->P", [2000], training_seed=1)

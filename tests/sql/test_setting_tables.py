@@ -1,27 +1,8 @@
-"""Tables 4 to 6: tools, training sets, endings; exact rows, worked out by hand."""
-
-import json
+"""Tables 5 and 6: training sets and endings, beside the paper and as rare as they come."""
 
 import pytest
 
 from tasks.traces.study_rows import TrainingOverlapRow
-from tests.sql.hand_made import GROUP, OURS
-
-
-def test_table_4_sets_a_signature_beside_the_paper(warehouse):
-    tools = [{"call": "inspect", "arguments": "item_id: str", "returns": "str", "summary": "Show an item."}]
-    rows = warehouse.table("table_04", tools_json=json.dumps(tools))
-    assert rows[-1] == {
-        "call": "inspect",
-        "arguments": "item_id: str",
-        "returns": "str",
-        "summary": "Show an item.",
-        "published_arguments": "item_id: str",
-        "published_returns": "JSON text: object with class (str), value (int), weight (int)",
-        "published_budget_cost": "1 on the first inspection of an id; 0 afterwards (cached)",
-        "published_error_conditions": "unknown id; inspection budget spent",
-    }
-    assert sorted(row["call"] for row in rows) == ["finish", "inspect", "list_items", "take_item"]
 
 
 def test_table_5_counts_and_weighs_the_training_sets(warehouse):
@@ -89,25 +70,6 @@ def test_table_5_stands_beside_the_paper_for_the_study_on_easy_alone(warehouse, 
     assert (row["stateless"], row["gemini_3_flash_easy_stateless"], row["stateless_difference"]) == (
         0, published, difference,
     )  # fmt: skip
-
-
-def test_table_6_counts_endings_with_their_category(study):
-    rows = study.table("table_06")
-    assert [row for row in rows if row["condition"] == "P->S" and row["finish_reason"] == "max_turns"] == [
-        GROUP
-        | OURS
-        | {
-            "model": "sft",
-            "condition": "P->S",
-            "finish_reason": "max_turns",
-            "finish_category": "budget_exhaustion",
-            "table_6_category": "budget_exhaustion",
-            "episode_count": 1,
-            "unsolved_count": 1,
-            "episode_share": 0.5,
-            "published_category": "budget_exhaustion",
-        }
-    ]
 
 
 def test_table_6_has_every_signal_of_the_paper_in_every_cell_and_zeros_for_those_that_never_occurred(study):

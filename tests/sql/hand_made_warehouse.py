@@ -1,0 +1,261 @@
+"""A warehouse in memory whose rows a test makes by hand, each factory taking only what matters."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any, Literal
+
+from duckdb import DuckDBPyConnection
+
+from storage.connection import open_memory
+from storage.marts import refresh_marts
+from storage.migrations import migrate
+from storage.schemas import to_arrow
+from tasks.analysis.queries import table_query
+from tasks.traces.events import name_event_rows, parse_block
+from tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, InstanceRow, Row, StepRow
+from tasks.traces.study_rows import TABLES, ClaimRow, RunRow, StatisticRow, TrainingExampleRow
+
+TOOLS = ("inspect", "take_item", "list_items", "finish")
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+TEACHERS = {"laptop": "scripted", "paper": "gemini-3-flash-preview", "import": "large"}
+CONTRACTS = {"P": "persistent", "S": "stateless", "base": None}
+
+
+def migrated_memory() -> DuckDBPyConnection:
+    """Return a migrated database whose marts are views, so that they need no refreshing."""
+    connection = open_memory()
+    migrate(connection)
+    refresh_marts(connection, is_materialized=False)
+    return connection
+
+
+class HandMade:
+    """Rows of one small warehouse whose marts are views; `table` answers a query of `sql/tables` on them."""
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        for table in TABLES:
+            connection.execute(f"delete from main.{table}")
+        self.connection = connection
+        self._numbers = count(1)
+
+    def add(self, *rows: Row) -> None:
+        for row in rows:
+            arrow = to_arrow([row])
+            self.connection.register("arrived", arrow)
+            self.connection.execute(f"insert into main.{row.TABLE} by name select * from arrived")
+
+    def instance(
+        self,
+        instance_id: str,
+        *,
+        capacity: int = 50,
+        budget: int = 10,
+        split: Literal["train", "evaluation"] = "evaluation",
+    ) -> None:
+        self.add(
+            InstanceRow(
+                run_id="run",
+                instance_id=instance_id,
+                split=split,
+                bucket="small",
+                task_id="knapsack-0000000001",
+                seed=1,
+                item_count=12,
+                capacity=capacity,
+                inspection_budget=budget,
+                class_universe=("A", "B"),
+                allowed_classes=("A",),
+                optimal_item_ids=("item_1",),
+                optimal_value=100,
+                optimal_weight=40,
+                spec_json="{}",
+            )
+        )
+
+    def run(
+        self,
+        run_id: str = "run",
+        plan_digest: str = "plan",
+        scale: Literal["laptop", "paper"] = "laptop",
+        base_model: str = "Qwen/Qwen3-8B",
+    ) -> None:
+        """Add a run; the bases of a plan at the paper's scale are of one model."""
+        parts = [{"base": base, "training": {"base_model": base_model}} for base in ("common", "hub")]
+        self.add(
+            RunRow(
+                run_id=run_id,
+                flow="reproduce_study",
+                plan_name=scale,
+                plan_digest=plan_digest,
+                scale=scale,
+                plan_json=json.dumps({"parts": parts if scale == "paper" else []}),
+                environment_json="{}",
+                started_at=NOW,
+            )
+        )
+
+    def episode(self, cell: str = "P->P", instance_id: str = "i1", score: float | None = 0.5, **values: Any) -> str:
+        """Add an episode of a cell such as `P->S`, `base->P` or `teacher->S` and return its id."""
+        train, runtime = cell.split("->")
+        is_teacher = train == "teacher"
+        defaults: dict[str, Any] = {
+            "run_id": "run",
+            "episode_id": f"e{next(self._numbers):02d}",
+            "plan_digest": "plan",
+            "scale": "laptop",
+            "purpose": "teacher" if is_teacher else "evaluation",
+            "variant": "main",
+            "base": "teacher" if is_teacher else "common",
+            "model_name": TEACHERS[values.get("scale", "laptop")] if is_teacher else "model",
+            "model_digest": None,
+            "train_contract": None if is_teacher else CONTRACTS[train],
+            "runtime_contract": CONTRACTS[runtime],
+            "shown_contract": CONTRACTS[runtime],
+            "visibility": "declared",
+            "header": "names",
+            "bucket": "small",
+            "split": "evaluation",
+            "is_out_of_distribution": False,
+            "instance_id": instance_id,
+            "training_seed": None if is_teacher or train == "base" else 0,
+            "replicate": 0,
+            "attempt": 0,
+            "tool_call_cap": 25,
+            "max_turns": 40,
+            "finish_reason": FinishReason.FINISH_TOOL,
+            "score": score,
+            "is_solved": score == 1,
+            "value_taken": 50,
+            "weight_taken": 20,
+            "taken_count": 2,
+            "inspected_count": 8,
+            "turn_count": 4,
+            "step_count": 4,
+            "call_site_count": 6,
+            "executed_call_count": 12,
+            "prompt_tokens": 900,
+            "cached_prompt_tokens": 600,
+            "completion_tokens": 100,
+            "token_source": "server",
+            "training_tokens": None,
+            "injected_fault_count": 0,
+            "model_seconds": 1.0,
+            "execution_seconds": 0.5,
+            "wall_seconds": 2.0,
+            "started_at": NOW,
+            "contract_json": "{}",
+            "sandbox_level": "none",
+            "backend": "fork_tree",
+            "is_contract_verified": True,
+            "error_message": None,
+        }
+        row = EpisodeRow(**{**defaults, **values})
+        self.add(row)
+        return row.episode_id
+
+    def steps(self, episode_id: str, blocks: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """Add executed blocks, each with the user names alive after it, and the events that they parse to."""
+        alive: tuple[str, ...] = ()
+        for step, (code, alive_after) in enumerate(blocks, start=1):
+            parsed = parse_block(code, TOOLS)
+            self.add(
+                StepRow(
+                    run_id="run",
+                    episode_id=episode_id,
+                    step=step,
+                    turn=step,
+                    code=code,
+                    output="",
+                    result=None,
+                    error=None,
+                    error_kind=None,
+                    error_type=None,
+                    is_parsed=parsed.is_parsed,
+                    import_count=parsed.import_count,
+                    call_site_count=parsed.call_site_count,
+                    executed_call_count=0,
+                    active_globals_before=alive,
+                    active_globals=tuple(alive_after),
+                    last_step_globals=tuple(alive_after),
+                    state_event="kept",
+                    state_hash=None,
+                    injected_fault=None,
+                    execution_seconds=0.1,
+                ),
+                *name_event_rows(parsed, run_id="run", episode_id=episode_id, step=step, active_globals_before=alive),
+            )
+            alive = tuple(alive_after)
+
+    def error(self, episode_id: str, step: int, message: str, kind: str = "interpreter", **values: Any) -> None:
+        self.add(
+            ErrorRow(
+                run_id="run",
+                episode_id=episode_id,
+                turn=step,
+                error_index=next(self._numbers),
+                step=step,
+                kind=ErrorKind(kind),
+                error_type=message.partition(":")[0],
+                message=message,
+                is_caught=values.get("is_caught", False),
+                is_injected=values.get("is_injected", False),
+                is_missing_name=message.startswith(("NameError", "UnboundLocalError")),
+            )
+        )
+
+    def statistic(self, analysis: str, **values: Any) -> None:
+        defaults: dict[str, Any] = dict.fromkeys(StatisticRow.model_fields)
+        defaults |= {
+            "run_id": "run",
+            "statistic_id": f"s{next(self._numbers)}",
+            "plan_digest": "plan",
+            "variant": "main",
+            "base": "common",
+            "visibility": "declared",
+            "header": "names",
+            "bucket": "small",
+            "analysis": analysis,
+            "comparison_group": "",
+            "metric": "score",
+            "pair_count": 2,
+            "method": "bootstrap percentile, by hand",
+            "interval_kind": "percentile",
+        }
+        self.add(StatisticRow(**{**defaults, **values}))
+
+    def example(self, episode_id: str, contract: str, status: str, **values: Any) -> None:
+        defaults: dict[str, Any] = dict.fromkeys(TrainingExampleRow.model_fields)
+        defaults |= {
+            "run_id": "run",
+            "dataset_id": f"set-{contract}",
+            "variant": "main",
+            "contract": contract,
+            "episode_id": episode_id,
+            "instance_id": "i1",
+            "position": next(self._numbers),
+            "status": status,
+            "is_truncated": False,
+            "text_format": "paper",
+            "retention": "keep_first",
+            "matching": "episodes",
+        }
+        self.add(TrainingExampleRow(**{**defaults, **values}))
+
+    def claim(self, **values: Any) -> None:
+        self.add(ClaimRow(run_id="run", **values))
+
+    def sql(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
+        """Run a query and return its rows."""
+        relation = self.connection.sql(query, params=parameters or None)
+        return relation.to_arrow_table().to_pylist()
+
+    def table(self, name: str, plan_digest: str = "plan", **parameters: Any) -> list[dict[str, Any]]:
+        """Return the rows of a table of the study; floats rounded to six digits."""
+        query = table_query(name)
+        known = {"plan_digest": plan_digest, **parameters}
+        rows = self.sql(query.sql, **{parameter: known[parameter] for parameter in query.parameters})
+        return [
+            {key: round(value, 6) if isinstance(value, float) else value for key, value in row.items()} for row in rows
+        ]

@@ -1,0 +1,48 @@
+"""Every SQL file gives exactly the rows that `tests/sql/rows` works out by hand for a small study."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from tasks.analysis.queries import table_query
+from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+from tests.sql.small_study import TOOLS_JSON, add_cells, add_the_rest
+from tests.sql.written_rows import read_rows, write_row
+from tests.storage.broken_studies import BREAKS
+
+SQL = Path(str(files("sql")))
+ROWS = Path(__file__).parent / "rows"
+EXPECTED = sorted(str(path.relative_to(ROWS).with_suffix("")) for path in ROWS.rglob("*.txt"))
+BROKEN = {f"checks/{name}" for name, _, _ in BREAKS}
+"""A check gives rows of what is broken alone: `tests/storage/broken_studies.py` writes down the rows of each."""
+
+
+def test_every_sql_file_has_its_exact_rows_written_down():
+    on_disk = {str(path.relative_to(SQL).with_suffix("")) for path in SQL.rglob("*.sql")}
+    statements = {name for name in on_disk if not name.startswith("migrations/")}
+    assert {*EXPECTED, *BROKEN} == statements
+
+
+@pytest.fixture(scope="module")
+def ask():
+    """A function that returns the rows of an SQL file on the small study."""
+    study = HandMade(migrated_memory())
+    add_cells(study)
+    add_the_rest(study)
+
+    def rows_of(name):
+        folder, stem = name.split("/")
+        known = {"plan_digest": "plan", "tools_json": TOOLS_JSON}
+        if folder == "tables":
+            query = table_query(stem)
+            return study.sql(query.sql, **{parameter: known[parameter] for parameter in query.parameters})
+        return study.sql((SQL / f"{name}.sql").read_text(encoding="utf-8"))
+
+    return rows_of
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_file_gives_exactly_the_rows_that_were_worked_out_by_hand(ask, name):
+    expected = read_rows((ROWS / f"{name}.txt").read_text(encoding="utf-8"))
+    assert [write_row(row) for row in ask(name)] == expected
