@@ -4,7 +4,7 @@ with described_variants as (
     from (
         values
             ('main', null),
-            ('a-a', 'every instance twice'),
+            ('a-a', 'every instance again and again'),
             ('cap-binding', 'a cap that binds'),
             ('costly', 'mistakes cost score'),
             ('half-training', 'half of the training'),

@@ -1,7 +1,7 @@
-"""The A/A control: one model played twice with other decoding seeds, tested as if its replicates were two models."""
+"""The A/A control: one model played again with other decoding seeds, tested as if its replicates were two models."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from scipy import stats
@@ -13,17 +13,26 @@ from tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from tasks.traces.study_rows import StatisticRow
 
 
+class ReplicatePair(NamedTuple):
+    """Episodes of one arm, and how they are played again; no replicate is in two pairs."""
+
+    name: str
+    arm: Arm
+    first: pl.DataFrame
+    second: pl.DataFrame
+
+
 def replicate_rows(
     group: StatisticGroup, frames: Mapping[Arm, pl.DataFrame], spec: StatisticsSpec
 ) -> Iterator[StatisticRow]:
-    """Yield a signed-rank test of replicate 0 against 1 per trained arm and metric, and the share that rejects.
+    """Yield a signed-rank test per trained arm, pair of replicates (0 and 1, ...) and metric, and the share that rejects.
 
     Nothing comes of a group without replicates. Holm's correction is over all tests of the group; the share is of the
     raw p-values. Where the null hypothesis holds by construction, the share is to be
-    about `alpha`; its interval is the exact binomial one, as if the tests were independent, which those of one arm are
+    about `alpha`; its interval is the exact binomial one, as if the tests were independent, which those of one pair are
     not. A test without two differences is none.
     """
-    tests = [row for arm, frame in _replicated(frames) for row in _arm_rows(group, arm, frame)]
+    tests = [row for pair in _pairs(frames) for row in _pair_rows(group, pair)]
     corrected = holm([row.p_value for row in tests])
     yield from (row.model_copy(update={"p_holm": p_holm}) for row, p_holm in zip(tests, corrected, strict=True))
     p_values = [row.p_value for row in tests if row.p_value is not None]
@@ -45,16 +54,19 @@ def replicate_rows(
         )
 
 
-def _replicated(frames: Mapping[Arm, pl.DataFrame]) -> Iterator[tuple[Arm, pl.DataFrame]]:
+def _pairs(frames: Mapping[Arm, pl.DataFrame]) -> Iterator[ReplicatePair]:
     for arm in sorted(frames, key=lambda arm: (arm.train or "", arm.runtime)):
-        if arm.train is not None and frames[arm]["replicate"].n_unique() > 1:
-            yield arm, frames[arm]
+        if arm.train is None:
+            continue
+        replicates = frames[arm]["replicate"].unique().sort().to_list()
+        for first, second in zip(replicates[::2], replicates[1::2], strict=False):
+            played, again = (frames[arm].filter(pl.col("replicate") == one) for one in (first, second))
+            yield ReplicatePair(f"replicates {first} and {second}", arm, played, again)
 
 
-def _arm_rows(group: StatisticGroup, arm: Arm, frame: pl.DataFrame) -> Iterator[StatisticRow]:
+def _pair_rows(group: StatisticGroup, pair: ReplicatePair) -> Iterator[StatisticRow]:
     keys = ["training_seed", "instance_id"]
-    first, second = (frame.filter(pl.col("replicate") == replicate) for replicate in (0, 1))
-    pairs = first.join(second, on=keys, suffix="_again", nulls_equal=True)
+    pairs = pair.first.join(pair.second, on=keys, suffix="_again", nulls_equal=True)
     for metric in REPLICATE_METRICS:
         both = pairs.select("instance_id", pl.col(metric, f"{metric}_again").cast(pl.Float64)).drop_nulls()
         # models of several training seeds share instances: an instance counts once, as its mean over them
@@ -63,10 +75,10 @@ def _arm_rows(group: StatisticGroup, arm: Arm, frame: pl.DataFrame) -> Iterator[
         seed_count = pairs["training_seed"].n_unique()
         yield group.row(
             "replicates",
-            "a_a",
+            pair.name,
             metric,
-            arm,
-            arm,
+            pair.arm,
+            pair.arm,
             mean_a=float(values[:, 0].mean()) if len(values) else None,
             mean_b=float(values[:, 1].mean()) if len(values) else None,
             **test._replace(method=averaged_over_seeds(test.method, seed_count))._asdict(),

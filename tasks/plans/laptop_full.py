@@ -25,6 +25,8 @@ UNTRAINED_TURNS = 2
 """Turns of the untrained base: random weights write noise up to the token limit in every one of them."""
 SMALLER_DOSES = {"quarter": 4, "sixteenth": 16}
 """Parts of one pass over the data that the adapters on a base of both idioms are trained for as well."""
+REPLICATES = 6
+"""How often one model plays every instance in the A/A control: three pairs, in which no episode counts twice."""
 BINDING_CAP = 12
 """Tool calls per turn of the cap ablation: fewer than a stateless block makes, more than a persistent one does."""
 
@@ -130,10 +132,12 @@ def adapter_training(epochs: float = 1.0) -> TrainingSpec:
 def laptop_full_parts() -> Iterator[StudyPart]:
     """Yield the parts of the full laptop study, the study itself first; each can be run by its name.
 
-    Per training seed and base: six conditions, in and out of distribution, prompts declared and as trained. Then, with
-    one seed and the four trained cells: the same models under other rules; a base of both contracts, alone and with a
-    whole, a quarter and a sixteenth of the adapter's training; instances on which mistakes cost score; ablations of
-    teacher, data and training. Shuffled labels have every seed, and other halves in each.
+    Per training seed and base: four trained cells, in and out of distribution, prompts declared and as trained. An
+    untrained base has no contract to declare and no traces to be as trained on: it plays once per bucket, in few turns.
+    The common base plays with its adapters. Then, with one seed and the four trained cells: the same models under other
+    rules; A/A, in which one model plays every instance again with other decoding seeds; a base of both contracts, alone
+    and with a whole, a quarter and a sixteenth of the adapter's training; instances on which mistakes cost score;
+    ablations of teacher, data and training. Shuffled labels have every seed, and other halves in each.
     """
     protocol = read_hypotheses().protocol
     first, count = protocol.training_seeds[0], protocol.instances_per_cell
@@ -145,6 +149,8 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     for seed in protocol.training_seeds:
         yield laptop_part(name=f"scratch-{seed}", training_seeds=(seed,), evaluations=grid)
     yield laptop_part(name="scratch-rules", training_seeds=(first,), evaluations=tuple(_other_rules(count)))
+    again = evaluation(count=count, replicates=REPLICATES).model_copy(update={"variant": "a-a"})
+    yield laptop_part(name="a-a", training_seeds=(first,), evaluations=(again,))
     with_base = tuple(each.model_copy(update={"has_base_rows": each.visibility == "declared"}) for each in grid)
     for seed in protocol.training_seeds:
         yield common_part(name=f"common-{seed}", training_seeds=(seed,), evaluations=with_base)
@@ -168,10 +174,8 @@ def _both_idioms(seed: int, count: int) -> Iterator[StudyPart]:
 def _other_rules(count: int) -> Iterator[EvaluationSpec]:
     """Yield what models that are trained already play under other rules.
 
-    Two controls and two factors: A/A, in which one model plays every instance twice with other decoding seeds; the
-    untrained base; a header without names; a cap that binds.
+    A control and two factors: the untrained base; a header without names; a cap that binds.
     """
-    yield evaluation(count=count, replicates=2).model_copy(update={"variant": "a-a"})
     for bucket in ("small", "small_large"):
         yield untrained_evaluation(bucket, count=count)
     yield evaluation(count=count, header="none").model_copy(update={"variant": "header-none"})

@@ -1,6 +1,6 @@
 """Every instrument on models that really learnt: the kept episodes of the scratch models, three training seeds.
 
-The thresholds are the study's goals for these models; the one that is missed is named as missed, in README too.
+The thresholds are the study's goals for these models; the one that is missed is named as missed, in the findings too.
 """
 
 import operator
@@ -14,7 +14,7 @@ import pytest
 from storage.results import EPISODES
 
 FOLDER = Path(str(files("sql") / "results" / "laptop_full"))
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+FINDINGS = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
 SETTING = {
     **{"variant": "main", "base": "scratch", "visibility": "declared", "header": "names", "bucket": "small"},
     **{"purpose": "evaluation", "is_counted": True},
@@ -58,10 +58,10 @@ def test_an_instrument_reads_what_the_study_set_as_its_goal(metric, cell, relati
     assert RELATIONS[relation](mean(metric, cell), goal)
 
 
-def test_the_goal_on_state_use_after_a_mismatch_is_missed_and_the_readme_says_so():
+def test_the_goal_on_state_use_after_a_mismatch_is_missed_and_the_findings_say_so():
     missed = mean("state_utilization", "P->S")
     assert missed > 0.05
-    assert f"**Missed: state utilization of P→S** was to stay under 0.05; it is {missed:.2f}" in README
+    assert f"**Missed: state utilization of P→S** was to stay under 0.05; it is {missed:.2f}" in FINDINGS
     ended = episodes().filter(condition="P->S", finish_category="normal")["state_utilization"].to_list()
     assert sum(ended) / len(ended) == pytest.approx(0.05, abs=0.005)
 

@@ -9,10 +9,10 @@ GROUP = StatisticGroup("run", "plan", "a-a", "scratch", "declared", "names", "sm
 PP, SS, BASE = Arm("persistent", "persistent"), Arm("stateless", "stateless"), Arm(None, "persistent")
 
 
-def played(tokens, again):
-    """Return one arm's episodes: total tokens of each instance, in both replicates; other metrics never differ."""
+def played(*tokens):
+    """Return one arm's episodes: total tokens of each instance, replicate by replicate; other metrics never differ."""
     rows = []
-    for replicate, counts in enumerate((tokens, again)):
+    for replicate, counts in enumerate(tokens):
         for number, count in enumerate(counts):
             row = {**dict.fromkeys(REPLICATE_METRICS, 1.0), "total_tokens": count, "replicate": replicate}
             rows.append(row | {"training_seed": 1, "instance_id": f"i{number}"})
@@ -42,6 +42,17 @@ def test_holm_corrects_over_all_tests_of_the_control():
 def test_replicates_that_differ_to_both_sides_do_not_reject():
     rows = list(replicate_rows(GROUP, {PP: played([1, 2, 3, 4], [2, 1, 4, 3])}, StatisticsSpec()))
     assert (rows[-1].pair_count, rows[-1].estimate, rows[-1].low) == (1, 0.0, 0.0)
+
+
+def test_every_pair_of_replicates_is_a_test_and_no_replicate_is_in_two():
+    high, low = [110] * 8, range(100, 108)
+    rows = list(replicate_rows(GROUP, {PP: played(high, low, low, low, high)}, StatisticsSpec()))
+    tokens = [row for row in rows if row.metric == "total_tokens"]
+    assert [(row.comparison_group, row.nonzero_count) for row in tokens] == [
+        ("replicates 0 and 1", 8),
+        ("replicates 2 and 3", 0),
+    ]
+    assert len({row.statistic_id for row in rows}) == len(rows)
 
 
 def test_models_of_several_seeds_count_an_instance_once():

@@ -5,6 +5,7 @@ from tasks.knapsack.spec import KNAPSACK
 from tasks.plans.laptop_full import (
     BINDING_CAP,
     EVALUATION_SEEDS,
+    REPLICATES,
     TRAIN_SEED,
     UNTRAINED_TURNS,
     laptop_full_parts,
@@ -43,12 +44,19 @@ def test_other_rules_are_played_by_the_models_of_the_first_seed():
     changed = {name for name in type(rules).model_fields if getattr(rules, name) != getattr(first, name)}
     assert changed == {"name", "evaluations"}
     assert [(one.variant, one.replicates, one.header, one.has_trained_rows) for one in rules.evaluations] == [
-        ("a-a", 2, "names", True),
         (None, 1, "names", False),
         (None, 1, "names", False),
         ("header-none", 1, "none", True),
         ("cap-binding", 1, "names", True),
     ]
+
+
+def test_the_control_plays_a_model_of_the_study_again_in_pairs_of_replicates():
+    again, first = PARTS["a-a"], PARTS["scratch-1"]
+    (played,), declared = again.evaluations, first.evaluations[0]
+    assert again == first.model_copy(update={"name": "a-a", "evaluations": (played,)})
+    assert played == declared.model_copy(update={"variant": "a-a", "replicates": REPLICATES})
+    assert REPLICATES % 2 == 0
 
 
 def test_the_untrained_base_plays_the_same_instances_in_few_turns():
@@ -68,7 +76,7 @@ def test_turns_and_not_a_busy_machine_end_the_episodes_of_every_part():
 
 def test_every_ablation_changes_one_thing_and_uses_one_seed():
     plain = laptop_part(training_seeds=(1,), evaluations=PARTS["no-faults"].evaluations)
-    names = set(PARTS) - {"scratch-rules", "costly", "both", "both-quarter-adapter", "both-sixteenth-adapter"}
+    names = set(PARTS) - {"scratch-rules", "a-a", "costly", "both", "both-quarter-adapter", "both-sixteenth-adapter"}
     for name in (name for name in names if not name[-1].isdigit()):
         part = PARTS[name]
         changed = {field for field in type(part).model_fields if getattr(part, field) != getattr(plain, field)}
