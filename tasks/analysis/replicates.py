@@ -25,7 +25,7 @@ class ReplicatePair(NamedTuple):
 def replicate_rows(
     group: StatisticGroup, frames: Mapping[Arm, pl.DataFrame], spec: StatisticsSpec
 ) -> Iterator[StatisticRow]:
-    """Yield a signed-rank test per trained arm, pair of replicates (0 and 1, ...) and metric, and the share that rejects.
+    """Yield a signed-rank test per trained arm, pair of replicates (0, 1) and metric, and the share that rejects.
 
     Nothing comes of a group without replicates. Holm's correction is over all tests of the group; the share is of the
     raw p-values. Where the null hypothesis holds by construction, the share is to be
