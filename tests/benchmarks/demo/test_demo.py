@@ -17,7 +17,7 @@ import pytest
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(7200)]
 
 ROOT = Path(__file__).parents[3]
-GOALS = {"smoke": (120, 20), "laptop": (900, 20)}
+GOALS = {"smoke": (120, 20), "laptop": (600, 20)}
 """Most seconds of the first and of the second time; told, not asserted."""
 
 
