@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -83,7 +83,7 @@ def train_in_process(
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"OMP_NUM_THREADS": str(job.spec.cpu_threads)},
+            env=training_environment(job.spec, os.environ),
         )
         try:
             while process.poll() is None:
@@ -97,6 +97,12 @@ def train_in_process(
     if process.returncode:
         raise UserError(_failure(job, process.returncode, printed))
     return read_trained(job.output)
+
+
+def training_environment(spec: TrainingSpec, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a training: its threads, and one GPU of those that it may see, as TRL asks for."""
+    first_gpu = variables.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    return {**variables, "OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": first_gpu}
 
 
 def _tell(log: Path, told: int, on_log: Callable[[TrainingMetric], None] | None) -> int:

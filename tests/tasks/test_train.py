@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tasks.running.errors import UserError
 from tasks.sft.card import ModelCard, write_card
 from tasks.sft.spec import TRAINING
 from tasks.sft.training_log import TrainingMetric
-from tasks.train import describe, train_model, unknown_sizes
+from tasks.train import describe, train_model, turn, unknown_sizes
 
 DATA = b'{"messages": []}\n'
 
@@ -85,3 +86,12 @@ def test_a_base_whose_size_nobody_tells_is_named_once_and_others_are_not(part, t
     of_hub = part.model_copy(update={"training": training})
     (line,) = unknown_sizes([part, of_hub, of_hub])
     assert line.startswith(f"the size of base model {tmp_path / 'base'} is unknown")
+
+
+def test_trainings_meant_for_a_gpu_take_turns_and_others_run_side_by_side():
+    other: Any = turn(TRAINING["paper"])
+    with turn(TRAINING["paper"]):
+        assert other.locked()
+    assert not other.locked()
+    with turn(TRAINING["laptop_scratch"]), turn(TRAINING["laptop_scratch"]):
+        pass

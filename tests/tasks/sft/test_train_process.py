@@ -15,7 +15,7 @@ from tasks.sft.conversations import Conversation, TrainingMessage, write_convers
 from tasks.sft.folder import CHECKPOINTS
 from tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
-from tasks.sft.train_process import TrainingJob, train_in_process
+from tasks.sft.train_process import TrainingJob, train_in_process, training_environment
 from tasks.sft.training_log import read_log
 
 # 30 conversations make some 6 batches of 400 tokens, so checkpoints lie within passes
@@ -85,6 +85,13 @@ def test_a_killed_training_goes_on_to_the_weights_of_an_unbroken_one(job):
     curve = [(metric.optimizer_step, metric.loss, metric.learning_rate) for metric in unbroken.metrics]
     assert [(metric.optimizer_step, metric.loss, metric.learning_rate) for metric in resumed.metrics] == curve
     assert [metric.optimizer_step for metric in told] == [metric.optimizer_step for metric in resumed.metrics]
+
+
+@pytest.mark.parametrize(("visible", "used"), [({}, "0"), ({"CUDA_VISIBLE_DEVICES": "2,3"}, "2"),
+                                               ({"CUDA_VISIBLE_DEVICES": ""}, "")])  # fmt: skip
+def test_a_training_sees_one_gpu_of_those_that_it_may_see(visible, used):
+    variables = training_environment(TRAINING["paper"], {"HOME": "/home", **visible})
+    assert variables == {"HOME": "/home", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": used}
 
 
 def test_a_problem_that_the_user_can_mend_is_its_own_line(job, tmp_path):
