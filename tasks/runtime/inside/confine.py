@@ -11,13 +11,13 @@ import resource
 import struct
 from collections.abc import Iterable
 
-from .syscalls import ARCHITECTURES, SIGNAL_CALLS, SOCKET_CALLS, TERMINAL_REQUESTS, Architecture
+from .syscalls import ACCEPT_CALLS, ARCHITECTURES, SIGNAL_CALLS, TERMINAL_REQUESTS, Architecture
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 22, 38, 36
+_PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 38, 36
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
-_SECCOMP_MODE_FILTER = 2
+_SECCOMP_SET_FILTER, _SECCOMP_EVERY_THREAD = 1, 1
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET, _CLONE_NEWIPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
 _CAPABILITY_VERSION_3 = 0x20080522
 _OWN_CAPABILITIES, _NO_CAPABILITIES = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0), bytes(24)
@@ -33,11 +33,11 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def denied_calls(*, has_own_process_namespace: bool, needs_sockets: bool = False) -> tuple[str, ...]:
+def denied_calls(*, has_own_process_namespace: bool, is_listening: bool = False) -> tuple[str, ...]:
     """Name the system calls that a block may not make, sorted."""
     architecture = _architecture()
     allowed = set(SIGNAL_CALLS if has_own_process_namespace else ())
-    allowed |= set(SOCKET_CALLS if needs_sockets else ())
+    allowed |= set(ACCEPT_CALLS if is_listening else ())
     return tuple(sorted(set(architecture.numbers) - allowed))
 
 
@@ -64,10 +64,11 @@ def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
 
 
 def filter_calls(denied: tuple[str, ...]) -> None:
-    """Install the filter in this process and all that it forks, for ever."""
+    """Install the filter in every thread of this process and all that it forks, for ever."""
     loaded = prepare_filter(denied)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(loaded), 0, 0), "seccomp")
+    call = _architecture().seccomp
+    _check(_libc.syscall(call, _SECCOMP_SET_FILTER, _SECCOMP_EVERY_THREAD, ctypes.byref(loaded)), "seccomp")
 
 
 @functools.cache

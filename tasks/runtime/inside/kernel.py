@@ -5,9 +5,12 @@ import select
 import threading
 from typing import Any
 
+import zmq
+from ipykernel.iostream import IOPubThread
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
 from IPython.core.profiledir import ProfileDir
+from tornado.ioloop import IOLoop
 
 from .capture import redirect_output
 from .node import Node
@@ -86,11 +89,16 @@ class StepKernel(Kernel):
 
 
 class StepKernelApp(IPKernelApp):
-    """Puts a kernel on given sockets, and reads and writes no file for it."""
+    """Puts a kernel on the socket that the host listens for it at, and reads and writes no file for it.
+
+    What else a kernel has sockets for nobody asks of this one: it makes none, so that its blocks need not be able to.
+    """
 
     kernel_class = StepKernel
     outstream_class = ""  # the step runner captures output by itself
     connection: dict[str, Any]
+    listener: int
+    """Descriptor of the socket."""
 
     def init_connection_file(self) -> None:
         """Take the connection from the host."""
@@ -98,6 +106,25 @@ class StepKernelApp(IPKernelApp):
 
     def write_connection_file(self, **_options: Any) -> None:
         """Write none: who may talk to this kernel knows the connection."""
+
+    def init_sockets(self) -> None:
+        """Take requests at the host's socket."""
+        super().init_sockets()
+        self.shell_socket.setsockopt(zmq.USE_FD, self.listener)
+        self.shell_socket.bind("ipc://shell")  # a name without effect: the socket has its own
+
+    def _bind_socket(self, s: Any, port: int) -> int:
+        """Bind no socket where none is given."""
+        return port
+
+    def init_iopub(self, context: zmq.Context[Any]) -> None:
+        """Publish to nobody, and hear of no process that a block forked."""
+        self.iopub_thread = IOPubThread(context.socket(zmq.XPUB), session=self.session)
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
+
+    def init_heartbeat(self) -> None:
+        """Have none: the host holds a handle of the process."""
 
     def log_connection_info(self) -> None:
         """Log nothing: descriptor 1 is a block's."""
@@ -116,12 +143,19 @@ class StepKernelApp(IPKernelApp):
         """Let a crash be a crash."""
 
 
-def start(channel: Channel, seeder: Seeder, connection: dict[str, Any]) -> None:
-    """Start the kernel on the sockets that the host names, and serve until it is killed."""
+def prepare(channel: Channel, seeder: Seeder, connection: dict[str, Any], listener: int) -> StepKernelApp:
+    """Return a kernel that takes requests at the host's socket, with all the loops that it will run."""
     StepKernel.node = KernelNode(channel, seeder)
-    StepKernelApp.connection = connection
+    StepKernelApp.connection, StepKernelApp.listener = connection, listener
     app = StepKernelApp.instance()
     app.initialize([])
+    IOLoop.current()
+    return app
+
+
+def serve(app: StepKernelApp) -> None:
+    """Tell the host that the kernel is ready, and serve until it is killed."""
+    channel = StepKernel.node.channel
     channel.send(("ready", None))
     StepKernel.node.serve_one()
     threading.Thread(target=_end_with_host, args=(channel.fileno(),), daemon=True).start()

@@ -1,4 +1,4 @@
-"""Landlock: this process and its children read the given directories, and reach no other file but their sockets."""
+"""Landlock: this process and its children read the given directories, and reach no other file."""
 
 import ctypes
 import os
@@ -8,7 +8,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG = 1
 _RULE_PATH_BENEATH = 1
-_READ_FILE, _READ_DIRECTORY, _WRITE_FILE, _MAKE_SOCKET = 1 << 2, 1 << 3, 1 << 1, 1 << 9
+_READ_FILE, _READ_DIRECTORY, _WRITE_FILE = 1 << 2, 1 << 3, 1 << 1
 _FILE_RIGHTS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15}
 _FILE_RIGHTS_LATEST = 16
 _NETWORK_RIGHTS = 3
@@ -21,10 +21,8 @@ def landlock_version() -> int:
     return _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG)
 
 
-def restrict_files(readable: list[str], socket_folders: list[str]) -> None:
+def restrict_files(readable: list[str]) -> None:
     """Let this process read what lies under `readable` and the harmless devices, and nothing else; no TCP either.
-
-    Under `socket_folders` it may make sockets, as a kernel does that is spoken to by them.
 
     Raises:
         OSError: The kernel refused.
@@ -36,8 +34,6 @@ def restrict_files(readable: list[str], socket_folders: list[str]) -> None:
     ruleset = _checked(_libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), 0))
     for path in readable:
         _allow(ruleset, path, _READ_FILE | _READ_DIRECTORY)
-    for path in socket_folders:
-        _allow(ruleset, path, _MAKE_SOCKET)
     for device in ("/dev/null", "/dev/zero"):
         _allow(ruleset, device, _READ_FILE | _WRITE_FILE)
     for device in ("/dev/random", "/dev/urandom"):

@@ -10,6 +10,8 @@ class Architecture(NamedTuple):
     """The kernel's AUDIT_ARCH number."""
     ioctl: int
     """The number of the call that takes `TERMINAL_REQUESTS`."""
+    seccomp: int
+    """The number of the call that installs a filter."""
     numbers: dict[str, int]
     foreign_bit: int | None
     """A bit that marks calls of another interface (x32), none where there is no such interface."""
@@ -19,6 +21,7 @@ X86_64 = Architecture(
     audit=0xC000003E,
     foreign_bit=0x40000000,
     ioctl=16,
+    seccomp=317,
     numbers={
         "socket": 41,
         "connect": 42,
@@ -95,6 +98,7 @@ AARCH64 = Architecture(
     audit=0xC00000B7,
     foreign_bit=None,
     ioctl=29,
+    seccomp=277,
     numbers={
         **_GENERIC_SAME,
         "lookup_dcookie": 18,
@@ -156,8 +160,8 @@ ARCHITECTURES = {"x86_64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}
 SIGNAL_CALLS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 """Harmless in a process namespace of the episode's own, denied elsewhere."""
 
-SOCKET_CALLS = ("socket", "accept", "accept4", "bind", "listen", "socketpair")
-"""A kernel that is spoken to over ipc sockets needs these; it calls nobody, which no Landlock rule would bound."""
+ACCEPT_CALLS = ("accept", "accept4")
+"""A kernel takes its host's connection by these, at the one socket that listens: no block can make another."""
 
 TERMINAL_REQUESTS = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX type into a terminal, as its user would: a worker's terminal is its sandbox's, too."""

@@ -63,7 +63,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
     if settings["landlock"]:
         from .landlock import restrict_files
 
-        restrict_files(settings["landlock"], settings["socket_folders"])
+        restrict_files(settings["landlock"])
     return seeder
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import socket
 import tempfile
 import time
 import uuid
@@ -18,8 +19,7 @@ from tasks.runtime.protocol import SandboxLevel
 from tasks.runtime.sandbox.launch import launch
 from tasks.runtime.spec import RuntimeSpec
 
-_INSIDE_DIRECTORY = "/run/kernel"
-_PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
+_SHELL_PORT = 1
 _REPLY_SECONDS = 30.0
 _SEND_MILLISECONDS = 10_000
 """A kernel whose socket takes no request for this long counts as gone."""
@@ -35,21 +35,18 @@ class Kernel:
             self._undo = started.pop_all()
 
     def _start(self, spec: RuntimeSpec, level: SandboxLevel, started: contextlib.ExitStack) -> None:
-        """Start the process and connect; put what ends it again on a stack, also when it does not come that far."""
+        """Start the process and connect; put what ends it again on a stack, also when it does not come that far.
+
+        The socket is made here, and the kernel is handed it open: no folder of the host's is shown to its blocks.
+        """
         directory = Path(tempfile.mkdtemp(prefix="kernel-"))
         started.callback(shutil.rmtree, directory, ignore_errors=True)
-        sockets = directory / "ipc"
-        sockets.mkdir()
-        sockets.chmod(0o777)  # the kernel runs as another user; the directory around it is the host's alone
-        inside = _INSIDE_DIRECTORY if level == "bwrap+seccomp" else str(sockets)
-        connection = {"transport": "ipc", "key": uuid.uuid4().hex, "signature_scheme": "hmac-sha256", **_PORTS}
-        process = launch(
-            "kernel_entry",
-            spec,
-            level,
-            extra={"connection": {**connection, "ip": f"{inside}/s"}},
-            binds=((str(sockets), inside),),
-        )
+        connection = {"transport": "ipc", "key": uuid.uuid4().hex, "signature_scheme": "hmac-sha256"}
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"{directory}/s-{_SHELL_PORT}")
+            listener.listen()
+            told = {"connection": connection}
+            process = launch("kernel_entry", spec, level, extra=told, descriptors=(listener.fileno(),))
         started.callback(process.close)
         set_timeouts(process.connection)
         process.channel.send(("introduce",))
@@ -60,9 +57,8 @@ class Kernel:
         self.keeper = Node(process.channel, keeper, self.node.family)
         """The kernel's parent: whatever a block forked descends from it, orphans included."""
         started.callback(self.keeper.close)
-        sockets.chmod(0o755)
         self._client = BlockingKernelClient()
-        self._client.load_connection_info({**connection, "ip": f"{sockets}/s"})  # type: ignore[arg-type]
+        self._client.load_connection_info({**connection, "ip": f"{directory}/s", "shell_port": _SHELL_PORT})  # type: ignore[arg-type]
         self._client.start_channels(shell=True, iopub=False, stdin=False, hb=False, control=False)
         started.callback(self._client.stop_channels)
         self._client.shell_channel.socket.setsockopt(zmq.SNDTIMEO, _SEND_MILLISECONDS)  # type: ignore[union-attr]

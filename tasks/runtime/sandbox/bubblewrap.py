@@ -65,19 +65,17 @@ def own_traces() -> tuple[Path, ...]:
     return tuple(found)
 
 
-def command(*, keeps_root: bool, binds: tuple[tuple[str, str], ...] = ()) -> list[str]:
+def command(*, keeps_root: bool) -> list[str]:
     """Return the prefix that runs a command in the sandbox.
 
     Args:
         keeps_root: Whether the process starts as root so that it can become another user itself; else a user
             namespace hides who runs it.
-        binds: More directories to show, writable, as (outside, inside).
     """
     words = [shutil.which("bwrap") or "bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--clearenv", "--hostname", "sandbox"]
     words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if keeps_root else ["--unshare-user"]
     targets = [
-        *(Path(inside) for _, inside in binds),
         *map(Path, (*_SYSTEM_LIBRARIES, *_DEVICES)),
         *library_directories(),
         Path(INSIDE_MOUNT, "inside"),
@@ -93,8 +91,6 @@ def command(*, keeps_root: bool, binds: tuple[tuple[str, str], ...] = ()) -> lis
     words += ["--ro-bind", str(inside_directory()), f"{INSIDE_MOUNT}/inside"]
     for device in _DEVICES:
         words += ["--dev-bind", device, device]
-    for outside, inside in binds:
-        words += ["--bind", outside, inside]
     for path in own_traces():
         words += ["--remount-ro", str(path)] if path.is_dir() else []
     return [*words, "--remount-ro", "/", "--chdir", "/"]

@@ -75,7 +75,7 @@ def launch(
     level: SandboxLevel,
     *,
     extra: Mapping[str, Any] | None = None,
-    binds: tuple[tuple[str, str], ...] = (),
+    descriptors: tuple[int, ...] = (),
 ) -> SandboxProcess:
     """Start `inside.<entry>` at a sandbox level and tell it the settings.
 
@@ -84,7 +84,7 @@ def launch(
         spec: Bounds and preloaded modules.
         level: Walls to start behind.
         extra: More settings, for this entry.
-        binds: Directories for sockets, as (outside, inside); the level decides which of the two is seen.
+        descriptors: Files of the host's that it is to have open.
 
     Raises:
         SandboxStartError: It ended, or was not ready in time.
@@ -93,7 +93,7 @@ def launch(
     errors = starting.Errors()
     with theirs:
         process = subprocess.Popen(
-            _command(entry, level, theirs.fileno(), binds),
+            _command(entry, level, theirs.fileno()),
             pass_fds=[theirs.fileno()],
             env=_ENVIRONMENT,
             stdin=subprocess.DEVNULL,
@@ -107,8 +107,7 @@ def launch(
         )
     started = SandboxProcess(process, ours, errors)
     try:
-        folders = {"socket_folders": [outside for outside, _ in binds]}
-        started.channel.send({**settings(spec, level), **folders, **(extra or {})})
+        started.channel.send({**settings(spec, level), **(extra or {})}, descriptors)
         starting.wait_patiently(started.wait_until_ready, TimeoutError, f"the sandbox at level {level}")
     except (EOFError, FrameError, OSError) as error:
         reason = errors.last_line() or repr(error)
@@ -138,12 +137,12 @@ def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
     }
 
 
-def _command(entry: str, level: SandboxLevel, descriptor: int, binds: tuple[tuple[str, str], ...]) -> list[str]:
+def _command(entry: str, level: SandboxLevel, descriptor: int) -> list[str]:
     # Isolated as by -I, but for the environment, which is ours and fixes the order of sets.
     command = [bubblewrap.interpreter(), "-s", "-P", "-S", "-B", "-c", _program(entry, level, descriptor)]
     if level != "bwrap+seccomp":
         return command
-    return [*bubblewrap.command(keeps_root=os.geteuid() == 0, binds=binds), *_environment_options(), *command]
+    return [*bubblewrap.command(keeps_root=os.geteuid() == 0), *_environment_options(), *command]
 
 
 def _program(entry: str, level: SandboxLevel, descriptor: int) -> str:

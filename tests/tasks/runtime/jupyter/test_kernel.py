@@ -28,12 +28,13 @@ def test_closed_kernel_leaves_no_folder(monkeypatch, tmp_path):
 
 
 def test_memory_of_orphans_counts_as_the_episodes():
-    runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1, episode_memory_limit_bytes=300 << 20))
+    spec = RuntimeSpec(backend="jupyter", warm_kernel_count=1, block_timeout_seconds=120)
+    runtime = open_runtime(spec.model_copy(update={"episode_memory_limit_bytes": 300 << 20}))
     interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
     result = interpreter.run_block(
-        "import os, time\nif os.fork() == 0:\n    if os.fork() == 0:\n"
-        "        held = bytearray(b'1') * (400 << 20)\n        time.sleep(60)\n    os._exit(0)\n"
-        "os.wait()\ntime.sleep(10)"
+        "import os, time\nready, mark = os.pipe()\nif os.fork() == 0:\n    if os.fork() == 0:\n"
+        "        held = bytearray(b'1') * (400 << 20)\n        os.write(mark, b'x')\n        time.sleep(60)\n"
+        "    os._exit(0)\nos.wait()\nos.read(ready, 1)\ntime.sleep(60)"
     )
     interpreter.close()
     runtime.close()

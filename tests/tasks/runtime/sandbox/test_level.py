@@ -1,5 +1,4 @@
 import sys
-import tempfile
 
 import pytest
 
@@ -57,29 +56,6 @@ def test_levels_with_files_of_their_own_hide_the_hosts(level):
     runtime.close()
     assert all(error is not None for error in hidden)
     assert found.result == "'libraries'"
-
-
-@pytest.mark.kernel
-def test_kernel_makes_its_sockets_and_nothing_else_where_landlock_hides_files(monkeypatch, tmp_path):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    try:
-        runtime = open_runtime(RuntimeSpec(backend="jupyter", sandbox="landlock+seccomp", warm_kernel_count=1))
-    except SandboxUnavailableError as refusal:
-        pytest.skip(str(refusal))
-    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {"look": lambda: "seen"}, instance_id="a")
-    folders = [str(path) for path in tmp_path.glob("kernel-*/ipc")]
-    code = f"""
-denied = []
-for folder in {folders}:
-    try: open(folder + '/kept', 'w')
-    except PermissionError: denied.append(folder)
-look(), len(denied)
-"""
-    seen = interpreter.run_block(code).result
-    interpreter.close()
-    runtime.close()
-    assert folders
-    assert seen == f"('seen', {len(folders)})"
 
 
 def test_stray_processes_are_ended_at_every_level():
