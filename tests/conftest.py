@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.benchmarks.control_group import can_make_control_group
+from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
 from tests.tasks.serving.vllm_environment import can_provide_vllm
 
 LEFT_OUT = pytest.StashKey[list[str]]()
@@ -54,6 +55,12 @@ NEEDS = (
         using("vllm_environment"),
         can_provide_vllm,
         "vLLM from a package index, 0.3 GB at the first time",
+    ),
+    Need(
+        "of the authors' own scripts",
+        using("authors_scripts"),
+        has_checkout,
+        f"a checkout of mrcabbage972/agents-learn-runtime, its folder in {VARIABLE}",
     ),
 )
 

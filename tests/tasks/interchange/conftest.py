@@ -1,17 +1,23 @@
 """Episodes of the density teacher, played for real, as the tables that the landing zone gives."""
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
 
+from storage.landing import LandingZone
+from storage.merger import merge
 from storage.schemas import arrow_schema, to_arrow
+from storage.warehouse import Warehouse
 from tasks.agent.condition import Condition
 from tasks.agent.loop import run_episode
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.spec import EpisodeSpec
 from tasks.agent.teachers.open import open_teacher
+from tasks.interchange.authors import write_authors
 from tasks.interchange.recorded import RecordedTrace, recorded_traces
 from tasks.knapsack.instance import Instance, instance_rows
 from tasks.knapsack.sampling import sample_instance
@@ -20,9 +26,12 @@ from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import Runtime
 from tasks.runtime.spec import RuntimeSpec
 from tasks.traces.rows import InstanceRow, Row
+from tests.tasks.interchange.authors_repository import scripts_folder
 
 CONTRACTS = ("persistent", "stateless")
 SEEDS = (0, 1)
+CELLS = {"PP": ("persistent", "persistent"), "PS": ("persistent", "stateless")}
+SCORES = {"PP": (1.0, 0.9, 0.8, 0.7, 1.0, 0.55), "PS": (1.0, 0.4, 0.95, 0.1, 0.35, 0.5)}
 
 
 class Played(NamedTuple):
@@ -74,3 +83,55 @@ def played() -> Played:
     finally:
         runtime.close()
     return Played(episodes, [instance_rows(instance, "run", "train")[0] for instance in instances])
+
+
+@pytest.fixture
+def merge_rows() -> Callable[[Mapping[str, Sequence[Row]], str, Path], Warehouse]:
+    """A function that lands rows in a folder, merges them, and opens the warehouse."""
+
+    def merge_rows(rows_by_table: Mapping[str, Sequence[Row]], run_id: str, folder: Path) -> Warehouse:
+        landing = LandingZone(folder / "landing")
+        landing.write(rows_by_table, run_id)
+        merge(landing, folder / "study.duckdb")
+        return Warehouse.open(folder / "study.duckdb")
+
+    return merge_rows
+
+
+@pytest.fixture
+def evaluated(traces):
+    """Return a model's episode of a cell on a task; `blocks` are its replies, None for one without a block."""
+
+    def _evaluated(cell, task, score, blocks=("print(1)", "finish()")):
+        train, runtime = CELLS[cell]
+        steps = [traces.step(block) for block in blocks]
+        tables = traces.record(traces.trace(f"{cell}-{task}", runtime, f"knapsack-{task:010d}", score, steps))
+        (trace,) = recorded_traces(tables.episodes, tables.turns, tables.steps)
+        changes = {
+            "purpose": "evaluation", "base": "scratch", "train_contract": train, "split": "evaluation",
+            "is_solved": score == 1, "completion_tokens": 5 + task, "wall_seconds": 0.25 * task,
+        }  # fmt: skip
+        return trace._replace(episode=trace.episode.model_copy(update=changes))
+
+    return _evaluated
+
+
+@pytest.fixture
+def study(evaluated, merge_rows, tmp_path):
+    """Two cells of six tasks each, exported and merged, with their statistics."""
+    traces = [evaluated(cell, task, score) for cell in CELLS for task, score in enumerate(SCORES[cell], start=1)]
+    write_authors(traces, tmp_path / "files")
+    rows = {
+        "episodes": [trace.episode for trace in traces],
+        "turns": [turn for trace in traces for turn in trace.turns],
+        "steps": [step for trace in traces for step in trace.steps],
+    }
+    folders = [next((tmp_path / "files").glob(f"*/*/*-{train}-{runtime}-easy*")) for train, runtime in CELLS.values()]
+    with merge_rows(rows, "run", tmp_path) as warehouse:
+        yield warehouse, folders
+
+
+@pytest.fixture
+def authors_scripts() -> Path:
+    """The authors' own scripts; without a checkout of them, tests that ask for this are left out."""
+    return scripts_folder()

@@ -9,18 +9,13 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from storage.landing import LandingZone
-from storage.merger import merge
-from storage.warehouse import Warehouse
 from tasks.analysis.compute import compute_statistics
 from tasks.analysis.queries import table_query
 from tasks.interchange.authors import authors_documents, write_authors
 from tasks.interchange.authors_import import read_authors
-from tasks.interchange.recorded import recorded_traces
 from tasks.interchange.setting import ImportSetting
 
 CALL_SITE = re.compile(r"\b(inspect|take_item|list_items|finish)\s*\(")
-CELLS = {"PP": ("persistent", "persistent"), "PS": ("persistent", "stateless")}
 
 
 def read_pairs(directory):
@@ -67,13 +62,6 @@ def compare_benchmarks(first, second):
     return test.statistic, test.pvalue, effect_size, fmean(differences)
 
 
-def merged(rows_by_table, run_id, folder) -> Warehouse:
-    landing = LandingZone(folder / "landing")
-    landing.write(rows_by_table, run_id)
-    merge(landing, folder / "study.duckdb")
-    return Warehouse.open(folder / "study.duckdb")
-
-
 def table_1(warehouse, plan_digest):
     rows = warehouse.sql(table_query("table_01").sql, plan_digest=plan_digest).arrow().to_pylist()
     return {contract: {row["metric"]: row[contract] for row in rows} for contract in ("persistent", "stateless")}
@@ -84,9 +72,9 @@ def folder_of(root, contract):
     return folder
 
 
-def test_the_trace_statistics_are_those_of_table_1(played, tmp_path):
+def test_the_trace_statistics_are_those_of_table_1(played, merge_rows, tmp_path):
     write_authors(played.traces(), tmp_path / "files")
-    with merged(played.rows, "run", tmp_path) as warehouse:
+    with merge_rows(played.rows, "run", tmp_path) as warehouse:
         measured = table_1(warehouse, "plan")
     for contract in ("persistent", "stateless"):
         expected = trace_stats(folder_of(tmp_path / "files", contract))
@@ -94,55 +82,19 @@ def test_the_trace_statistics_are_those_of_table_1(played, tmp_path):
         assert {name: measured[contract][name] for name in expected} == pytest.approx(expected)
 
 
-def test_what_is_imported_again_has_the_same_numbers(played, tmp_path):
+def test_what_is_imported_again_has_the_same_numbers(played, merge_rows, tmp_path):
     write_authors(played.traces(), tmp_path / "files")
     setting = ImportSetting(run_id="import", runtime_contract="persistent", purpose="teacher")
     tables = {}
     for imported in read_authors(tmp_path / "files", setting):
         for table, rows in imported.tables().items():
             tables.setdefault(table, []).extend(rows)
-    with merged(tables, "import", tmp_path) as warehouse:
+    with merge_rows(tables, "import", tmp_path) as warehouse:
         measured = table_1(warehouse, "import")
     for contract in ("persistent", "stateless"):
         expected = trace_stats(folder_of(tmp_path / "files", contract))
         expected.pop("avg_capacity_utilization")  # the capacity is the instance's, which these files do not hold
         assert {name: measured[contract][name] for name in expected} == pytest.approx(expected)
-
-
-@pytest.fixture
-def evaluated(traces):
-    """Return a model's episode of a cell on a task; `blocks` are its replies, None for one without a block."""
-
-    def _evaluated(cell, task, score, blocks=("print(1)", "finish()")):
-        train, runtime = CELLS[cell]
-        steps = [traces.step(block) for block in blocks]
-        tables = traces.record(traces.trace(f"{cell}-{task}", runtime, f"knapsack-{task:010d}", score, steps))
-        (trace,) = recorded_traces(tables.episodes, tables.turns, tables.steps)
-        changes = {
-            "purpose": "evaluation", "base": "scratch", "train_contract": train, "split": "evaluation",
-            "is_solved": score == 1, "completion_tokens": 5 + task, "wall_seconds": 0.25 * task,
-        }  # fmt: skip
-        return trace._replace(episode=trace.episode.model_copy(update=changes))
-
-    return _evaluated
-
-
-SCORES = {"PP": (1.0, 0.9, 0.8, 0.7, 1.0, 0.55), "PS": (1.0, 0.4, 0.95, 0.1, 0.35, 0.5)}
-
-
-@pytest.fixture
-def study(evaluated, tmp_path):
-    """Two cells of six tasks each, exported and merged, with their statistics."""
-    traces = [evaluated(cell, task, score) for cell in CELLS for task, score in enumerate(SCORES[cell], start=1)]
-    write_authors(traces, tmp_path / "files")
-    rows = {
-        "episodes": [trace.episode for trace in traces],
-        "turns": [turn for trace in traces for turn in trace.turns],
-        "steps": [step for trace in traces for step in trace.steps],
-    }
-    folders = [next((tmp_path / "files").glob(f"*/*/*-{train}-{runtime}-easy*")) for train, runtime in CELLS.values()]
-    with merged(rows, "run", tmp_path) as warehouse:
-        yield warehouse, folders
 
 
 def test_the_summary_is_that_of_table_2(study):
