@@ -14,6 +14,7 @@ from tasks.provide_tokenizer import tokenizer_folder
 from tasks.running.places import name_places
 from tasks.sft.dry_run import TrainingEstimate, plan_training
 from tasks.sft.example_lengths import ExpectedExamples
+from tasks.sft.hub import downloaded_tokenizer, is_local
 from tasks.sft.spec import TrainingSpec
 from tasks.train import base_corpus_file
 
@@ -98,5 +99,7 @@ def _as_run(plan: StudyPlan) -> Run:
 
 
 def _local_tokenizer(run: Run, part: StudyPart) -> Path | None:
-    folder = tokenizer_folder(run, part)
-    return folder if folder.is_dir() else None
+    folder, base = tokenizer_folder(run, part), part.training.base_model
+    if folder.is_dir():
+        return folder
+    return None if base is None or is_local(base) else downloaded_tokenizer(base, part.training.base_revision)

@@ -9,7 +9,7 @@ from tasks.running.errors import UserError
 from tasks.sft.batches import group_by_length
 from tasks.sft.conversations import Conversation, read_conversations
 from tasks.sft.example_lengths import ExpectedExamples
-from tasks.sft.hub import expanded
+from tasks.sft.hub import check_folder, expanded
 from tasks.sft.load import load_training_tokenizer
 from tasks.sft.model_shape import ModelShape, shape_of
 from tasks.sft.packing import packed_count
@@ -110,6 +110,8 @@ def plan_training(
         UserError: A setting cannot work; the message names it, its value and the way out.
     """
     source = expanded(str(base_model or spec.base_model or ""))
+    if source:
+        check_folder(source, "base model")
     shape = shape_of(base_training or spec, source)
     resources = None if shape is None else _fitting_resources(spec, shape, gpu_gib)
     lengths, token_source = _lengths(spec, examples, tokenizer_path)

@@ -44,6 +44,20 @@ def find_file(source: str, name: str, revision: str | None) -> Path:
     return Path(cached if isinstance(cached, str) else hf_hub_download(source, name, revision=revision))
 
 
+def check_folder(source: str, what: str) -> None:
+    """Raise `UserError` where a source is meant as a folder and there is none."""
+    if is_local(source) and not Path(source).is_dir():
+        raise UserError(f"no {what} at {source}: there is no such folder; train or copy it there, or name a hub id")
+
+
+def downloaded_tokenizer(source: str, revision: str | None) -> Path | None:
+    """Return the folder of the cache that holds the tokenizer of a hub's model; none where it was not downloaded."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(source, "tokenizer.json", revision=revision)
+    return Path(found).parent if isinstance(found, str) else None
+
+
 def is_downloaded(source: str, revision: str | None) -> bool:
     """Tell whether weights of a hub's model lie in the cache, whole or begun."""
     from huggingface_hub import try_to_load_from_cache
@@ -61,8 +75,7 @@ def explained(source: str, what: str) -> Iterator[None]:
     """
     from huggingface_hub.errors import GatedRepoError
 
-    if is_local(source) and not Path(source).is_dir():
-        raise UserError(f"no {what} at {source}: there is no such folder; train or copy it there, or name a hub id")
+    check_folder(source, what)
     try:
         yield
     except (OSError, ValueError) as error:

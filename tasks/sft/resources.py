@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tasks.sft.hub import is_local
+from tasks.sft.hub import is_downloaded, is_local
 from tasks.sft.model_shape import ModelShape
 from tasks.sft.spec import TrainingSpec
 
@@ -59,9 +59,10 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimat
 
 
 def download_bytes(spec: TrainingSpec, source: str, shape: ModelShape) -> int:
-    """Return the bytes of a hub model's weights, which are published in bfloat16; 0 where nothing is downloaded."""
+    """Return the bytes of a hub model's weights, which are published in bfloat16; 0 where they need no download."""
     is_of_hub = spec.architecture is None and bool(source) and not is_local(source)
-    return shape.parameter_count * BFLOAT16_BYTES if is_of_hub else 0
+    is_missing = is_of_hub and not is_downloaded(source, spec.base_revision)
+    return shape.parameter_count * BFLOAT16_BYTES if is_missing else 0
 
 
 def _layer_activations(shape: ModelShape) -> int:

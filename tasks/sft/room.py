@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tasks.running.errors import UserError
-from tasks.sft.hub import cache_folder, explained, find_file, is_downloaded
+from tasks.sft.hub import cache_folder, explained, find_file
 from tasks.sft.model_shape import ModelShape, shape_from_config, shape_of
 from tasks.sft.resources import GIB, download_bytes, estimate_resources
 from tasks.sft.spec import TrainingSpec
@@ -40,7 +40,7 @@ def check_room(spec: TrainingSpec, source: str, output: Path, find_free: Callabl
             f"training {spec.name} writes about {estimate.disk_bytes / GIB:.1f} GiB and {output} has "
             f"{free / GIB:.1f} GiB free; free some space or choose another folder"
         )
-    _check_cache(spec, source, download_bytes(spec, source, shape), (output, estimate.disk_bytes), find_free)
+    _check_cache(source, download_bytes(spec, source, shape), (output, estimate.disk_bytes), find_free)
     memory, owner = _memory()
     if estimate.memory_bytes > memory:
         raise UserError(
@@ -77,11 +77,9 @@ def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
         return shape_from_config(json.loads(config.read_text(encoding="utf-8")))
 
 
-def _check_cache(
-    spec: TrainingSpec, source: str, missing: int, written: tuple[Path, int], find_free: Callable[[Path], int]
-) -> None:
+def _check_cache(source: str, missing: int, written: tuple[Path, int], find_free: Callable[[Path], int]) -> None:
     """Raise `UserError` where a base's download does not fit beside what the training writes to the same disk."""
-    if not missing or is_downloaded(source, spec.base_revision):
+    if not missing:
         return
     cache = _existing(cache_folder())
     output, saved = written

@@ -5,6 +5,9 @@ import json
 import pytest
 
 from tasks.running.errors import UserError
+from tasks.sft.dry_run import plan_training
+from tasks.sft.example_lengths import ExpectedExamples
+from tasks.sft.hub import downloaded_tokenizer
 from tasks.sft.resources import GIB
 from tasks.sft.room import check_room, find_shape, smallest_limit, unknown_size
 from tasks.sft.spec import TRAINING
@@ -61,6 +64,24 @@ def test_a_base_that_is_downloaded_needs_no_more_room(tmp_path, cache):
     short = with_batch(max_length=10**9)  # goes on to the check of the memory
     with pytest.raises(UserError, match="GiB of memory and"):
         check_room(short, "Qwen/Qwen3-8B", tmp_path / "model", find_free=lambda _: 16 * GIB)
+
+
+def test_a_dry_run_downloads_no_base_twice_and_counts_with_the_tokenizer_that_came_with_it(tmp_path, cache):
+    expected = ExpectedExamples((9000,) * 40, "a guess")
+    lines = plan_training(PAPER, expected).lines()
+    assert "disk (estimate): 4.2 GiB, and 15.3 for the base's download" in lines
+    assert downloaded_tokenizer("Qwen/Qwen3-8B", None) is None
+    for name in ("model.safetensors.index.json", "tokenizer.json"):
+        keep(cache, "Qwen/Qwen3-8B", name, "{}")
+    assert "disk (estimate): 4.2 GiB" in plan_training(PAPER, expected).lines()
+    folder = downloaded_tokenizer("Qwen/Qwen3-8B", None)
+    assert folder is not None
+    assert (folder / "tokenizer.json").is_file()
+
+
+def test_a_dry_run_refuses_a_folder_that_is_not_there():
+    with pytest.raises(UserError, match=r"^no base model at /nowhere: there is no such folder; train or copy it there"):
+        plan_training(PAPER, ExpectedExamples((9000,) * 40, "a guess"), base_model="/nowhere")
 
 
 def test_a_small_model_fits(tmp_path):
