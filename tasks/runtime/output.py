@@ -7,11 +7,16 @@ _USUAL_BYTES = 8192
 
 
 class Output:
-    """The file behind an episode's descriptors 1 and 2; one for all its blocks."""
+    """The file behind an episode's descriptors 1 and 2: one for all blocks that share an interpreter's state."""
 
     def __init__(self) -> None:
-        self.descriptor = os.memfd_create("output", os.MFD_CLOEXEC)
-        self._is_fresh = True
+        self._make()
+
+    def renew(self) -> int:
+        """Go on with another file, and return its descriptor: a file's attributes and flags outlive its content."""
+        self.close()
+        self._make()
+        return self.descriptor
 
     def clear(self) -> None:
         """Make it empty for the next block."""
@@ -30,3 +35,7 @@ class Output:
     def close(self) -> None:
         """Free it."""
         os.close(self.descriptor)
+
+    def _make(self) -> None:
+        self.descriptor = os.memfd_create("output", os.MFD_CLOEXEC)
+        self._is_fresh = True

@@ -185,7 +185,7 @@ class ForkTreeEngine:
     def _grow(self) -> Processes:
         if self._lifetime.runs_in == "live":
             return LiveProcesses(self._root.node, self._output.descriptor)
-        return FreshProcesses(self._root.node)
+        return FreshProcesses(self._root.node, self._output)
 
     def _next(self) -> Node:
         try:

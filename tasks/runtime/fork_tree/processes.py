@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from tasks.runtime.fork_tree.fork import Fork
+from tasks.runtime.output import Output
 from tasks.runtime.process.node import Node, NodeGoneError
 from tasks.runtime.process.strays import end_strays
 
@@ -45,11 +46,12 @@ class Processes(Protocol):
 
 
 class FreshProcesses:
-    """A fork of the root for every block; the next one waits while the model thinks."""
+    """A fork of the root for every block, with an output of its own; the next one waits while the model thinks."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Node, output: Output) -> None:
         self.canary: int | None = None
         self._root = root
+        self._output = output
         self._node: Node | None = None
         self._ahead: Fork | None = Fork(root)
 
@@ -71,12 +73,12 @@ class FreshProcesses:
         return (self._root,)
 
     def finish(self, dropped: Sequence[str] | None) -> None:
-        """End the block's process with all that it holds."""
+        """End the block's process with all that it holds, its output included."""
         if self._node is not None:
             self._node.close()
             self._node = None
         if self._ahead is None:
-            self._ahead = Fork(self._root, is_sweep=True)
+            self._ahead = Fork(self._root, is_sweep=True, output=self._output.renew())
 
     def roll_back(self) -> Frozen | None:
         """Begin with a new process: there is no state to go back to, so none is missed."""

@@ -44,6 +44,13 @@ def redirect_output(descriptor: int) -> None:
     os.close(descriptor)
 
 
+def empty_input() -> None:
+    """Read nothing from descriptor 0, by a file of one's own: a shared one's flags would outlive who sets them."""
+    null = os.open(_NULL_DEVICE, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+
+
 def restore_output() -> bool:
     """Open descriptors 1 and 2 again, whatever a block has made of them; tell whether the output was still there.
 

@@ -25,7 +25,13 @@ _OWN_CAPABILITIES, _NO_CAPABILITIES = struct.pack("<Ii", _CAPABILITY_VERSION_3, 
 # Opcodes of classic BPF and the actions of seccomp.
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _KILL_PROCESS, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
-_OFFSET_OF_NUMBER, _OFFSET_OF_ARCHITECTURE, _OFFSET_OF_SECOND_ARGUMENT = 0, 4, 24
+_OFFSET_OF_NUMBER, _OFFSET_OF_ARCHITECTURE = 0, 4
+# Of an argument's lower half, which is all that the kernel looks at where it takes an int; a pointer's upper half too.
+_OFFSET_OF_FIRST_ARGUMENT, _OFFSET_OF_SECOND_ARGUMENT, _OFFSET_OF_THIRD_ARGUMENT = 16, 24, 32
+_UPPER_HALF = 4
+
+_Instruction = tuple[int, int, int, int]
+"""Operation, jump if true, jump if false, constant."""
 
 
 class _Program(ctypes.Structure):
@@ -42,7 +48,10 @@ def denied_calls(*, has_own_process_namespace: bool, is_listening: bool = False)
 
 
 def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
-    """Assemble the filter: a foreign architecture kills the process, a denied call or request fails with EPERM."""
+    """Assemble the filter: a foreign architecture kills the process, a denied call or request fails with EPERM.
+
+    So does a call that would set another process's limits: what is forked from that one next would have them.
+    """
     numbers = sorted(architecture.numbers[name] for name in denied)
     program = [
         (_LOAD, 0, 0, _OFFSET_OF_ARCHITECTURE),
@@ -52,15 +61,35 @@ def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
     ]
     if architecture.foreign_bit is not None:
         program += [(_JUMP_AT_LEAST, 0, 1, architecture.foreign_bit), (_RETURN, 0, 0, _KILL_PROCESS)]
-    requests = len(TERMINAL_REQUESTS)
+    terminal, limits = _terminal_check(), _limits_check()
+    checks = [(_JUMP_EQUAL, 0, len(terminal), architecture.ioctl), *terminal]
+    checks += [(_JUMP_EQUAL, 0, len(limits), architecture.prlimit), *limits]
     for index, number in enumerate(numbers):
-        program.append((_JUMP_EQUAL, len(numbers) - index + requests + 2, 0, number))
-    program.append((_JUMP_EQUAL, 0, requests + 1, architecture.ioctl))
-    program.append((_LOAD, 0, 0, _OFFSET_OF_SECOND_ARGUMENT))  # its lower half, which is all that the kernel looks at
-    for index, request in enumerate(TERMINAL_REQUESTS):
-        program.append((_JUMP_EQUAL, requests - index, 0, request))
-    program += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL)]
+        program.append((_JUMP_EQUAL, len(numbers) - index + len(checks), 0, number))
+    program += [*checks, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL)]
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
+
+
+def _terminal_check() -> list[_Instruction]:
+    """Fail for the requests that type into a terminal."""
+    check = [(_LOAD, 0, 0, _OFFSET_OF_SECOND_ARGUMENT)]
+    for index, request in enumerate(TERMINAL_REQUESTS):
+        check.append((_JUMP_EQUAL, len(TERMINAL_REQUESTS) - index, 0, request))
+    return [*check, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL)]
+
+
+def _limits_check() -> list[_Instruction]:
+    """Fail where the process is not 0, which is the caller, and the new limits are not null."""
+    return [
+        (_LOAD, 0, 0, _OFFSET_OF_FIRST_ARGUMENT),
+        (_JUMP_EQUAL, 4, 0, 0),
+        (_LOAD, 0, 0, _OFFSET_OF_THIRD_ARGUMENT),
+        (_JUMP_EQUAL, 0, 3, 0),
+        (_LOAD, 0, 0, _OFFSET_OF_THIRD_ARGUMENT + _UPPER_HALF),
+        (_JUMP_EQUAL, 0, 1, 0),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _FAIL),
+    ]
 
 
 def filter_calls(denied: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .capture import redirect_output, restore_output
+from .capture import empty_input, redirect_output, restore_output
 from .seeding import Seeder
 from .step import CANARY_NAME, StepRunner
 from .wire import Channel
@@ -95,7 +95,7 @@ class Node:
     def _fork(self, is_sweep: bool, dropped: list[str] | None, descriptor: int, *outputs: int) -> None:
         """Fork a process that listens on `descriptor`; tell the host by which handle it can be signalled.
 
-        A branch gets an output of its own.
+        A branch gets an output of its own, as does a process that runs one block only.
 
         First the names that do not live on are dropped (none: all of them). A sweep also ends every process that the
         episode has left, so that nothing survives into the next block.
@@ -131,6 +131,7 @@ class Node:
     def _leave_root(self) -> None:
         """Become a process that runs blocks: injected values are built now."""
         self.is_root = False
+        empty_input()
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         for sent in self._unbuilt:
             self.runner.inject(sent.name, sent.build(self.runner.own), is_own=False)

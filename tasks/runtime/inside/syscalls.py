@@ -10,6 +10,8 @@ class Architecture(NamedTuple):
     """The kernel's AUDIT_ARCH number."""
     ioctl: int
     """The number of the call that takes `TERMINAL_REQUESTS`."""
+    prlimit: int
+    """The number of the call that sets the limits of any process of the user's."""
     seccomp: int
     """The number of the call that installs a filter."""
     numbers: dict[str, int]
@@ -21,6 +23,7 @@ X86_64 = Architecture(
     audit=0xC000003E,
     foreign_bit=0x40000000,
     ioctl=16,
+    prlimit=302,
     seccomp=317,
     numbers={
         "socket": 41,
@@ -38,6 +41,9 @@ X86_64 = Architecture(
         "setpgid": 109,
         "setsid": 112,
         "personality": 135,
+        "setpriority": 141,
+        "sched_setparam": 142,
+        "sched_setscheduler": 144,
         "pivot_root": 155,
         "chroot": 161,
         "acct": 163,
@@ -49,12 +55,14 @@ X86_64 = Architecture(
         "delete_module": 176,
         "quotactl": 179,
         "tkill": 200,
+        "sched_setaffinity": 203,
         "lookup_dcookie": 212,
         "mq_open": 240,
         "kexec_load": 246,
         "add_key": 248,
         "request_key": 249,
         "keyctl": 250,
+        "ioprio_set": 251,
         "unshare": 272,
         "accept4": 288,
         "rt_tgsigqueueinfo": 297,
@@ -66,6 +74,7 @@ X86_64 = Architecture(
         "process_vm_writev": 311,
         "kcmp": 312,
         "finit_module": 313,
+        "sched_setattr": 314,
         "memfd_create": 319,
         "kexec_file_load": 320,
         "bpf": 321,
@@ -98,10 +107,12 @@ AARCH64 = Architecture(
     audit=0xC00000B7,
     foreign_bit=None,
     ioctl=29,
+    prlimit=261,
     seccomp=277,
     numbers={
         **_GENERIC_SAME,
         "lookup_dcookie": 18,
+        "ioprio_set": 30,
         "umount2": 39,
         "mount": 40,
         "pivot_root": 41,
@@ -114,10 +125,14 @@ AARCH64 = Architecture(
         "init_module": 105,
         "delete_module": 106,
         "ptrace": 117,
+        "sched_setparam": 118,
+        "sched_setscheduler": 119,
+        "sched_setaffinity": 122,
         "kill": 129,
         "tkill": 130,
         "tgkill": 131,
         "rt_sigqueueinfo": 138,
+        "setpriority": 140,
         "reboot": 142,
         "setpgid": 154,
         "setsid": 157,
@@ -146,6 +161,7 @@ AARCH64 = Architecture(
         "process_vm_writev": 271,
         "kcmp": 272,
         "finit_module": 273,
+        "sched_setattr": 274,
         "memfd_create": 279,
         "bpf": 280,
         "execveat": 281,

@@ -12,15 +12,13 @@ import sys
 from typing import Any, NoReturn
 
 from . import confine
-from .capture import redirect_output
+from .capture import empty_input, redirect_output
 from .holes import fill_holes
 from .mappings import compact
 from .node import Node
 from .rehearsal import rehearse
 from .seeding import Seeder
 from .wire import Channel
-
-_NULL_DEVICE = "/dev/null"
 
 
 def main(descriptor: int) -> NoReturn:
@@ -85,9 +83,7 @@ def _open_episode(
 
 
 def _confine_episode(settings: dict[str, Any], output: int, is_apart: bool) -> None:
-    null = os.open(_NULL_DEVICE, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
+    empty_input()
     redirect_output(output)
     os.setpgid(0, 0)
     confine.adopt_orphans()

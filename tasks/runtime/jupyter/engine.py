@@ -72,6 +72,7 @@ class JupyterEngine:
     def restart(self) -> None:
         """Go on in the next warm kernel, with what was installed."""
         self._kernel.close()
+        self._output.renew()
         self._kernel = self._take()
 
     def drop(self, name: str) -> bool:

@@ -5,7 +5,8 @@ the probe can see the state at all.
 """
 # ruff: noqa: E501 - one channel to a line
 
-from typing import NamedTuple
+import os
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -31,12 +32,7 @@ CHANNELS = {
     ),
     "working directory": Channel("import os; os.chdir('/usr')", "__import__('os').getcwd() == '/usr'"),
     "environment": Channel("import os; os.environ['KEPT'] = '1'", "'KEPT' in __import__('os').environ"),
-    "temporary file": Channel(
-        "import os\nfor d in ('/tmp', '/dev/shm', '/', '/var/tmp'):\n"
-        "    try: open(d + '/kept', 'w').write('1')\n    except OSError: pass",
-        "any(__import__('os').path.exists(d + '/kept') for d in ('/tmp', '/dev/shm', '', '/var/tmp'))",
-        is_open_to_persistent=False,
-    ),
+    "temporary file": Channel("_leave_files()", "_are_files_left()", is_open_to_persistent=False),
     "thread": Channel(
         "import threading, time; threading.Thread(target=time.sleep, args=(60,), name='kept', daemon=True).start()",
         "any(t.name == 'kept' for t in __import__('threading').enumerate())",
@@ -81,10 +77,37 @@ CHANNELS = {
     "canary of the runtime": Channel("globals()['__canary__'] = 'mine'", "'__canary__' in globals()", is_open_to_persistent=False),
     "type attribute": Channel("import json; json.JSONEncoder.kept = 1", "hasattr(json.JSONEncoder, 'kept')"),
     "own output": Channel("print('kept')", "__import__('os').pread(1, 9, 0) != b''", is_open_to_persistent=False),
+    "attributes of the output": Channel(
+        "import fcntl, os\nfcntl.fcntl(1, fcntl.F_SETSIG, 40)\ntry: os.setxattr(1, 'user.kept', b'1')\nexcept OSError: pass",
+        "__import__('fcntl').fcntl(1, 10 + 1) == 40 or 'user.kept' in os.listxattr(1)",  # F_GETSIG
+    ),
+    "flags of the output": Channel("import fcntl, os; fcntl.fcntl(1, fcntl.F_SETFL, os.O_APPEND)", "bool(__import__('fcntl').fcntl(1, 3) & os.O_APPEND)"),
+    "flags of the input": Channel("import fcntl, os; fcntl.fcntl(0, fcntl.F_SETFL, os.O_APPEND)", "bool(__import__('fcntl').fcntl(0, 3) & os.O_APPEND)"),
+    "limits of another process": Channel(
+        "_try_on_others(lambda process: resource.prlimit(process, resource.RLIMIT_CPU, (4714, 4714)))",
+        "resource.getrlimit(resource.RLIMIT_CPU)[0] == 4714",
+        is_open_to_persistent=False,
+    ),
+    "priority of another process": Channel(
+        "_try_on_others(lambda process: os.setpriority(os.PRIO_PROCESS, process, 7))",
+        "os.getpriority(os.PRIO_PROCESS, 0) == 7",
+        is_open_to_persistent=False,
+    ),
+    "priority of the process group": Channel(
+        "try: os.setpriority(os.PRIO_PGRP, 0, 7)\nexcept OSError: pass",
+        "os.getpriority(os.PRIO_PROCESS, 0) == 7",
+        is_open_to_persistent=False,
+    ),
+    "scheduling of another process": Channel(
+        "_try_on_others(lambda process: os.sched_setscheduler(process, os.SCHED_BATCH, os.sched_param(0)))\n"
+        "_try_on_others(lambda process: os.sched_setaffinity(process, {min(os.sched_getaffinity(0))}))",
+        "os.sched_getscheduler(0) == os.SCHED_BATCH or len(os.sched_getaffinity(0)) < PROCESSORS",
+        is_open_to_persistent=False,
+    ),
 }  # fmt: skip
 
 HELPERS = """
-import os
+import os, resource
 
 def _is_open(descriptor):
     try: os.fstat(descriptor)
@@ -92,19 +115,55 @@ def _is_open(descriptor):
     return True
 
 def _is_there(seconds):
-    import resource
     for process in range(2, 1000):
         try:
             if resource.prlimit(process, resource.RLIMIT_CPU)[0] == seconds: return True
         except OSError: pass
     return False
+
+def _try_on_others(change):
+    for process in {*range(1, 100), os.getppid()} - {0, os.getpid()}:
+        try: change(process)
+        except OSError: pass
 """
+
+FILES = """
+def _folders(root='/'):
+    import os, tempfile
+    yield from ('/tmp', '/var/tmp', '/dev/shm', '/run', os.getcwd(), os.path.expanduser('~'), *tempfile._candidate_tempdir_list())
+    for folder, inner, _ in os.walk(root):
+        yield folder
+        if folder.count('/') > root.count('/') + 1: inner.clear()
+
+def _leave_files(folders=None):
+    import os, tempfile, uuid
+    for folder in folders or _folders():
+        for make in (
+            lambda: os.close(os.open(os.path.join(folder, 'kept'), os.O_CREAT | os.O_WRONLY)),
+            lambda: os.close(os.open(os.path.join(folder, 'kept-' + uuid.uuid4().hex), os.O_CREAT | os.O_WRONLY)),
+            lambda: os.close(tempfile.mkstemp(prefix='kept', dir=folder)[0]),
+            lambda: tempfile.mkdtemp(prefix='kept', dir=folder),
+            lambda: os.symlink('/kept', os.path.join(folder, 'kept-link')),
+        ):
+            try: make()
+            except OSError: pass
+
+def _are_files_left(folders=None):
+    import os
+    for folder in folders or _folders():
+        try:
+            if any(name.startswith('kept') for name in os.listdir(folder)): return True
+        except OSError: pass
+    return False
+"""
+"""A file in every folder that a block finds, under a name that is fixed and under generated ones."""
 
 
 def survives(interpreter, channel: Channel) -> bool:
-    written = interpreter.run_block(channel.write)
+    helpers = HELPERS + FILES * ("files" in channel.write) + f"PROCESSORS = {len(os.sched_getaffinity(0))}"
+    written = interpreter.run_block(f"{helpers}\n{channel.write}")
     assert written.error is None, written.error
-    probed = interpreter.run_block(f"{HELPERS}\n{channel.probe}")
+    probed = interpreter.run_block(f"{helpers}\n{channel.probe}")
     assert probed.result in ("True", "False"), probed
     return probed.result == "True"
 
@@ -117,6 +176,22 @@ def test_nothing_survives_a_stateless_step(open_one, name):
 @pytest.mark.parametrize("name", [name for name, channel in CHANNELS.items() if channel.is_open_to_persistent])
 def test_probe_sees_what_a_persistent_interpreter_keeps(open_fork_tree, name):
     assert survives(open_fork_tree("persistent", {"look": lambda: 1}), CHANNELS[name])
+
+
+@pytest.mark.parametrize("name", [name for name, channel in CHANNELS.items() if not channel.is_open_to_persistent])
+def test_what_is_closed_to_both_contracts_does_not_survive_a_persistent_step_either(open_one, name):
+    assert not survives(open_one("persistent", {"look": lambda: 1}), CHANNELS[name])
+
+
+def test_probe_sees_a_file_that_was_left(tmp_path):
+    scope: dict[str, Any] = {}
+    exec(FILES, scope)
+    assert not scope["_are_files_left"]([tmp_path])
+    scope["_leave_files"]([tmp_path])
+    assert len(list(tmp_path.iterdir())) == 5
+    assert scope["_are_files_left"]([tmp_path])
+    for left in tmp_path.iterdir():
+        assert left.name.startswith("kept")
 
 
 def test_process_of_a_stateless_step_cannot_reach_the_next_one(open_fork_tree):

@@ -21,7 +21,7 @@ import os, stat, uuid
 made, folders = [], {known}
 for folder, inner, _ in os.walk('/'):
     folders.append(folder)
-    if folder.count('/') > 3: inner.clear()
+    if folder.count('/') > 2: inner.clear()
 makers = dict(
     file=lambda path: os.open(path, os.O_CREAT | os.O_WRONLY),
     folder=os.mkdir,

@@ -26,6 +26,7 @@ HEADERS = {
     "fsopen": (430, 430),
     "init_module": (175, 105),
     "io_uring_setup": (425, 425),
+    "ioprio_set": (251, 30),
     "kcmp": (312, 272),
     "kexec_file_load": (320, 294),
     "kexec_load": (246, 104),
@@ -57,9 +58,14 @@ HEADERS = {
     "request_key": (249, 218),
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
     "semget": (64, 190),
     "setns": (308, 268),
     "setpgid": (109, 154),
+    "setpriority": (141, 140),
     "setsid": (112, 157),
     "shmget": (29, 194),
     "socket": (41, 198),
@@ -74,16 +80,17 @@ HEADERS = {
 """From asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of linux-libc-dev 6.1.187."""
 
 
-def verdict(program: bytes, architecture: int, number: int, request: int = 0) -> int:
+def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> int:
     """Interpret a filter as the kernel does."""
     instructions = list(struct.iter_unpack("<HBBI", program))
+    call = struct.pack("<iIQ6Q", number, architecture, 0, *arguments, *[0] * (6 - len(arguments)))
     position, accumulator = 0, 0
     while True:
         code, if_true, if_false, constant = instructions[position]
         position += 1
         match code:
             case 0x20:
-                accumulator = {0: number, 4: architecture, 24: request}[constant]
+                (accumulator,) = struct.unpack_from("<I", call, constant)
             case 0x15:
                 position += if_true if accumulator == constant else if_false
             case 0x35:
@@ -105,10 +112,20 @@ def test_filter_denies_what_it_names_and_allows_the_rest(architecture):
 def test_nothing_can_be_typed_into_a_terminal(architecture, ioctl):
     program = filter_program(architecture, architecture.numbers)
     simulate_input, window_size, linux_console = 0x5412, 0x5413, 0x541C
-    assert verdict(program, architecture.audit, ioctl, simulate_input) == DENY
-    assert verdict(program, architecture.audit, ioctl, linux_console) == DENY
-    assert verdict(program, architecture.audit, ioctl, window_size) == ALLOW
-    assert verdict(program, architecture.audit, ioctl + 500, simulate_input) == ALLOW
+    assert verdict(program, architecture.audit, ioctl, 0, simulate_input) == DENY
+    assert verdict(program, architecture.audit, ioctl, 0, linux_console) == DENY
+    assert verdict(program, architecture.audit, ioctl, 0, window_size) == ALLOW
+    assert verdict(program, architecture.audit, ioctl + 500, 0, simulate_input) == ALLOW
+
+
+@pytest.mark.parametrize(("architecture", "prlimit"), [(X86_64, 302), (AARCH64, 261)])
+def test_process_sets_limits_of_its_own_only(architecture, prlimit):
+    program = filter_program(architecture, architecture.numbers)
+    own, other, processor_time, null, low_pointer, high_pointer = 0, 1, 0, 0, 0x1000, 0x7F00_0000_0000
+    for pointer in (low_pointer, high_pointer, low_pointer | high_pointer):
+        assert verdict(program, architecture.audit, prlimit, own, processor_time, pointer) == ALLOW
+        assert verdict(program, architecture.audit, prlimit, other, processor_time, pointer) == DENY
+    assert verdict(program, architecture.audit, prlimit, other, processor_time, null, low_pointer) == ALLOW
 
 
 @pytest.mark.parametrize(("architecture", "foreign"), [(X86_64, AARCH64), (AARCH64, X86_64)])
