@@ -63,6 +63,8 @@ class EpisodeInterpreter:
         self._state = EpisodeState(lifetime_of(contract), engine, spec.shaping)
         self._types: dict[str, type] = {}
         self._step = 0
+        self._untold: tuple[str, ...] = ()
+        """What the model must be told with the next block's result."""
         self._is_closed = False
 
     def run_block(self, code: str) -> BlockResult:
@@ -135,12 +137,15 @@ class EpisodeInterpreter:
         return recovered.notices
 
     def branch(self) -> "EpisodeInterpreter":
-        """Return a second interpreter that goes on from the present state by itself; the tools are the same."""
+        """Return a second interpreter that goes on from the present state by itself; the tools are the same.
+
+        Its first result tells the model what did not come along.
+        """
         state, recovered = self._state.branch()
         other = EpisodeInterpreter(
             self.contract, self._tools.copy(), state.engine, identity=self._identity, spec=self._spec
         )
-        other._state, other._step = state, self._step
+        other._state, other._step, other._untold = state, self._step, recovered.notices
         other.injected, other._types = list(self.injected), dict(self._types)
         other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return other
@@ -240,7 +245,10 @@ class EpisodeInterpreter:
             "state_hash": None,
             "notices": (),
         }
-        return BlockResult(error=error, seconds=time.perf_counter() - started, **(known | fields))
+        fields = known | fields
+        fields["notices"] = (*self._untold, *fields["notices"])
+        self._untold = ()
+        return BlockResult(error=error, seconds=time.perf_counter() - started, **fields)
 
     def _note(self, kind: str, name: str | None = None, detail: dict[str, Any] | None = None) -> None:
         self.events.append(RuntimeEvent(self._step, kind, name, detail))

@@ -1,5 +1,7 @@
 """What was done to an episode's interpreter, in order: enough to bring its state about again."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -27,11 +29,14 @@ class Observed(NamedTuple):
         return cls(output, report.result, error, report.names, report.state_hash)
 
 
+Request = tuple[str, list[Any], dict[str, Any]]
+"""Tool, positional and keyword arguments."""
+
+
 class Reply(NamedTuple):
     """A tool call of a block with the reply that it got."""
 
-    request: tuple[str, list[Any], dict[str, Any]]
-    """Tool, positional and keyword arguments."""
+    request: Request
     frame: tuple[Any, ...]
     """The reply as it went to the sandbox."""
 
@@ -78,10 +83,11 @@ class Difference(NamedTuple):
     field: str
     """A field of `Observed`, or `tool_calls`."""
     recorded: str
+    """As Python would write it; requests as JSON, of those that were replayed one more than was recorded at most."""
     replayed: str
 
 
-def differences(recorded: Ran, replayed: Observed, *, is_faithful: bool) -> list[Difference]:
+def differences(recorded: Ran, replayed: Observed, asked: Sequence[Request]) -> list[Difference]:
     """Return where a block that ran again showed something else, or asked its tools something else."""
     step = recorded.block.step
     found = [
@@ -89,6 +95,7 @@ def differences(recorded: Ran, replayed: Observed, *, is_faithful: bool) -> list
         for field, old, new in zip(Observed._fields, recorded.observed, replayed, strict=True)
         if old != new
     ]
-    if not is_faithful:
-        found.append(Difference(step, "tool_calls", "as recorded", "others"))
+    calls, calls_again = (json.dumps(each) for each in ([reply.request for reply in recorded.replies], asked))
+    if calls != calls_again:
+        found.append(Difference(step, "tool_calls", calls, calls_again))
     return found

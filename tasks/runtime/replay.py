@@ -3,26 +3,28 @@
 import json
 from typing import Any
 
-from tasks.runtime.journal import Reply
+from tasks.runtime.journal import Reply, Request
 
 
 class RecordedAnswers:
     """Replies in the recorded order, as long as the block asks what it asked."""
 
     def __init__(self, replies: tuple[Reply, ...]) -> None:
-        self._remaining = list(replies)
+        self.asked: list[Request] = []
+        """What the block asked for, up to one request more than was recorded."""
+        self._replies = replies
+        self._position = 0
         self._is_broken = False
 
-    @property
-    def is_faithful(self) -> bool:
-        """Whether the block made exactly the recorded calls."""
-        return not self._is_broken and not self._remaining
-
     def __call__(self, tool: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the recorded reply, or an error when the block asks something else."""
-        if self._remaining and not self._is_broken:
-            expected = self._remaining.pop(0)
-            if json.dumps([tool, arguments, keywords]) == json.dumps(expected.request):
+        """Return the recorded reply, or an error from the first request on that is another than the recorded one."""
+        request = (tool, arguments, keywords)
+        if len(self.asked) <= len(self._replies):
+            self.asked.append(request)
+        if not self._is_broken and self._position < len(self._replies):
+            expected = self._replies[self._position]
+            self._position += 1
+            if json.dumps(request) == json.dumps(expected.request):
                 return expected.frame
         self._is_broken = True
         return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)

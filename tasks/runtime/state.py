@@ -157,7 +157,7 @@ class EpisodeState:
             raise StateLostError(f"step {entry.block.step} does not end as it did: {error}") from error
         ran = self._journal[-1]
         assert isinstance(ran, Ran)
-        return differences(entry, ran.observed, is_faithful=answers.is_faithful)
+        return differences(entry, ran.observed, answers.asked)
 
     def _recover(self, recovery: Recovery) -> Recovered:
         """Say what the state is worth that was gone back to; bring it about anew if no process holds it."""

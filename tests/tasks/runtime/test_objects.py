@@ -107,6 +107,13 @@ def test_dataclass_comes_back_as_an_instance_of_the_injected_type(open_one):
     assert interpreter.retrieve("place") == Point(3, 0.5)
 
 
+def test_injected_instance_comes_back_as_a_record_of_its_fields(interpreter):
+    interpreter.inject("Point", Point)
+    interpreter.inject("place", Point(1, 2.0))
+    assert interpreter.run_block("place.x").result == "1"
+    assert interpreter.retrieve("place") == Point(1, 2.0)
+
+
 def test_dataclass_of_the_agents_own_comes_back_as_a_record(open_one):
     interpreter = open_one("persistent")
     code = "from dataclasses import dataclass\n@dataclass\nclass Own:\n    a: int\n    b: list\nown = [Own(1, [2])]"
@@ -140,13 +147,6 @@ def test_injected_variable_is_there_in_every_block_and_changes_as_the_contract_s
     expected = "[1, 2]" if contract.name == "persistent" else "[1]"
     assert interpreter.run_block("basket").result == expected
     assert interpreter.verify_contract()
-
-
-def test_injection_survives_a_killed_step(open_fork_tree, contract):
-    interpreter = open_fork_tree(contract)
-    interpreter.inject("basket", [1])
-    interpreter.run_block("import os; os._exit(0)")
-    assert interpreter.run_block("basket").result == "[1]"
 
 
 def test_descriptions_hold_signatures_and_schemas_but_no_value(interpreter):
@@ -195,8 +195,8 @@ def test_stateless_interpreter_has_no_variable_to_retrieve(open_one):
         interpreter.retrieve("x")
 
 
-def test_events_of_the_state_are_recorded(open_fork_tree):
-    interpreter = open_fork_tree("persistent")
+def test_events_of_the_state_are_recorded(open_one):
+    interpreter = open_one("persistent")
     interpreter.inject("x", 1)
     interpreter.run_block("y = x")
     interpreter.retrieve("y")

@@ -1,4 +1,4 @@
-"""Snapshots, branches, going back, and bringing a state about again."""
+"""Snapshots and branches, and how long bindings live."""
 
 import time
 from dataclasses import dataclass
@@ -9,13 +9,12 @@ import pytest
 
 from tasks.runtime.engine import Block, StateLostError
 from tasks.runtime.fork_tree.engine import ForkTreeEngine
+from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
+from tasks.runtime.jupyter.engine import JupyterEngine
 from tasks.runtime.lifetime import Bound
 from tasks.runtime.protocol import CONTRACTS, Contract
 from tasks.runtime.shaping import WholeOutput
 from tasks.runtime.state import EpisodeState
-
-POLARS = "import polars as pl\nframe = pl.DataFrame({'a': list(range(1000))})\nframe.filter(pl.col('a') > 5).height"
-DIE = "import os; os._exit(0)"
 
 
 def test_restored_state_is_the_one_of_the_snapshot(open_one):
@@ -30,8 +29,8 @@ def test_restored_state_is_the_one_of_the_snapshot(open_one):
     snapshot.close()
 
 
-def test_snapshot_can_be_restored_more_than_once(open_fork_tree):
-    interpreter = open_fork_tree("persistent")
+def test_snapshot_can_be_restored_more_than_once(open_one):
+    interpreter = open_one("persistent")
     interpreter.run_block("x = [1]\nnumbers = iter(range(9))\nnext(numbers)")
     snapshot = interpreter.snapshot()
     for _ in range(3):
@@ -53,8 +52,8 @@ def test_branches_change_by_themselves(open_one):
     assert interpreter.run_block("x").result == "[1, 3]"
 
 
-def test_branch_outlives_what_it_grew_from(open_fork_tree):
-    interpreter = open_fork_tree("persistent")
+def test_branch_outlives_what_it_grew_from(open_one):
+    interpreter = open_one("persistent")
     interpreter.run_block("x = 1")
     other = interpreter.branch()
     interpreter.close()
@@ -70,42 +69,6 @@ def test_stateless_interpreter_branches_and_restores_to_nothing(open_one):
     other = interpreter.branch()
     assert (other.run_block("'x' in globals()").result, interpreter.run_block("2").result) == ("False", "2")
     other.close()
-
-
-def test_saved_episode_comes_back_by_replay(open_one, contract, tmp_path):
-    counter = []
-
-    def count() -> int:
-        counter.append(1)
-        return len(counter)
-
-    first = open_one(contract, {"count": count})
-    first.run_block("import random\nx = [random.random(), count()]")
-    first.run_block("1 / 0")
-    first.run_block("y = count()")
-    first.drop_name("y")
-    before = first.run_block("'x' in globals() and x").result
-    first.save(tmp_path / "episode.json")
-    second = open_one(contract, {"count": count}, instance_id="another")
-    assert second.reload(tmp_path / "episode.json") == ()
-    assert second.run_block("'x' in globals() and x").result == before
-    assert second.run_block("'y' in globals()").result == "False"
-    assert len(counter) == 2
-
-
-def test_reload_reports_what_came_out_otherwise(open_fork_tree, tmp_path):
-    first = open_fork_tree("persistent")
-    first.run_block("x = 1")
-    first.run_block("import time\nprint(time.monotonic_ns())")
-    first.save(tmp_path / "episode.json")
-    found = open_fork_tree("persistent").reload(tmp_path / "episode.json")
-    assert [(difference.step, difference.field) for difference in found] == [(2, "output")]
-
-
-def test_journal_of_another_contract_is_refused(open_fork_tree, tmp_path):
-    open_fork_tree("persistent").save(tmp_path / "episode.json")
-    with pytest.raises(ValueError, match="recorded under persistent, this is stateless"):
-        open_fork_tree("stateless").reload(tmp_path / "episode.json")
 
 
 def test_a_copy_of_a_state_that_is_past_does_not_wait_for_the_next_block(open_fork_tree):
@@ -128,69 +91,6 @@ def state_of(process: int) -> str:
         return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(") ")[2][:1]
     except OSError:
         return ""
-
-
-def test_library_threads_work_over_many_persistent_steps(open_one):
-    interpreter = open_one("persistent")
-    assert interpreter.run_block(POLARS).result == "994"
-    for bound in range(5):
-        assert interpreter.run_block(f"frame.filter(pl.col('a') > {bound}).height").result == str(999 - bound)
-
-
-def test_numeric_library_works_over_many_persistent_steps(open_one):
-    interpreter = open_one("persistent")
-    assert interpreter.run_block("import numpy as np\ntable = np.ones((300, 300))\nNone").error is None
-    for power in range(1, 5):
-        assert interpreter.run_block("table = table @ table / 300\nfloat(table.sum())").result == "90000.0", power
-
-
-@pytest.mark.parametrize("way", ["rollback", "restore", "branch"])
-def test_frames_do_not_hang_after_going_back(open_fork_tree, way):
-    interpreter = open_fork_tree("persistent")
-    interpreter.run_block(POLARS)
-    match way:
-        case "rollback":
-            notices = interpreter.run_block(DIE).notices
-        case "restore":
-            snapshot = interpreter.snapshot()
-            notices = interpreter.restore(snapshot)
-            snapshot.close()
-        case _:
-            interpreter = interpreter.branch()
-            notices = interpreter.events[-1].detail["notices"]
-    assert any("threads that they had started are gone" in notice for notice in notices)
-    assert interpreter.run_block("frame.group_by(pl.col('a') % 2).len()['len'].sum()").result == "1000"
-    assert interpreter.retrieve("frame").height == 1000
-    interpreter.close()
-
-
-@pytest.mark.parametrize("way", ["rollback", "restore", "branch"])
-def test_threads_of_python_are_gone_after_going_back_and_the_model_is_told(open_fork_tree, way):
-    interpreter = open_fork_tree("persistent")
-    interpreter.run_block(
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()"
-    )
-    match way:
-        case "rollback":
-            notices = interpreter.run_block(DIE).notices
-        case "restore":
-            snapshot = interpreter.snapshot()
-            notices = interpreter.restore(snapshot)
-            snapshot.close()
-        case _:
-            interpreter = interpreter.branch()
-            notices = interpreter.events[-1].detail["notices"]
-    assert notices[-1] == "Threads that earlier steps started are gone."
-    assert interpreter.run_block("threading.active_count()").result == "1"
-    interpreter.close()
-
-
-def test_state_comes_back_by_replay_when_the_frozen_copy_was_killed(open_fork_tree):
-    interpreter = open_fork_tree("persistent")
-    interpreter.run_block("x = 1")
-    result = interpreter.run_block("import os, signal\nos.kill(-1, signal.SIGKILL)\nos._exit(0)")
-    assert result.state_event == "rolled_back"
-    assert interpreter.run_block("x").result == "1"
 
 
 def test_process_that_ends_between_steps_is_lost_and_breaks_no_contract(open_fork_tree):
@@ -232,8 +132,8 @@ def test_recent_lifetime_forgets_what_was_not_bound_lately(open_one):
         "match {'a': 5}:\n    case {**bound}: pass",
     ],
 )
-def test_recent_lifetime_counts_what_a_match_captures(open_fork_tree, code):
-    interpreter = open_fork_tree(Contract(name="recent", lifetime="recent:2"))
+def test_recent_lifetime_counts_what_a_match_captures(open_one, code):
+    interpreter = open_one(Contract(name="recent", lifetime="recent:2"))
     interpreter.run_block("bound = 1")
     interpreter.run_block(code)
     assert interpreter.run_block("1").active_globals == ("bound",)
@@ -251,9 +151,13 @@ class FunctionsOnly:
         return bound.is_definition
 
 
-def test_third_lifetime_is_one_small_class(fork_tree):
+def test_third_lifetime_is_one_small_class(runtime):
     lifetime = FunctionsOnly()
-    engine = ForkTreeEngine(lifetime, fork_tree.spec, lambda output: fork_tree._open_root({}, output))
+    match runtime:
+        case ForkTreeRuntime():
+            engine = ForkTreeEngine(lifetime, runtime.spec, lambda output: runtime._open_root({}, output))
+        case _:
+            engine = JupyterEngine(lifetime, runtime.spec, runtime._pool, {})
     state = EpisodeState(lifetime, engine, WholeOutput())
 
     def run(step: int, code: str) -> str | None:
@@ -268,9 +172,9 @@ def test_third_lifetime_is_one_small_class(fork_tree):
     engine.close()
 
 
-def test_unknown_lifetime_is_refused(open_fork_tree):
+def test_unknown_lifetime_is_refused(open_one):
     with pytest.raises(ValueError, match="unknown lifetime 'forever'; choose from episode, block, recent:K"):
-        open_fork_tree(Contract(name="odd", lifetime="forever"))
+        open_one(Contract(name="odd", lifetime="forever"))
 
 
 def test_contracts_of_the_study_are_two():

@@ -1,0 +1,251 @@
+"""After a step that was killed, a restore and a branch: what is there, what is gone, and what the model is told."""
+
+import dataclasses
+import select
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from tasks.runtime.engine import StateLostError
+from tasks.runtime.interpreter import EpisodeInterpreter
+from tasks.runtime.protocol import CONTRACTS
+
+ROLLED_BACK = "The interpreter was rolled back to its state before this step."
+LOST = "The interpreter's state was lost: no name of earlier steps is alive."
+THREADS_GONE = "Threads that earlier steps started are gone."
+RUN_AGAIN = (
+    "Earlier blocks were run again with their recorded tool results to get that state back; "
+    "threads that they had started are gone, and those that they started again begin anew."
+)
+AFTER_A_KILL = {"fork_tree": ("rolled_back", (ROLLED_BACK,)), "jupyter": ("lost", (LOST,))}
+EXIT = "import os; os._exit(0)"
+KILLS = {
+    "exit": (EXIT, "InterpreterDied"),
+    "segfault": ("import ctypes; ctypes.string_at(0)", "InterpreterDied"),
+    "kill": ("import os; os.kill(os.getpid(), 9)", "InterpreterDied"),
+    "time limit": (
+        "import time\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass",
+        "StepTimeout",
+    ),
+    "memory limit": ("import time\nflood = bytearray(b'1') * (500 << 20)\ntime.sleep(60)", "MemoryLimitExceeded"),
+}
+LITTLE = {
+    "time limit": {"block_timeout_seconds": 1.5, "interrupt_grace_seconds": 0.3},
+    "memory limit": {"episode_memory_limit_bytes": 300 << 20},
+}
+"""What a spec must say for a kill to come soon."""
+WAYS = ["rollback", "restore", "branch"]
+
+
+def go_back(interpreter: EpisodeInterpreter, way: str) -> tuple[EpisodeInterpreter, tuple[str, ...]]:
+    """Go back in one of three ways; return the interpreter that goes on, and what the model is told."""
+    match way:
+        case "rollback":
+            return interpreter, interpreter.run_block(EXIT).notices
+        case "restore":
+            snapshot = interpreter.snapshot()
+            notices = interpreter.restore(snapshot)
+            snapshot.close()
+            return interpreter, notices
+    other = interpreter.branch()
+    return other, other.run_block("pass").notices
+
+
+@pytest.mark.parametrize("way", KILLS)
+def test_killed_step_is_undone_or_takes_the_state_along_and_the_model_is_told_which(runtime, open_with, contract, way):
+    code, error_type = KILLS[way]
+    interpreter = open_with(contract, **LITTLE.get(way, {}))
+    interpreter.run_block("x = [1]")
+    result = interpreter.run_block(f"print('before')\nx = globals().get('x', []); x.append(2); y = 1\n{code}")
+    is_kept = runtime.backend == "fork_tree" and contract.name == "persistent"
+    names = ("x",) if is_kept else ()
+    assert (result.error.kind, result.error.type, result.output) == ("interpreter", error_type, "before\n")
+    assert (result.state_event, result.notices) == AFTER_A_KILL[runtime.backend]
+    assert (result.active_globals, result.last_step_globals) == (names, names)
+    assert interpreter.verify_contract()
+    assert interpreter.run_block("globals().get('x'), 'y' in globals()").result == str(
+        ([1] if is_kept else None, False)
+    )
+
+
+def test_time_limit_says_that_the_block_was_killed(open_with, contract):
+    error = open_with(contract, **LITTLE["time limit"]).run_block(KILLS["time limit"][0]).error
+    assert error.message == "StepTimeout: the block ran longer than 1.5 s and was killed"
+
+
+def test_contracts_tell_of_a_killed_step_in_the_same_words(open_one):
+    results = [open_one(name).run_block(EXIT) for name in ("persistent", "stateless")]
+    assert results[0][:9] == results[1][:9]
+
+
+def test_rollback_keeps_what_only_a_process_can_hold(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = [1]\ngenerator = (n for n in range(9)); next(generator)")
+    result = interpreter.run_block(f"x.append(2)\n{EXIT}")
+    assert result.active_globals == ("generator", "x")
+    assert interpreter.run_block("x, next(generator)").result == "([1], 1)"
+
+
+def test_lost_state_is_not_brought_about_again_by_later_steps(runtime, open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("x = 1")
+    interpreter.run_block(EXIT)
+    interpreter.run_block("y = 2")
+    snapshot = interpreter.snapshot()
+    interpreter.restore(snapshot)
+    assert interpreter.run_block("y, 'x' in globals()").result == f"(2, {runtime.backend == 'fork_tree'})"
+    snapshot.close()
+
+
+@pytest.mark.kernel
+def test_kernel_that_ends_between_two_steps_is_lost_and_breaks_no_contract(jupyter):
+    interpreter = jupyter.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    interpreter.run_block(
+        "import os, threading, time\ndef end():\n"
+        "    while '__canary__' not in globals(): time.sleep(0.01)\n"  # the runtime's mark that the block has ended
+        "    os._exit(0)\nthreading.Thread(target=end).start()"
+    )
+    kernel = interpreter._state.engine._kernel.node
+    ended, _, _ = select.select([kernel.handle], [], [], 60)
+    assert ended
+    with pytest.raises(StateLostError):
+        interpreter.verify_contract()
+    lost = interpreter.run_block("1")
+    assert (lost.error.type, lost.state_event, lost.notices) == ("InterpreterDied", "lost", (LOST,))
+    assert interpreter.run_block("'alive'").result == "'alive'"
+    interpreter.close()
+
+
+NAMED_THREAD = """
+import threading, time
+threading.Thread(target=time.sleep, args=(60,), daemon=True, name=f"beat {time.monotonic_ns()}").start()
+"""
+THREADS = "sorted(thread.name for thread in threading.enumerate() if thread.name.startswith('beat'))"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_threads_are_gone_after_going_back_and_the_model_is_told(runtime, open_one, way):
+    interpreter = open_one("persistent")
+    interpreter.run_block(NAMED_THREAD)
+    names = interpreter.run_block(THREADS).result
+    assert names.startswith("['beat ")
+    back, notices = go_back(interpreter, way)
+    is_fork = runtime.backend == "fork_tree"
+    if way == "rollback":
+        assert notices == ((ROLLED_BACK, THREADS_GONE) if is_fork else (LOST,))
+    else:
+        assert notices[0] == (THREADS_GONE if is_fork else RUN_AGAIN)
+    left = back.run_block(f"import threading\n{THREADS}").result
+    assert left == "[]" if is_fork or way == "rollback" else left != names
+    back.close()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_thread_of_a_stateless_block_ends_with_it_so_going_back_tells_of_none(runtime, open_one, way):
+    interpreter = open_one("stateless")
+    interpreter.run_block(NAMED_THREAD)
+    back, notices = go_back(interpreter, way)
+    assert notices == (AFTER_A_KILL[runtime.backend][1] if way == "rollback" else ())
+    assert back.run_block(f"import threading\n{THREADS}").result == "[]"
+    back.close()
+
+
+def test_branch_tells_once_what_did_not_come_along(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block(NAMED_THREAD)
+    other = interpreter.branch()
+    assert [bool(other.run_block("pass").notices) for _ in range(2)] == [True, False]
+    other.close()
+
+
+LIBRARIES = {
+    "polars": (pl.DataFrame, "import polars", "frame.group_by(polars.col('a') % 2).len()['len'].sum()"),
+    "pandas": (pd.DataFrame, "import pandas", "int(frame.groupby(frame['a'] % 2).size().sum())"),
+}
+
+
+@pytest.mark.parametrize("library", ["polars", pytest.param("pandas", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("way", WAYS)
+def test_frames_do_not_hang_after_going_back(runtime, open_one, way, library):
+    make_frame, load, grouped = LIBRARIES[library]
+    own = f"{load}\nframe = {library}.DataFrame({{'a': range(1000)}})\n{grouped}"
+    interpreter = open_one("persistent")
+    interpreter.inject("given", make_frame({"a": range(1000)}))
+    assert interpreter.run_block(own).result == "1000"
+    back, notices = go_back(interpreter, way)
+    is_lost = (runtime.backend, way) == ("jupyter", "rollback")
+    for name in ("given",) if is_lost else ("frame", "given"):
+        assert back.run_block(f"{load}\nframe = {name}\n{grouped}").result == "1000"
+        assert back.retrieve(name).equals(make_frame({"a": range(1000)}))
+    if library == "polars":
+        assert notices[-1] == (LOST if is_lost else RUN_AGAIN)
+    back.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_frames_of_stateless_blocks_do_not_hang_after_a_kill(open_one, library):
+    make_frame, load, grouped = LIBRARIES[library]
+    interpreter = open_one("stateless")
+    interpreter.inject("frame", make_frame({"a": range(1000)}))
+    assert interpreter.run_block(f"{load}\n{grouped}").result == "1000"
+    interpreter.run_block(EXIT)
+    assert interpreter.run_block(f"{load}\n{grouped}").result == "1000"
+    assert interpreter.retrieve("frame").equals(make_frame({"a": range(1000)}))
+
+
+def test_library_threads_work_over_many_persistent_steps(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("import polars as pl\nframe = pl.DataFrame({'a': list(range(1000))})")
+    for bound in range(20):
+        assert interpreter.run_block(f"frame.filter(pl.col('a') > {bound}).height").result == str(999 - bound)
+
+
+def test_numeric_library_works_over_many_persistent_steps(open_one):
+    interpreter = open_one("persistent")
+    assert interpreter.run_block("import numpy as np\ntable = np.ones((300, 300))\nNone").error is None
+    for power in range(1, 5):
+        assert interpreter.run_block("table = table @ table / 300\nfloat(table.sum())").result == "90000.0", power
+
+
+@dataclasses.dataclass
+class Place:
+    """A type to inject."""
+
+    x: int
+
+
+def double(number: int) -> int:
+    """Return twice the number."""
+    return 2 * number
+
+
+@pytest.mark.parametrize("way", [*WAYS, "time limit"])
+def test_what_was_injected_is_there_after_going_back(open_with, contract, way):
+    calls = []
+    interpreter = open_with(contract, {"look": lambda: "seen"}, **LITTLE.get(way, {}))
+    for name, value in {"note": calls.append, "basket": [1], "Place": Place}.items():
+        interpreter.inject(name, value)
+    interpreter.inject("double", double, runs_in="sandbox")
+    interpreter.run_block("x = 1")
+    if way == "time limit":
+        back, told = interpreter, interpreter.run_block(KILLS["time limit"][0]).notices
+        assert told
+    else:
+        back, _ = go_back(interpreter, way)
+    result = back.run_block("note(look()); place = Place(double(2)); basket, place.x")
+    assert (result.result, calls) == ("([1], 4)", ["seen"])
+    assert back.retrieve("basket") == [1]
+    if contract.name == "persistent":
+        assert back.retrieve("place") == Place(4)
+    assert len(back.injected) == 4
+    back.close()
+
+
+def test_state_comes_back_by_replay_when_the_frozen_copy_was_killed(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = 1")
+    result = interpreter.run_block("import os, signal\nos.kill(-1, signal.SIGKILL)\nos._exit(0)")
+    assert (result.state_event, result.notices) == ("rolled_back", (ROLLED_BACK, RUN_AGAIN))
+    assert interpreter.run_block("x").result == "1"

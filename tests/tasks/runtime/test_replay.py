@@ -1,0 +1,125 @@
+"""Bringing a state about again: blocks run anew with recorded tool replies, and what differs is reported."""
+
+import json
+
+import pytest
+
+from tasks.runtime.engine import StateLostError
+
+KILL_ALL = "import os, signal\nos.kill(-1, signal.SIGKILL)\nos._exit(0)"
+"""Ends the frozen copies too, so that either backend has nothing left but the record."""
+DIFFERENT_EACH_TIME = {
+    "output": "print(time.monotonic_ns())",
+    "result": "time.monotonic_ns()",
+    "error": "raise ValueError(time.monotonic_ns())",
+    "names": "globals()[f'name_{time.monotonic_ns()}'] = object()",
+    "state_hash": "x = time.monotonic_ns()",
+    "tool_calls": "try: look(time.monotonic_ns())\nexcept Exception: pass",
+}
+TOOLS = {"look": lambda number: "seen"}
+
+
+def test_saved_episode_comes_back_by_replay(open_one, contract, tmp_path):
+    counter = []
+
+    def count() -> int:
+        counter.append(1)
+        return len(counter)
+
+    first = open_one(contract, {"count": count})
+    first.run_block("import random\nx = [random.random(), count()]")
+    first.run_block("1 / 0")
+    first.run_block("y = count()")
+    first.drop_name("y")
+    before = first.run_block("'x' in globals() and x").result
+    first.save(tmp_path / "episode.json")
+    second = open_one(contract, {"count": count}, instance_id="another")
+    assert second.reload(tmp_path / "episode.json") == ()
+    assert second.verify_contract()
+    assert second.run_block("'x' in globals() and x").result == before
+    assert second.run_block("'y' in globals()").result == "False"
+    assert len(counter) == 2
+
+
+@pytest.mark.parametrize("field", DIFFERENT_EACH_TIME)
+def test_reload_reports_each_observation_that_came_out_otherwise(open_one, contract, tmp_path, field):
+    first = open_one(contract, TOOLS)
+    first.run_block("kept = 1")
+    first.run_block(f"import time\n{DIFFERENT_EACH_TIME[field]}")
+    first.run_block("look(3)")
+    first.save(tmp_path / "episode.json")
+    found = open_one(contract, TOOLS).reload(tmp_path / "episode.json")
+    follows = {"names", "state_hash"} if contract.name == "persistent" else set()
+    expected = [(2, field), *([(3, field)] if field in follows else [])]
+    assert [(difference.step, difference.field) for difference in found] == expected
+    assert all(difference.recorded != difference.replayed for difference in found)
+
+
+@pytest.mark.parametrize(
+    ("code", "replayed"),
+    [
+        ("look(1); look(3); None", [["look", [1], {}], ["look", [3], {}]]),
+        ("look(1); None", [["look", [1], {}]]),
+        ("look(1); look(2); look(3); None", [["look", [1], {}], ["look", [2], {}], ["look", [3], {}]]),
+        ("look(1); look(number=2); None", [["look", [1], {}], ["look", [], {"number": 2}]]),
+    ],
+)
+def test_calls_that_came_out_otherwise_are_reported_whole(open_one, contract, tmp_path, code, replayed):
+    first = open_one(contract, TOOLS)
+    path = tmp_path / "episode.json"
+    first.run_block("look(1); look(2); None")
+    first.save(path)
+    path.write_text(path.read_text(encoding="utf-8").replace("look(1); look(2); None", code), encoding="utf-8")
+    found = open_one(contract, TOOLS).reload(path)
+    assert [json.loads(each.replayed) for each in found if each.field == "tool_calls"] == [replayed]
+    assert {json.loads(each.recorded)[1][1][0] for each in found if each.field == "tool_calls"} == {2}
+
+
+def test_block_that_ended_when_it_was_recorded_and_does_not_now_is_refused(open_with, contract, tmp_path):
+    first = open_with(contract)
+    path = tmp_path / "episode.json"
+    first.run_block("x = 1")
+    first.save(path)
+    path.write_text(path.read_text(encoding="utf-8").replace("x = 1", "import os; os._exit(0)"), encoding="utf-8")
+    with pytest.raises(StateLostError, match="step 1 does not end as it did"):
+        open_with(contract).reload(path)
+
+
+def test_journal_of_another_contract_is_refused(open_one, tmp_path):
+    open_one("persistent").save(tmp_path / "episode.json")
+    with pytest.raises(ValueError, match="recorded under persistent, this is stateless"):
+        open_one("stateless").reload(tmp_path / "episode.json")
+
+
+@pytest.mark.parametrize("field", DIFFERENT_EACH_TIME)
+def test_model_is_told_which_earlier_steps_came_out_otherwise(open_one, field):
+    interpreter = open_one("persistent", TOOLS)
+    interpreter.run_block("kept = 1")
+    interpreter.run_block(f"import time\n{DIFFERENT_EACH_TIME[field]}")
+    snapshot = interpreter.snapshot()
+    interpreter.run_block(KILL_ALL)
+    notices = interpreter.restore(snapshot)
+    assert notices[1:] == ("Run again, they showed something else in steps 2.",)
+    assert interpreter.run_block("kept").result == "1"
+    snapshot.close()
+
+
+def test_dropped_name_stays_gone_when_the_state_is_brought_about_again(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("x = y = 1")
+    interpreter.drop_name("x")
+    snapshot = interpreter.snapshot()
+    interpreter.run_block(KILL_ALL)
+    interpreter.restore(snapshot)
+    assert interpreter.run_block("'x' in globals(), y").result == "(False, 1)"
+    snapshot.close()
+
+
+def test_model_is_told_of_no_difference_where_there_is_none(open_one):
+    interpreter = open_one("persistent", TOOLS)
+    interpreter.run_block("kept = look(1)")
+    snapshot = interpreter.snapshot()
+    interpreter.run_block(KILL_ALL)
+    assert len(interpreter.restore(snapshot)) == 1
+    assert interpreter.run_block("kept").result == "'seen'"
+    snapshot.close()
