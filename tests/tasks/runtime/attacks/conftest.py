@@ -43,14 +43,6 @@ def walled(interpreter: Interpreter, runtime: Runtime) -> tuple[Interpreter, San
 
 
 @pytest.fixture
-def walled_fork_tree(
-    open_fork_tree: Callable[..., Interpreter], fork_tree: Runtime, contract: Contract
-) -> tuple[Interpreter, SandboxLevel]:
-    """The same without the sockets that a Jupyter kernel needs."""
-    return open_fork_tree(contract, {"look": World().look}), fork_tree.sandbox_level
-
-
-@pytest.fixture
 def skip_below() -> Callable[[SandboxLevel, SandboxLevel], None]:
     """Skip a test where the machine's level is too low to hold back what it tries: nothing can be shown there."""
 

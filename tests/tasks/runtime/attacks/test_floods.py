@@ -1,5 +1,7 @@
 """Taking more than one's share: processes, memory, disk, output."""
 
+import pytest
+
 from tasks.runtime.open import open_runtime
 from tasks.runtime.spec import RuntimeSpec
 
@@ -27,16 +29,18 @@ made
     assert int(interpreter.run_block(code).result) <= 64
 
 
-def test_memory_flood_is_an_observation(open_fork_tree, contract):
-    interpreter = open_fork_tree(contract)
+def test_memory_flood_is_an_observation(open_one, contract):
+    interpreter = open_one(contract)
     assert interpreter.run_block("x = bytearray(8 << 30)").error.type == "MemoryError"
     assert interpreter.run_block("'alive'").result == "'alive'"
 
 
-def test_episode_that_holds_too_much_memory_is_ended(contract):
-    runtime = open_runtime(RuntimeSpec(episode_memory_limit_bytes=200 << 20))
+@pytest.mark.parametrize("backend", ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)])
+def test_episode_that_holds_too_much_memory_is_ended(backend, contract):
+    bounds = RuntimeSpec(backend=backend, warm_kernel_count=1, block_timeout_seconds=120)
+    runtime = open_runtime(bounds.model_copy(update={"episode_memory_limit_bytes": 200 << 20}))
     interpreter = runtime.open_interpreter(contract, {}, instance_id="a")
-    result = interpreter.run_block("import time\nx = bytearray(b'1') * (300 << 20)\ntime.sleep(5)")
+    result = interpreter.run_block("import time\nx = bytearray(b'1') * (300 << 20)\ntime.sleep(60)")
     alive = interpreter.run_block("'alive'").result
     interpreter.close()
     runtime.close()

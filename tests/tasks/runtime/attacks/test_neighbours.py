@@ -37,8 +37,8 @@ def test_busy_episode_does_not_starve_another(open_impatient, contract):
     thread.join()
 
 
-def test_what_a_block_forked_runs_after_everybody_else(open_fork_tree, contract):
-    interpreter = open_fork_tree(contract)
+def test_what_a_block_forked_runs_after_everybody_else(open_one, contract):
+    interpreter = open_one(contract)
     code = """
 import os, time
 child = os.fork()

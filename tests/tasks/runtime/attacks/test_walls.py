@@ -6,7 +6,10 @@ import socket
 
 import pytest
 
-from tasks.runtime.sandbox.level import LEVELS
+from tasks.runtime.open import open_runtime
+from tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
+from tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
+from tasks.runtime.spec import RuntimeSpec
 
 
 @pytest.mark.parametrize(
@@ -46,30 +49,103 @@ def test_network_of_the_host_is_out_of_reach(skip_below, walled):
     assert error.type in ("PermissionError", "OSError", "ConnectionRefusedError")
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_STREAM)",
-        "import socket\nsocket.socket(socket.AF_UNIX)",
-        "import socket\nsocket.socketpair()",
-        "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:80', timeout=1)",
-        "import subprocess\nsubprocess.run(['/bin/true'])",
-        "import os\nos.execv('/bin/true', ['true'])",
-        "import os\nif os.system('true') != 0: raise OSError",
-        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nif libc.ptrace(0, 0, 0, 0) < 0: raise OSError",
-        "import ctypes\nif ctypes.CDLL(None).unshare(0x10000000) < 0: raise OSError",
-        "import ctypes\nif ctypes.CDLL(None).mount(b'none', b'/', b'tmpfs', 0, None) < 0: raise OSError",
-        "import os\nos.memfd_create('flood')",
-        "import os\nos.setuid(0)",
-        "import os\nos.chroot('/')",
-    ],
-)
-def test_network_programs_and_rights_are_denied(skip_below, walled_fork_tree, code):
-    interpreter, level = walled_fork_tree
+ATTEMPTS = {
+    "stream to the network": "socket.socket(socket.AF_INET, socket.SOCK_STREAM)",
+    "datagram to the network": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))",
+    "stream to the machine": "socket.socket(socket.AF_UNIX)",
+    "datagram to the machine": "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', {address!r})",
+    "pair of streams": "socket.socketpair()",
+    "datagram from a pair": "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', {address!r})",
+    "request": "urllib.request.urlopen('http://127.0.0.1:80', timeout=1)",
+    "subprocess": "subprocess.run([sys.executable, '-c', ''])",
+    "shell": "if os.system('true') != 0: raise PermissionError",
+    "exec": "os.execv(sys.executable, [sys.executable, '-c', ''])",
+    "spawn": "os.posix_spawn(sys.executable, [sys.executable, '-c', ''], {{}})",
+    "ptrace": "call('ptrace', 0, 0, 0, 0)",
+    "read of memory": "call('process_vm_readv', os.getpid(), byref(ours), 1, byref(theirs), 1, 0)",
+    "write of memory": "call('process_vm_writev', os.getpid(), byref(ours), 1, byref(theirs), 1, 0)",
+    "descriptor of a process": "call('syscall', 438, os.pidfd_open(os.getpid()), 0, 0)",  # pidfd_getfd, everywhere
+    "user namespace": "call('unshare', 0x10000000)",
+    "mount": "call('mount', b'none', b'/', b'tmpfs', 0, None)",
+    "file in memory": "os.memfd_create('flood')",
+    "priority": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 7)",
+    "processors": "os.sched_setaffinity(os.getppid(), {{0}})",
+    "limits": "resource.prlimit(os.getppid() or 1, resource.RLIMIT_CPU, (4711, 4711))",
+    "root": "os.setuid(0)",
+    "other root folder": "os.chroot('/')",
+}
+TRY_ALL = """
+import ctypes, os, resource, socket, subprocess, sys, urllib.request
+from ctypes import byref
+libc = ctypes.CDLL(None, use_errno=True)
+class Part(ctypes.Structure): _fields_ = (("start", ctypes.c_void_p), ("length", ctypes.c_size_t))
+memory = ctypes.create_string_buffer(16)
+ours, theirs = Part(ctypes.addressof(memory), 8), Part(ctypes.addressof(memory) + 8, 8)
+def call(name, *arguments):
+    if getattr(libc, name)(*arguments) < 0: raise OSError(ctypes.get_errno(), name)
+passed = []
+for name, code in {attempts}.items():
+    try:
+        exec(code)
+        passed.append(name)
+    except OSError: pass
+passed
+"""
+BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
+
+
+def try_all(interpreter: Interpreter) -> BlockResult:
+    """Let a block try everything, while somebody on the host waits for what it sends; it tells what was not denied."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(b"")  # the kernel chooses an abstract name: no file wall is before it
+        listener.setblocking(False)
+        attempts = {name: code.format(address=listener.getsockname()) for name, code in ATTEMPTS.items()}
+        result = interpreter.run_block(TRY_ALL.format(attempts=attempts))
+        with pytest.raises(BlockingIOError):
+            listener.recv(1)
+    return result
+
+
+def test_network_programs_memory_and_rights_are_denied(skip_below, walled):
+    interpreter, level = walled
     skip_below("seccomp", level)
-    error = interpreter.run_block(code).error
-    assert error is not None
-    assert error.type in ("PermissionError", "OSError", "URLError", "FileNotFoundError")
+    assert try_all(interpreter).result == "[]"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("level", ["landlock+seccomp", "seccomp"])
+def test_lower_levels_deny_them_too(backend, level):
+    try:
+        runtime = open_runtime(RuntimeSpec(backend=backend, sandbox=level, warm_kernel_count=1))
+    except SandboxUnavailableError as refusal:
+        pytest.skip(str(refusal))
+    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {"look": lambda: "seen"}, instance_id="a")
+    passed = try_all(interpreter).result
+    seen = interpreter.run_block("look()").result
+    interpreter.close()
+    runtime.close()
+    assert (passed, seen) == ("[]", "'seen'")
+
+
+@pytest.mark.kernel
+def test_threads_that_jupyter_started_are_behind_the_filter_as_well(jupyter, skip_below):
+    skip_below("seccomp", jupyter.sandbox_level)
+    code = """
+import asyncio, gc, socket, threading
+told, wait = [], threading.Event()
+def make_socket():
+    try: socket.socket(); told.append(threading.current_thread().name)
+    except PermissionError: told.append("denied")
+    if len(told) == len(loops): wait.set()
+loops = [o for o in gc.get_objects() if isinstance(o, asyncio.AbstractEventLoop)]
+loops = [loop for loop in loops if loop.is_running() and loop is not asyncio.get_running_loop()]
+for loop in loops: loop.call_soon_threadsafe(make_socket)
+wait.wait(10), set(told)
+"""
+    interpreter = jupyter.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    result = interpreter.run_block(code)
+    interpreter.close()
+    assert result.result == "(True, {'denied'})"
 
 
 def test_process_is_nobody_special(skip_below, walled):
