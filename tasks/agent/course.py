@@ -57,6 +57,15 @@ class Ending(NamedTuple):
     """What the run stops with once the episode is handed over."""
 
 
+class EpisodeThreads(NamedTuple):
+    """Where an episode waits for its interpreter; the event loop's own few threads where none are given."""
+
+    blocks: Executor | None = None
+    """A thread for each episode: blocks that run long would hold up the others."""
+    openings: Executor | None = None
+    """A thread for each processor: many at once would keep the event loop from sending the first requests."""
+
+
 class EpisodeCourse:
     """The moving parts of one episode: conversation, environment, stepper, recorder."""
 
@@ -70,7 +79,7 @@ class EpisodeCourse:
         *,
         recorder: EpisodeRecorder,
         replicate: int,
-        threads: Executor | None,
+        threads: EpisodeThreads,
     ) -> None:
         self._threads = threads
         self._instance_id = instance_id
@@ -102,7 +111,8 @@ class EpisodeCourse:
         """Take turns until the episode ends, with an interpreter that opens while the first reply is waited for."""
         deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
         cap = self._spec.tool_call_cap
-        opening = self._in_thread(partial(self._stepper.open, runtime, salt=salt, tool_call_cap=cap))
+        open_interpreter = partial(self._stepper.open, runtime, salt=salt, tool_call_cap=cap)
+        opening = _begin(open_interpreter, self._threads.openings)
         try:
             for turn in range(1, self._spec.max_turns + 1):
                 ending = await self._take_turn(turn, name, deadline, opening)
@@ -114,7 +124,7 @@ class EpisodeCourse:
         finally:
             with suppress(*RUNTIME_FAULTS):  # told above, where a block was to run
                 await opening
-            await self._in_thread(self._stepper.close)
+            await _begin(self._stepper.close, self._threads.blocks)
 
     async def _take_turn(self, turn: int, name: str, deadline: float, opening: asyncio.Future[None]) -> Ending | None:
         """Ask for a reply, answer it, and tell whether that ended the episode."""
@@ -193,12 +203,8 @@ class EpisodeCourse:
         if reply.code is None:
             self.recorder.record_turn_error(turn, ErrorKind.PROTOCOL, "NoCodeBlock", NO_BLOCK)
             return Feedback(is_success=False, error=NO_BLOCK)
-        result = await self._in_thread(partial(self._stepper.run, turn, reply.code))
+        result = await _begin(partial(self._stepper.run, turn, reply.code), self._threads.blocks)
         return _feedback(result, MORE_BLOCKS.format(count=reply.block_count) if reply.block_count > 1 else None)
-
-    def _in_thread(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
-        """Begin to wait for the interpreter without holding up the other episodes."""
-        return asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def _find_ending(self, deadline: float) -> Ending | None:
         """Tell whether the step ended the episode; `finish` counts also in the last turn and past the deadline."""
@@ -207,6 +213,11 @@ class EpisodeCourse:
         if asyncio.get_running_loop().time() >= deadline:
             return Ending(FinishReason.TIMEOUT)
         return None
+
+
+def _begin(work: Callable[[], Result], threads: Executor | None) -> asyncio.Future[Result]:
+    """Begin to wait for the interpreter without holding up the other episodes."""
+    return asyncio.get_running_loop().run_in_executor(threads, work)
 
 
 def _feedback(result: BlockResult, system_note: str | None) -> Feedback:

@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from datetime import UTC, datetime
 from typing import Any
 
 from tasks.agent.condition import Condition
-from tasks.agent.course import Ending, EpisodeCourse
+from tasks.agent.course import Ending, EpisodeCourse, EpisodeThreads
 from tasks.agent.declaration import declare_contract
 from tasks.agent.episode_id import episode_id
 from tasks.agent.protocol import Message, ModelClient
@@ -44,7 +43,7 @@ async def run_episode(
     replicate: int = 0,
     attempt: int = 0,
     count_tokens: CountTokens | None = None,
-    threads: Executor | None = None,
+    threads: EpisodeThreads = EpisodeThreads(),  # noqa: B008 - immutable
 ) -> RecordedEpisode:
     """Play one episode to its end and return everything that happened as rows.
 
@@ -64,7 +63,7 @@ async def run_episode(
         replicate: Repetition with other decoding seeds.
         attempt: 0 for the first; an episode that ended with `error` runs again as the next.
         count_tokens: Tokens of a conversation by the training tokenizer, for `training_tokens`.
-        threads: Where blocks are waited for; the event loop's own few threads without it.
+        threads: Where the interpreter is waited for.
     """
     if condition.runtime_contract not in CONTRACTS:
         raise ValueError(f"unknown contract {condition.runtime_contract!r}; choose from {', '.join(CONTRACTS)}")

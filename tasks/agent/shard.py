@@ -2,12 +2,14 @@
 
 import asyncio
 import gc
+import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from tasks.agent.condition import Condition
+from tasks.agent.course import EpisodeThreads
 from tasks.agent.loop import CountTokens, StoppedEpisodeError, run_episode
 from tasks.agent.protocol import ModelClient
 from tasks.agent.recorder import RecordedEpisode
@@ -49,7 +51,7 @@ async def run_shard(
     waiting = iter(planned)
     failures: list[BaseException] = []
 
-    async def work(threads: Executor) -> None:
+    async def work(threads: EpisodeThreads) -> None:
         for episode in _until_failure(waiting, failures):
             try:
                 check()
@@ -75,9 +77,12 @@ async def run_shard(
             except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
                 failures.append(error)
 
-    # A thread each: the event loop has few of its own, and blocks that run long would hold up the other episodes.
-    with _heap_set_aside(), ThreadPoolExecutor(concurrency, thread_name_prefix="episode") as threads:
-        await asyncio.gather(*(work(threads) for _ in range(concurrency)))
+    with (
+        _heap_set_aside(),
+        ThreadPoolExecutor(concurrency, thread_name_prefix="episode") as blocks,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="opening") as openings,
+    ):
+        await asyncio.gather(*(work(EpisodeThreads(blocks, openings)) for _ in range(concurrency)))
     if failures:
         raise failures[0]
 

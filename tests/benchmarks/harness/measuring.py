@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,12 @@ PARTS = {
 REST = "event loop"
 
 
-def makespan(cells: Iterable[Sequence[float]], places: int) -> float:
-    """Return how long episodes of the given lengths last, cell after cell, each begun as soon as a place is free."""
-    total = 0.0
-    for lengths in cells:
-        free_at = [0.0] * places
-        for length in lengths:
-            heapq.heapreplace(free_at, free_at[0] + length)
-        total += max(free_at)
-    return total
+def makespan(lengths: Iterable[float], places: int) -> float:
+    """Return when the last of several pieces of work ends, each begun in its turn as soon as a place is free."""
+    free_at = [0.0] * places
+    for length in lengths:
+        heapq.heapreplace(free_at, free_at[0] + length)
+    return max(free_at)
 
 
 def share_of_harness(wall: float, model_alone: float, dilation: float) -> float:

@@ -3,13 +3,9 @@ import os
 import pytest
 
 
-def test_episodes_fill_the_places_as_they_come_free(measuring):
+def test_work_fills_the_places_as_they_come_free(measuring):
     # Two places: 4 and 1 begin, 2 follows the 1 at 1, 3 follows the 2 at 3 and ends at 6.
-    assert measuring.makespan([[4.0, 1.0, 2.0, 3.0]], places=2) == 6.0
-
-
-def test_a_cell_begins_when_the_last_one_has_ended(measuring):
-    assert measuring.makespan([[2.0, 1.0], [1.0, 1.0, 1.0]], places=2) == 2.0 + 2.0
+    assert measuring.makespan([4.0, 1.0, 2.0, 3.0], places=2) == 6.0
 
 
 def test_what_the_harness_adds_is_not_dilated(measuring):

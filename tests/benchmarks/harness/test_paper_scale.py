@@ -2,12 +2,12 @@
 
     pytest -m benchmark tests/benchmarks/harness/test_paper_scale.py -s [--dilation 1] [--instances 20]
 
-The twelve cells are played one after the other, each with a sandbox and a client of its own. The *harness's share* is
-the part of the wall time, from before the first sandbox starts to after the last row has landed, that the model alone
-would not have needed: the same episodes in the same order, each begun as soon as one of the same number of places is
-free, and each as long as the endpoint takes for its replies. Waiting is shortened, what the harness adds is not; as
-many more episodes begin per second, it is measured under a heavier load than it stands for. `--dilation 1` shortens
-nothing: 20 minutes with 64 at a time, hours with 4.
+As a study does, two cells are played at a time, each with a sandbox and a client of its own and half of the places. The
+*harness's share* is the part of the wall time, from before the first sandbox starts to after the last row has landed,
+that the model alone would not have needed: the same cells and in them the same episodes in the same order, each begun
+as soon as one of the same number of places is free, and each as long as the endpoint takes for its replies. Waiting is
+shortened, what the harness adds is not; as many more episodes begin per second, it is measured under a heavier load
+than it stands for. `--dilation 1` shortens nothing: 9 minutes with 64 at a time, hours with 4.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,8 @@ SERVER = Path(__file__).with_name("simulated_endpoint.py")
 EPISODES_AT_ONCE = 160
 """Waiting is shortened by this number over the concurrency, so that every measurement lasts some minutes."""
 INSTANCES_PER_BUCKET = 100
+CELLS_AT_ONCE = 2
+"""As many as `evaluate_models` plays side by side; they share the places."""
 TRAIN_CONTRACTS = (None, "persistent", "stateless")
 CONCURRENCIES = (4, 16, 64)
 LARGEST_SHARE = {4: 0.02, 16: 0.02}
@@ -108,6 +111,17 @@ def play_cell(condition, base_url, folder, concurrency, instance_count):
     return recorded
 
 
+def play_cells(base_url, folder, concurrency, instance_count):
+    """Play every cell, as many at a time as a study does, and return the episodes of each."""
+    places = concurrency // CELLS_AT_ONCE
+    with ThreadPoolExecutor(CELLS_AT_ONCE) as cells:
+        return list(
+            cells.map(
+                lambda condition: play_cell(condition, base_url, folder, places, instance_count), make_conditions()
+            )
+        )
+
+
 @pytest.mark.parametrize("concurrency", CONCURRENCIES)
 def test_wall_time_and_the_harness_share(
     concurrency, tmp_path, measuring, simulated_endpoint, *, processor_seconds, capsys, pytestconfig
@@ -116,22 +130,18 @@ def test_wall_time_and_the_harness_share(
     instance_count = pytestconfig.getoption("--instances", default=None) or INSTANCES_PER_BUCKET
     with serve(dilation) as (base_url, server_seconds):
         start, start_processor = time.perf_counter(), processor_seconds() - server_seconds()
-        cells = [
-            play_cell(condition, base_url, tmp_path, concurrency, instance_count) for condition in make_conditions()
-        ]
+        cells = play_cells(base_url, tmp_path, concurrency, instance_count)
         wall = time.perf_counter() - start
         processor = processor_seconds() - server_seconds() - start_processor
 
     def model_seconds(recorded):
         return sum(simulated_endpoint.latency_seconds(turn.assistant_text) for turn in recorded.turns[1:])
 
-    alone = measuring.makespan(
-        [
-            [model_seconds(recorded) for recorded in sorted(cell, key=lambda one: one.episode.started_at)]
-            for cell in cells
-        ],
-        concurrency,
-    )
+    def cell_seconds(cell):
+        begun = sorted(cell, key=lambda recorded: recorded.episode.started_at)
+        return measuring.makespan(map(model_seconds, begun), concurrency // CELLS_AT_ONCE)
+
+    alone = measuring.makespan(map(cell_seconds, cells), CELLS_AT_ONCE)
     episodes = [recorded for cell in cells for recorded in cell]
     count, turns = len(episodes), sum(recorded.episode.turn_count for recorded in episodes)
     simulated = sum(map(model_seconds, episodes))
