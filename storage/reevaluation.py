@@ -1,6 +1,7 @@
 """Which study is evaluated again, and under which name its episodes land."""
 
 from storage.runs import finished_runs, landed_plan
+from tasks.plans.landed import OtherVersionError
 from tasks.plans.presets import resolve_plan
 from tasks.plans.spec import StudyPlan, current_source
 from tasks.running.errors import UserError
@@ -15,13 +16,23 @@ def choose_study(scale: str) -> str:
     """Return the run of the latest finished study of a scale as its preset has it; with overrides where there is none.
 
     Raises:
+        OtherVersionError: One of another version is in question, which may be of the preset.
         UserError: No study of that scale has finished.
     """
     studies = finished_runs("reproduce_study", plan_name=scale)
     if not studies:
         raise UserError(f"no finished study of scale {scale!r} to evaluate again; run flows.reproduce_study first")
     preset = resolve_plan(scale)
-    return next((run_id for run_id in reversed(studies) if _is_of(preset, run_id)), studies[-1])
+    refusal: OtherVersionError | None = None
+    for run_id in reversed(studies):
+        try:
+            if _is_of(preset, landed_plan(run_id)):
+                return run_id
+        except OtherVersionError as error:
+            refusal = refusal or error
+    if refusal is not None:
+        raise OtherVersionError(f"{refusal}; a study that this version made is chosen with --study-run RUN")
+    return studies[-1]
 
 
 def name_variant(plan: StudyPlan) -> str:
@@ -30,10 +41,6 @@ def name_variant(plan: StudyPlan) -> str:
     return VARIANT if source == plan.source else f"{VARIANT}-{source[:SOURCE_DIGITS]}"
 
 
-def _is_of(preset: StudyPlan, run_id: str) -> bool:
-    """Tell whether a run is of a preset without overrides, whatever its source."""
-    try:
-        plan = landed_plan(run_id)
-    except UserError:  # of another version, whose presets were others
-        return False
+def _is_of(preset: StudyPlan, plan: StudyPlan) -> bool:
+    """Tell whether a plan is a preset without overrides, whatever its source."""
     return plan.model_copy(update={"source": preset.source}).digest == preset.digest

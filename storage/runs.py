@@ -2,15 +2,17 @@
 
 import json
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
 
 import polars as pl
-from pydantic import ValidationError
 
 from storage.generation import begin_generation, read_generation
 from storage.landing import LandingZone
+from tasks.plans.landed import OtherVersionError, read_plan
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits, Run
@@ -27,7 +29,8 @@ SOURCE_KEY = "source"
 """Key under which the source of the packages that produce rows stands there, as it was when the run began."""
 JOINED_KEY = "joined_run"
 """Key under which the run stands that another process opened and that this one plays a stage of."""
-
+SERVER_KEY = "server"
+"""Key under which a run that is a server's describes it: its program, version and command line."""
 
 _opened: set[str] = set()
 """Runs that this process opened: their environment is that of every stage that joins them here."""
@@ -70,18 +73,25 @@ def open_run(
 
 
 @contextmanager
-def start_run(flow: str, plan: StudyPlan, limits: Limits, *, joined_run: str | None = None) -> Iterator[Run]:
+def start_run(
+    flow: str,
+    plan: StudyPlan,
+    limits: Limits,
+    *,
+    joined_run: str | None = None,
+    environment: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[Run]:
     """Yield a run whose start is landed, and land its end: finished, stopped by a limit or a signal, or failed.
 
     Its environment names the source that is here, which is another one than the plan's where models are evaluated
-    again after an update.
+    again after an update; `environment` adds to it what only the caller knows.
     """
     places = open_places()
     zone = LandingZone(places.landing)
     if not zone.manifests().bundles:
         begin_generation(places)
     run = _run(new_run_id(), plan, limits, places)
-    zone.write({"runs": [_run_row(flow, run, joined_run)]}, run.run_id)
+    zone.write({"runs": [_run_row(flow, run, joined_run, environment)]}, run.run_id)
     _opened.add(run.run_id)
     try:
         yield run
@@ -116,20 +126,21 @@ def landed_plan(run_id: str) -> StudyPlan:
     """Return the plan of a run, as it was resolved then.
 
     Raises:
-        UserError: There is no run of that id, or its plan is one of another version.
+        OtherVersionError: Its plan is one of another version; the message names the fields and the way out.
+        UserError: There is no run of that id.
     """
     zone = LandingZone(name_places().landing)
     rows = zone.read("runs", ["plan_json", "plan_digest"], pl.col("run_id") == run_id).to_pylist()
     if not rows:
         raise UserError(f"no run {run_id!r} has landed in {zone.url}; leave run_id out to start one")
     (row,) = rows
-    with suppress(ValidationError):
-        plan = StudyPlan.model_validate_json(row["plan_json"])
-        if plan.digest == row["plan_digest"]:
-            return plan
-    raise UserError(
-        f"the plan {row['plan_digest']} of run {run_id} cannot be read by this version; check out the one that made it"
-    )
+    try:
+        return read_plan(row["plan_json"], row["plan_digest"])
+    except OtherVersionError as error:
+        raise OtherVersionError(
+            f"the plan {row['plan_digest']} of run {run_id} cannot be read by this version ({error}); check out the "
+            "one that made it, or run the study anew with this one"
+        ) from error
 
 
 def new_run_id() -> str:
@@ -148,12 +159,13 @@ def _run(run_id: str, plan: StudyPlan, limits: Limits, places: Places) -> Run:
     )
 
 
-def _run_row(flow: str, run: Run, joined_run: str | None) -> RunRow:
+def _run_row(flow: str, run: Run, joined_run: str | None, known: Mapping[str, Any]) -> RunRow:
     environment = {
         **describe_environment(),
         SOURCE_KEY: current_source(),
         ANALYSIS_KEY: analysis_source(),
         **({} if joined_run is None else {JOINED_KEY: joined_run}),
+        **known,
     }
     return RunRow(
         run_id=run.run_id,

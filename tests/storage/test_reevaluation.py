@@ -1,13 +1,20 @@
 """A re-evaluation takes the study that it is about, and tells rows of another source from the others."""
 
+import json
+from datetime import UTC, datetime
+
 import pytest
 
+from storage.landing import LandingZone
 from storage.reevaluation import choose_study, name_variant
 from storage.runs import start_run
+from tasks.plans.landed import OtherVersionError
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
 from tasks.running.errors import UserError
+from tasks.running.places import name_places
+from tasks.traces.study_rows import RunEndRow, RunRow
 
 SMOKE = resolve_plan("smoke")
 SMALLER = resolve_plan("smoke", Overrides(evaluation_count=2))
@@ -37,6 +44,33 @@ def test_the_latest_study_as_the_preset_has_it_is_taken_whatever_its_source():
 def test_a_study_with_overrides_is_taken_where_there_is_no_other():
     finish(SMALLER)
     latest = finish(SMALLER)
+    assert choose_study("smoke") == latest
+
+
+def land_of_another_version(run_id):
+    """Land a finished study whose plan has a field that is unknown here."""
+    zone = LandingZone(name_places().landing)
+    row = RunRow(
+        run_id=run_id,
+        flow="reproduce_study",
+        plan_name="smoke",
+        plan_digest="of-another-version",
+        scale="smoke",
+        plan_json=json.dumps(SMOKE.model_dump(mode="json") | {"pace": "slow"}),
+        environment_json="{}",
+        started_at=datetime.now(UTC),
+    )
+    end = RunEndRow(run_id=run_id, status="finished", message="", finished_at=datetime.now(UTC))
+    zone.write({"runs": [row], "run_ends": [end]}, run_id)
+
+
+def test_a_study_of_another_version_is_told_with_its_field_where_no_other_is_as_the_preset_has_it():
+    finish(SMALLER)
+    land_of_another_version("old")
+    with pytest.raises(OtherVersionError, match=r"run old .*pace is unknown here.*; check out .*--study-run RUN$"):
+        choose_study("smoke")
+    latest = finish(SMOKE)
+    land_of_another_version("older")
     assert choose_study("smoke") == latest
 
 
