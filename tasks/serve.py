@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from warnings import catch_warnings, simplefilter
 
+from storage.runs import SERVER_KEY, start_run
 from tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
 from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart
 from tasks.running.progress import waiting_line
 from tasks.serving.server import RunningServer, open_server
+from tasks.serving.spec import ServingSpec
 from tasks.sft.card import ContractMismatchWarning, load_for_runtime
 
 
@@ -23,6 +26,7 @@ def serve_models(
 ) -> Iterator[RunningServer]:
     """Yield a running endpoint for the models; no task, because it lasts for as long as others use it.
 
+    The server is a run of its own that joins the one it serves: its environment holds its version and command line.
     A study runs every model under both contracts on purpose: the log and `tell`, which speaks to the person, warn of
     each mismatch by name.
 
@@ -43,7 +47,18 @@ def serve_models(
             server = stack.enter_context(
                 open_server(spec, served_models(models), log, on_progress=lambda progress: show(progress.last_log_line))
             )
-        yield server
+        described = {SERVER_KEY: _describe(spec, server)}
+        with start_run("serve_models", run.plan, run.limits, joined_run=run.run_id, environment=described):
+            yield server
+
+
+def _describe(spec: ServingSpec, server: RunningServer) -> dict[str, Any]:
+    """Return what answers, as JSON; without the port, which is another one at every start."""
+    command = list(server.command)
+    if command:
+        place = command.index("--port")
+        del command[place : place + 2]
+    return {"engine": spec.engine, "url": spec.url, "version": server.version, "command": command}
 
 
 def _mismatches(models: Sequence[StudyModel], cells: ChosenCells) -> list[str]:

@@ -1,6 +1,5 @@
 """The `carryover` command: read the warehouse, replay an episode, compare runs; only `merge` and `import` write."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,7 +11,6 @@ from flows.cli.places import find_places, open_warehouse
 from flows.cli.replay import print_episode
 from flows.cli.tables import choose_plan, print_tables
 from storage.errors import QueryError, StorageError
-from storage.warehouse import Warehouse
 from tasks.analysis.rendering import TableFormat, render_table
 from tasks.interchange.formats import Format as ExchangeFormat
 from tasks.running.errors import UserError
@@ -123,11 +121,12 @@ def episode(episode_id: str, home: Home = None) -> None:
 
 @app.command()
 def diff(first_run: str, second_run: str, home: Home = None) -> None:
-    """Say in words what differs between two runs: plan, source, environment."""
+    """Say in words what differs between two runs: plan, source, environment, the server of the models."""
+    from flows.cli.described_run import describe_run
     from tasks.plans.difference import describe_difference
 
     with open_warehouse(home) as warehouse:
-        described = [_described_run(warehouse, run) for run in (first_run, second_run)]
+        described = [describe_run(warehouse, run) for run in (first_run, second_run)]
     sentences = describe_difference(*described)
     for sentence in sentences or ["nothing differs: same plan, same source, same environment"]:
         typer.echo(sentence)
@@ -256,17 +255,6 @@ def doctor(home: Home = None) -> None:
     from flows.cli.doctor import print_health
 
     print_health(home)
-
-
-def _described_run(warehouse: Warehouse, run_id: str) -> dict[str, object]:
-    rows = warehouse.sql(
-        "select plan_name, plan_json, environment_json from runs where run_id = $run_id", run_id=run_id
-    ).rows()
-    if not rows:
-        known = [row[0] for row in warehouse.sql("select run_id from runs order by started_at desc limit 5").rows()]
-        raise UserError(f"no run {run_id!r}; the latest are {', '.join(known) or 'none'}")
-    ((name, plan, environment),) = rows
-    return {"plan_name": name, "plan": json.loads(plan), "environment": json.loads(environment)}
 
 
 def run() -> None:

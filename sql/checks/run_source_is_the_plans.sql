@@ -1,4 +1,5 @@
--- runs of a study played by another source than its plan's; only what is evaluated again or computed anew may be
+-- runs of a study played by another source than its plan's; only what is evaluated again or computed anew may be, and
+-- a server, which lands no rows
 with described_runs as (
     select
         runs.plan_digest,
@@ -13,7 +14,7 @@ with described_runs as (
 final as (
     select described_runs.*
     from described_runs
-    where described_runs.flow not in ('reevaluate_model', 'analyse_study', 'import')
+    where described_runs.flow not in ('reevaluate_model', 'analyse_study', 'import', 'serve_models')
     and described_runs.source <> described_runs.plan_source
 )
 

@@ -2,6 +2,8 @@
 
 import os
 import platform
+import shlex
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -34,8 +36,12 @@ DRIVER = Path("/proc/driver/nvidia/gpus")
 
 
 def describe_environment() -> dict[str, Any]:
-    """Return Python, operating system, processor, memory, package versions and accelerator as JSON-able values."""
+    """Return command line, Python, operating system, processor, memory, packages and accelerator as JSON-able values.
+
+    No key is on a command line of ours: keys come from environment variables.
+    """
     return {
+        "command_line": shlex.join(sys.orig_argv),
         "python": platform.python_version(),
         "system": platform.platform(),
         "machine": platform.machine(),

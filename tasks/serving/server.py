@@ -22,6 +22,10 @@ LISTING_SECONDS = 30.0
 """How long an endpoint may take to list its models."""
 
 
+LONGEST_VERSION = 100
+"""Characters of a version that are kept; whoever runs the endpoint may have written it."""
+
+
 class RunningServer(NamedTuple):
     """An endpoint that answers."""
 
@@ -32,6 +36,8 @@ class RunningServer(NamedTuple):
     command: tuple[str, ...]
     """Command line of a server that we started; empty for an external one."""
     log_path: Path | None
+    version: str | None = None
+    """Version that it tells; none where it tells none."""
 
 
 @contextmanager
@@ -52,7 +58,8 @@ def open_server(
             list one of the models.
     """
     if spec.url is not None:
-        yield RunningServer(spec.url, _check_models(spec.url, models, spec.api_key_variable), (), None)
+        names = _check_models(spec.url, models, spec.api_key_variable)
+        yield RunningServer(spec.url, names, (), None, _ask_version(spec.url))
         return
     port = find_free_port(HOST)
     build = vllm_command if spec.engine == "vllm" else cpu_command
@@ -66,7 +73,8 @@ def open_server(
     with ManagedProcess(command, log_path, health_url=health_url) as process:
         process.wait_until_healthy(spec.startup_timeout_seconds, on_progress)
         base_url = f"http://{HOST}:{port}/v1"
-        yield RunningServer(base_url, _check_models(base_url, models), tuple(command), log_path)
+        names = _check_models(base_url, models)
+        yield RunningServer(base_url, names, tuple(command), log_path, _ask_version(base_url))
         process.check_survived()  # what was asked of a server that died meanwhile has failed, and its log tells why
 
 
@@ -74,6 +82,21 @@ def vllm_program() -> str | None:
     """Return vLLM's program, beside our Python or on the PATH; none where it is not installed."""
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return shutil.which("vllm", path=places)
+
+
+def _ask_version(base_url: str) -> str | None:
+    """Return the version that a server tells as vLLM does, beside the API; no key is shown for it."""
+    answer = ask(base_url.rstrip("/").removesuffix("/v1") + "/version")
+    if isinstance(answer, NoAnswer) or answer.status != HTTPStatus.OK:
+        return None
+    try:
+        told = json.loads(answer.body)
+    except ValueError:
+        return None
+    match told:
+        case {"version": str(version)}:
+            return version[:LONGEST_VERSION]
+    return None
 
 
 def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """The thread through every stage, without a Prefect server: two tiny models trained, served and cross-evaluated."""
 
+import json
+from importlib import metadata
 from pathlib import Path
 
 import polars as pl
@@ -109,6 +111,16 @@ def test_every_stage_leaves_its_rows_in_the_warehouse(study):
         "training_examples": 2 * TRAIN_COUNT,
     }
     assert dict(episodes) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 8 * EVALUATION_COUNT}
+
+
+def test_the_server_is_a_run_of_its_own_that_tells_its_version_and_how_it_was_started(study):
+    runs = LandingZone(study.landing).read("runs").to_pylist()
+    (environment,) = (json.loads(row["environment_json"]) for row in runs if row["flow"] == "serve_models")
+    server = environment["server"]
+    assert environment["joined_run"] == study.run_id
+    assert (server["engine"], server["version"]) == ("cpu", f"carryover {metadata.version('carryover')}")
+    assert server["command"][1:4] == ["-m", "tasks.serving.cpu_server", "--model"]
+    assert "--port" not in server["command"]
 
 
 def test_every_cell_has_the_same_instances(study):

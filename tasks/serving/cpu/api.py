@@ -8,6 +8,7 @@ import signal
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
+from importlib import metadata
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -77,6 +78,10 @@ class ChatRequest(BaseModel):
         return self.max_completion_tokens or self.max_tokens
 
 
+async def _tell_version(_: Request) -> JSONResponse:
+    return JSONResponse({"version": f"carryover {metadata.version('carryover')}"})
+
+
 class ApiError(Exception):
     """A request that is answered with an error."""
 
@@ -102,6 +107,7 @@ class ChatApi:
         return Starlette(
             routes=[
                 Route("/health", self._health),
+                Route("/version", _tell_version),
                 Route("/v1/models", self._list_models),
                 Route("/v1/chat/completions", self._complete, methods=["POST"]),
             ],

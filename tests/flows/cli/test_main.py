@@ -86,6 +86,22 @@ def test_a_run_does_not_differ_from_itself(home):
         run("diff", run_id, "other", "--home", home)
 
 
+def test_the_servers_of_two_runs_are_told_apart(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    plan, studies = resolve_plan("smoke"), []
+    for version in ("0.31.0", "0.32.0"):
+        with start_run("reproduce_study", plan, Limits()) as study:
+            served = {"server": {"engine": "vllm", "version": version, "command": ["vllm", "serve", version[-3]]}}
+            with start_run("serve_models", plan, Limits(), joined_run=study.run_id, environment=served):
+                studies.append(study.run_id)
+    run("merge")
+    assert run("diff", *studies).splitlines() == [
+        "server[0].command[2]: '1' in the first, '2' in the second",
+        "server[0].version: '0.31.0' in the first, '0.32.0' in the second",
+    ]
+
+
 def test_tables_figures_and_report_of_a_plan_are_written(home):
     assert "imported rows,1,1," in run("tables", "2", "--plan", "import", "--format", "csv", "--home", home)
     drawn = run("figures", "--plan", "import", "--home", home).split()

@@ -1,5 +1,7 @@
 import json
 import platform
+import shlex
+import sys
 from importlib import metadata
 
 from tasks.running.environment import describe_environment, gpu_name
@@ -11,6 +13,10 @@ def test_the_environment_names_python_machine_and_the_versions_that_matter():
     assert environment["packages"]["duckdb"] == metadata.version("duckdb")
     assert environment["processor_count"] >= 1
     assert environment["memory_bytes"] > 0
+
+
+def test_the_environment_tells_how_the_process_was_called():
+    assert shlex.split(describe_environment()["command_line"]) == sys.orig_argv
 
 
 def test_the_environment_is_json():

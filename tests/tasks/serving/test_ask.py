@@ -64,8 +64,9 @@ def test_the_key_of_an_external_endpoint_stays_there_when_it_redirects(tmp_path,
     monkeypatch.setenv(KEY, "secret")
     with serve() as elsewhere, serve(b"", status=302, location=f"{elsewhere.url}/models") as endpoint:
         assert names_of(endpoint, tmp_path, KEY) == ("base",)
-    assert endpoint.shown == [("Bearer secret", "carryover")]
-    assert elsewhere.shown == [(None, "carryover")]
+    listed, version = ("Bearer secret", "carryover"), (None, "carryover")
+    assert endpoint.shown == [listed, version]
+    assert elsewhere.shown == [(None, "carryover")] * 2
 
 
 @pytest.mark.parametrize(
@@ -105,3 +106,22 @@ def test_an_answer_without_end_is_none(monkeypatch):
     monkeypatch.setattr("tasks.serving.ask.LARGEST_BODY", len(LISTED) - 1)
     with serve() as listing:
         assert ask(listing.url) == NoAnswer("the answer is too long")
+
+
+@pytest.mark.parametrize(
+    ("body", "version"),
+    [
+        (b'{"data": [{"id": "base"}], "version": "0.32.0"}', "0.32.0"),
+        (b'{"data": [{"id": "base"}], "version": {"of": 1}}', None),
+        (LISTED, None),
+    ],
+)
+def test_the_version_of_an_endpoint_is_what_it_tells_if_it_tells_one_and_costs_no_key(
+    monkeypatch, tmp_path, body, version
+):
+    monkeypatch.setenv(KEY, "secret")
+    with serve(body) as listing:
+        spec = ServingSpec(engine="external", url=listing.url, api_key_variable=KEY)
+        with open_server(spec, ServedModels(base="base"), tmp_path / "log") as server:
+            assert server.version == version
+    assert [key for key, _ in listing.shown] == ["Bearer secret", None]

@@ -1,6 +1,7 @@
 """The whole way: from a spec to a server process of its own that answers, and back to nothing."""
 
 import sys
+from importlib import metadata
 
 import openai
 import pytest
@@ -36,6 +37,7 @@ def test_a_running_server_is_an_external_one_for_others(running, tmp_path):
     with open_server(spec, ServedModels(base="anything"), tmp_path / "log") as server:
         assert server.base_url == running.base_url
         assert server.command == ()
+        assert server.version == running.version == f"carryover {metadata.version('carryover')}"
 
 
 def test_an_external_endpoint_must_have_the_models(running, tmp_path):
