@@ -12,9 +12,10 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 from tasks.running.errors import UserError
 from tasks.running.places import open_places
 from tasks.running.progress import waiting_line
-from tasks.serving.process import ManagedProcess, find_free_port
+from tasks.serving.process import ManagedProcess, StartupProgress, find_free_port
 
-STARTUP_SECONDS = 180.0
+STARTUP_SECONDS = 600.0
+"""How long our own server may take while its process lives: some seconds on idle cores, minutes on busy ones."""
 QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_UI_ENABLED": "false"}
 """Nothing is reported to anybody."""
 
@@ -53,8 +54,14 @@ def own_server(home: Path, log: Path) -> Iterator[str]:
     environment = os.environ | QUIET | {"PREFECT_HOME": str(home)}
     with ManagedProcess(command, log, health_url=f"{address}/health", environment=environment) as server:
         with waiting_line("starting a Prefect server for this run") as tell:
-            server.wait_until_healthy(STARTUP_SECONDS, lambda progress: tell(f"{progress.elapsed_seconds:.0f} s"))
+            server.wait_until_healthy(STARTUP_SECONDS, lambda progress: tell(_describe(progress)))
         yield address
+
+
+def _describe(progress: StartupProgress) -> str:
+    """Return for how long a server has been starting, and the last that it said."""
+    said = f": {progress.last_log_line}" if progress.last_log_line else ""
+    return f"{progress.elapsed_seconds:.0f} s of at most {STARTUP_SECONDS:.0f}{said}"
 
 
 def _check_configured() -> None:
