@@ -10,6 +10,7 @@ from typing import Any
 from storage.batching import BatchedLanding
 from storage.landing import LandingZone
 from tasks.agent.condition import Condition
+from tasks.agent.course import EpisodeThreads
 from tasks.agent.loop import run_episode
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.shard import PlannedEpisode, run_shard
@@ -72,7 +73,8 @@ def play(
 
 def play_in_one_thread(runtime: Runtime, instances: Iterable[Instance], contract: str, folder: Path) -> None:
     """Play episodes one by one without leaving the event loop's thread, so that one profile sees everything."""
-    teacher, threads = _teacher(contract), _SameThread()
+    teacher, thread = _teacher(contract), _SameThread()
+    threads = EpisodeThreads(thread, thread)
 
     async def play_all(landing: BatchedLanding) -> None:
         for instance in instances:

@@ -1,6 +1,8 @@
 import asyncio
 import gc
+import os
 import threading
+import time
 from typing import Literal
 
 import pytest
@@ -113,6 +115,32 @@ def test_episodes_are_drawn_as_places_come_free(runtime):
     run(runtime, concurrency=2, on_recorded=count, instances=draw())
     assert handed_over == 6
     assert max(ahead) == 2
+
+
+class CountingRuntime(MeetingRuntime):
+    """Counts the interpreters that open at the same time."""
+
+    def __init__(self):
+        super().__init__(expected=1)
+        self._lock = threading.Lock()
+        self._opening = 0
+        self.most_opening = 0
+
+    def open_interpreter(self, contract, tools, **_):
+        with self._lock:
+            self._opening += 1
+            self.most_opening = max(self.most_opening, self._opening)
+        time.sleep(0.01)
+        with self._lock:
+            self._opening -= 1
+        return super().open_interpreter(contract, tools)
+
+
+def test_no_more_interpreters_open_at_a_time_than_there_are_processors():
+    runtime, recorded = CountingRuntime(), []
+    run(runtime, concurrency=40, on_recorded=recorded.append, instances=INSTANCES * 8)
+    assert len(recorded) == 48
+    assert runtime.most_opening <= len(os.sched_getaffinity(0))
 
 
 def test_blocks_that_run_long_hold_up_no_other_episode():
