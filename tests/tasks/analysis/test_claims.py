@@ -1,12 +1,21 @@
+import re
+from importlib.resources import files
+
 import pytest
 from pydantic import ValidationError
 
-from tasks.analysis.claims import Recomputation, published_claims, recomputations
+from tasks.analysis.claims import Recomputation, published_claims, published_table, recomputations
 from tasks.traces.study_rows import ClaimRow
+
+TABLE = re.compile(r"Table (\d+)")
 
 
 def recomputed(place: str, claim: str) -> Recomputation:
     return next(each for each in recomputations() if (each.place, each.claim) == (place, claim))
+
+
+def study_claims(place: str) -> list[ClaimRow]:
+    return [claim for claim in published_claims("run") if (claim.paper, claim.place) == ("arXiv 2603.01209", place)]
 
 
 @pytest.mark.parametrize(
@@ -63,3 +72,41 @@ def test_a_whole_number_keeps_all_its_digits():
     claims = {claim.claim: claim for claim in published_claims("run") if claim.place == "Table 5"}
     total = claims["tokens add up, visualization, codeact_style"]
     assert (total.published, total.recomputed) == ("1000591", "1000591")  # 957,447 + 43,144
+
+
+def test_every_table_of_both_papers_is_among_the_claims():
+    claims = published_claims("run")
+    for paper, prefix in (("arXiv 2603.01209", "table"), ("arXiv 2601.01569", "cave_table")):
+        names = (file.name.removesuffix(".csv") for file in (files("sql") / "published").iterdir())
+        numbers = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+        told = {match[1] for claim in claims if claim.paper == paper and (match := TABLE.fullmatch(claim.place))}
+        assert numbers - told == set()
+
+
+def test_a_mean_that_nothing_published_gives_is_unverifiable_with_half_its_last_digit_for_a_tolerance():
+    claims = {claim.claim: claim for claim in study_claims("Table 1")}
+    assert len(claims) == 7 * 2
+    assert {(claim.verdict, claim.recomputed) for claim in claims.values()} == {("unverifiable", None)}
+    tolerances = {
+        "avg teacher optimality (fraction), persistent": ("0.671", 0.0005),
+        "teacher success rate (percent), stateless": ("22.8", 0.05),
+        "avg total tokens per episode (tokens), stateless": ("55516", 0.5),
+    }
+    assert {name: (claims[name].published, claims[name].tolerance) for name in tolerances} == tolerances
+
+
+def test_every_call_and_every_signal_of_tables_4_and_6_has_a_verdict():
+    verdicts = {
+        place: {re.split(": | ends", claim.claim)[0]: claim.verdict for claim in study_claims(place)}
+        for place in ("Table 4", "Table 6")
+    }
+    assert verdicts["Table 4"] == {
+        "list_items": "holds",
+        "inspect": "holds",
+        "take_item": "incomplete",
+        "finish": "holds",
+    }
+    held = {"max_turns", "error", "finish_tool"}
+    assert {signal for signal, verdict in verdicts["Table 6"].items() if verdict == "holds"} == held
+    signals = set(published_table("table6")["finish_signal"].drop_nulls()) | {"every other end"}
+    assert set(verdicts["Table 6"]) == signals

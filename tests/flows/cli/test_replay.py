@@ -1,0 +1,55 @@
+"""The replay's header: what the interpreter told the model before its turn, under both contracts."""
+
+import re
+
+import pytest
+
+from storage.landing import LandingZone
+from storage.merger import merge
+from tasks.traces.rows import TurnRow
+from tasks.traces.study_rows import RunRow
+from tests.flows.cli.calling import run
+from tests.storage.conftest import build_episode, build_row
+
+ALIVE = re.compile(r"alive now: (.*); when the block ended: (.*)")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """One episode of each contract: its first block binds `ids`, the second one `best` as well."""
+    home = tmp_path_factory.mktemp("replay")
+    zone = LandingZone(home / "landing")
+    zone.write({"runs": [build_row(RunRow)]}, "run")
+    for contract in ("persistent", "stateless"):
+        rows = build_episode(contract, runtime_contract=contract)
+        bound = {1: (), 2: ("ids",), 3: ("best", "ids")}
+        rows["turns"] = [
+            build_row(
+                TurnRow,
+                episode_id=contract,
+                turn=turn,
+                assistant_text="go",
+                active_globals=names if contract == "persistent" else (),
+                last_step_globals=names if contract == "persistent" or turn == 2 else names[:1],
+            )
+            for turn, names in bound.items()
+        ]
+        zone.write(rows, "run")
+    merge(zone, home / "warehouse.duckdb")
+    return home
+
+
+@pytest.mark.parametrize(
+    ("contract", "headers"),
+    [
+        ("persistent", [("ids", "ids"), ("best, ids", "best, ids")]),
+        # the reset leaves nothing alive, and each block ends with what it bound itself
+        ("stateless", [("none", "ids"), ("none", "best")]),
+    ],
+)
+def test_a_replay_tells_what_was_alive_and_what_the_block_ended_with(home, contract, headers):
+    replay = run("episode", contract, "--home", home)
+    assert ALIVE.findall(replay) == [(alive, last) for alive, last in headers]
+    first, _, rest = replay.partition("turn 2")
+    assert "alive now" not in first  # nothing was bound yet
+    assert ALIVE.findall(rest.partition("turn 3")[0]) == headers[:1]
