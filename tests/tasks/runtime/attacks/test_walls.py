@@ -68,6 +68,7 @@ ATTEMPTS = {
     "user namespace": "call('unshare', 0x10000000)",
     "mount": "call('mount', b'none', b'/', b'tmpfs', 0, None)",
     "file in memory": "os.memfd_create('flood')",
+    "attributes in memory": "os.setxattr(1, 'user.flood', b'x')",
     "priority": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 7)",
     "processors": "os.sched_setaffinity(os.getppid(), {{0}})",
     "limits": "resource.prlimit(os.getppid() or 1, resource.RLIMIT_CPU, (4711, 4711))",

@@ -23,6 +23,7 @@ HEADERS = {
     "finit_module": (313, 273),
     "fsconfig": (431, 431),
     "fsmount": (432, 432),
+    "fsetxattr": (190, 7),
     "fsopen": (430, 430),
     "init_module": (175, 105),
     "io_uring_setup": (425, 425),
@@ -34,6 +35,7 @@ HEADERS = {
     "kill": (62, 129),
     "listen": (50, 201),
     "lookup_dcookie": (212, 18),
+    "lsetxattr": (189, 6),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "mount": (165, 40),
@@ -66,6 +68,8 @@ HEADERS = {
     "setns": (308, 268),
     "setpgid": (109, 154),
     "setpriority": (141, 140),
+    "setxattr": (188, 5),
+    "setxattrat": (463, 463),
     "setsid": (112, 157),
     "shmget": (29, 194),
     "socket": (41, 198),
@@ -77,7 +81,7 @@ HEADERS = {
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
 }
-"""From asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of linux-libc-dev 6.1.187."""
+"""From asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of linux-libc-dev 6.1.187; setxattrat from Linux 6.13."""
 
 
 def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> int:

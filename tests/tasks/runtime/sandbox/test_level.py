@@ -98,6 +98,20 @@ def test_without_bubblewrap_one_line_says_how_to_get_it(monkeypatch, tmp_path):
     assert "\n" not in reached.advice
 
 
+def test_where_bubblewrap_may_make_no_namespace_one_line_says_so_in_its_words(monkeypatch, tmp_path):
+    script = tmp_path / "bwrap"
+    script.write_text("#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    bubblewrap.probe.cache_clear()
+    reached = reach_level()
+    bubblewrap.probe.cache_clear()
+    assert reached.level != "bwrap+seccomp"
+    words = "bubblewrap cannot start here (bwrap: No permissions to create new namespace): allow user namespaces"
+    assert reached.advice.startswith(f"sandbox level {reached.level}; for a better one: {words} (for bwrap+seccomp)")
+    assert "\n" not in reached.advice
+
+
 @pytest.fixture
 def hanging(monkeypatch, tmp_path):
     """A bubblewrap that says something and starts nothing, and little patience."""
