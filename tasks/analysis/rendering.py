@@ -57,8 +57,8 @@ class Sheet(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
     def number_columns(self) -> list[bool]:
-        """Tell of each column whether it holds numbers, which stand to the right."""
-        return [_are_mostly_numbers(cells) for cells in self._columns()]
+        """Tell of each column whether it holds numbers, which stand to the right; words stand to the left."""
+        return [style == "" for style in self.styles()]
 
     def styles(self) -> list[str]:
         """Return how a page sets each column: `words`, `long words` where they want room to wrap, or nothing."""

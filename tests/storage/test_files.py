@@ -1,9 +1,10 @@
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from storage.files import FileStore
+from storage.files import TEMPORARY_SUFFIX, FileStore
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -41,6 +42,26 @@ def test_a_second_write_replaces_the_first_whole(store):
     store.write("a.txt", b"first, and longer")
     store.write("a.txt", b"second")
     assert store.read("a.txt") == b"second"
+
+
+def test_a_local_file_is_on_disk_before_it_has_its_name_and_the_name_is_so_before_the_write_returns(
+    tmp_path, monkeypatch
+):
+    calls = []
+    fsync, replace = os.fsync, Path.replace
+
+    def noted_fsync(descriptor):
+        calls.append(("fsync", Path(f"/proc/self/fd/{descriptor}").readlink().name))
+        fsync(descriptor)
+
+    def noted_replace(path, target):
+        calls.append(("replace", target.name))
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(Path, "replace", noted_replace)
+    FileStore(tmp_path).write("a.txt", b"four")
+    assert calls == [("fsync", f".a.txt{TEMPORARY_SUFFIX}"), ("replace", "a.txt"), ("fsync", tmp_path.name)]
 
 
 def test_a_local_write_leaves_no_temporary_file(tmp_path):

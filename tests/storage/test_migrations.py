@@ -4,7 +4,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.connection import open_memory
+from storage.connection import open_for_writing, open_memory
 from storage.errors import WarehouseError
 from storage.merger import merge
 from storage.migrations import check_version, migrate, read_migrations
@@ -49,6 +49,15 @@ def test_a_newer_warehouse_is_refused(folder):
         migrate(connection)
     with pytest.raises(WarehouseError, match=message):
         check_version(connection)
+
+
+def test_opening_a_newer_warehouse_names_the_file_and_what_to_upgrade(folder, tmp_path):
+    path = tmp_path / "newer.duckdb"
+    with open_for_writing(path) as connection:
+        newest = migrate(connection, folder)
+    message = f"newer.duckdb: .*schema version {newest}, this Carryover knows {newest - 1}; upgrade Carryover"
+    with pytest.raises(WarehouseError, match=message):
+        Warehouse.open(path)
 
 
 def test_an_older_warehouse_is_not_read_but_upgraded(folder):

@@ -126,13 +126,15 @@ def test_a_merge_of_a_million_steps_beside_a_bare_insert(tmp_path, capsys):
             runs.append(json.loads(subprocess.run(command, check=True, capture_output=True).stdout))
             for file in tmp_path.glob(f"{kind}_*"):
                 file.unlink()
-    ratio = min(run["insert_seconds"] for run in reports["merge"]) / min(
-        run["insert_seconds"] for run in reports["bare"]
+    ratio, processor_ratio = (
+        min(run[seconds] for run in reports["merge"]) / min(run[seconds] for run in reports["bare"])
+        for seconds in ("insert_seconds", "cpu_seconds")
     )
     with capsys.disabled():
         print(
-            f"\n{STEP_COUNT} steps of {CHARACTERS_PER_STEP} characters: merge / bare insert = {ratio:.2f}, "
-            f"goal {LARGEST_RATIO}, memory under {LARGEST_GIGABYTES} GB"
+            f"\n{STEP_COUNT} steps of {CHARACTERS_PER_STEP} characters, merge / bare insert: "
+            f"{ratio:.2f} by the clock until the rows are in (asserted: at most {LARGEST_RATIO}), "
+            f"{processor_ratio:.2f} by processor time of the whole process; memory under {LARGEST_GIGABYTES} GB"
         )
         for kind, runs in reports.items():
             print(kind, json.dumps(runs))

@@ -33,6 +33,12 @@ def test_a_table_of_cells_has_a_column_per_cell_and_a_sheet_per_group():
     assert second.rows == (("score %", "50.0"), ("mean total tokens", "1.00"))
 
 
+def test_words_stand_to_the_left_also_where_most_of_them_begin_with_a_digit():
+    words = ["10, 11, 49, 16 of 86", "15 episodes separate both cells of the table"]
+    (sheet,) = sheets(pl.DataFrame({"claim": ["a", "b"], "recomputed": words, "tolerance": [0.5, 0.1]}))
+    assert sheet.number_columns() == [False, False, True]
+
+
 def test_a_table_with_several_rows_per_cell_has_a_block_of_rows_per_number():
     frame = pl.DataFrame(
         {
