@@ -1,6 +1,7 @@
 """The study's cross-evaluation as a load: vLLM at Qwen3-8B's shape on a GPU, our own server at a small one on a CPU.
 
     pytest -m gpu -s tests/benchmarks/serving        # for whoever has one: sh deployments/install_vllm.sh before
+    pytest -m gpu -s tests/benchmarks/serving -k 32  # the largest load alone; every load starts a server of its own
 
 Both run the same code; only shape, engine and counts differ. Random weights say nothing about a study's numbers, but
 they take the memory and the time of trained ones; no model is needed from anywhere.
@@ -30,27 +31,24 @@ def save_models(folder, shape, *, has_weights):
 
 @pytest.mark.gpu
 @pytest.mark.benchmark
-@pytest.mark.timeout(7200)
-def test_vllm_under_a_cross_evaluation_of_qwen3_8b(tmp_path, monkeypatch):
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("concurrency", [1, 4, 32])
+def test_vllm_under_a_cross_evaluation_of_qwen3_8b(tmp_path, monkeypatch, concurrency):
     import torch
 
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
     device, shape = torch.cuda.get_device_name(), KNOWN_SHAPES["Qwen/Qwen3-8B"]
     base, adapters = save_models(tmp_path, shape, has_weights=False)
-    episode = EpisodeSpec(max_turns=6, max_completion_tokens=512)
-    speeds = []
-    for concurrency in (1, 4, 32):
-        serving = ServingSpec(engine="vllm", load_format="dummy", max_concurrent=concurrency)
-        # as many episodes per cell as are asked for at a time, and enough of them for a mean
-        count = max(2, concurrency)
-        instances = InstanceSetSpec(bucket="easy", split="evaluation", count=count, first_seed=0)
-        with watched_memory() as memory:
-            speed, episodes = cross_evaluate(plan_load(base, serving, instances, episode), adapters)
-        print(f"\n{device}, {speed.line(shape.parameter_count, peak_flops(device))}, peak {memory.peak:.1f} GiB")
-        assert_every_cell_was_played(speed, episodes, count)
-        assert memory.peak * GIB > 2 * shape.parameter_count  # bfloat16 weights were there
-        speeds.append(speed.written_per_second)
-    assert speeds == sorted(speeds)
+    episode = EpisodeSpec(max_turns=4, max_completion_tokens=256)
+    serving = ServingSpec(engine="vllm", load_format="dummy", max_concurrent=concurrency)
+    # as many episodes per cell as are asked for at a time, and enough of them for a mean
+    count = max(2, concurrency)
+    instances = InstanceSetSpec(bucket="easy", split="evaluation", count=count, first_seed=0)
+    with watched_memory() as memory:
+        speed, episodes = cross_evaluate(plan_load(base, serving, instances, episode), adapters)
+    print(f"\n{device}, {speed.line(shape.parameter_count, peak_flops(device))}, peak {memory.peak:.1f} GiB")
+    assert_every_cell_was_played(speed, episodes, count)
+    assert memory.peak * GIB > 2 * shape.parameter_count  # bfloat16 weights were there
 
 
 def assert_every_cell_was_played(speed, episodes, count):
