@@ -166,12 +166,13 @@ def report(
     home: Home = None,
     plan: Plan = None,
     path: Annotated[Path | None, typer.Option(help="The page; documents/report.html of the data folder.")] = None,
+    results: Results = None,
 ) -> None:
     """Write one self-contained HTML page: tables, figures, claims, plan and environment."""
     from flows.cli.documents import write_report
 
     target = path or find_places(home).documents / "report.html"
-    with open_warehouse(home) as warehouse:
+    with open_warehouse(home, results) as warehouse:
         typer.echo(str(write_report(warehouse, choose_plan(warehouse, plan), target)))
 
 

@@ -62,6 +62,14 @@ def test_figures_of_kept_results_are_drawn_without_a_data_folder(folder, tmp_pat
     assert kept.items() <= drawn.items()
 
 
+def test_the_report_of_kept_results_is_written_without_a_data_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = run("report", "--results", "laptop", "--path", tmp_path / "page.html").strip()
+    page = Path(path).read_text(encoding="utf-8")
+    assert "laptop, digest laptop" in page
+    assert "P→S" in page
+
+
 def test_the_readmes_table_of_the_demo_is_of_its_kept_rows():
     episodes = pl.read_parquet(DEMO / EPISODES).filter(purpose="evaluation")
     means = (
