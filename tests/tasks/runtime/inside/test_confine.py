@@ -81,7 +81,7 @@ HEADERS = {
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
 }
-"""From asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of linux-libc-dev 6.1.187; setxattrat from Linux 6.13."""
+"""From asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of linux-libc-dev 6.1.187; setxattrat: 6.13."""
 
 
 def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> int:

@@ -1,4 +1,7 @@
 import contextlib
+import json
+import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -25,6 +28,30 @@ def test_closed_kernel_leaves_no_folder(monkeypatch, tmp_path):
     with contextlib.closing(Kernel(RuntimeSpec(), reach_level().level)):
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+WORKER = """
+import contextlib, json, os, time
+from tasks.runtime.jupyter.kernel import Kernel
+from tasks.runtime.process.descendants import descendants
+from tasks.runtime.sandbox.level import reach_level
+from tasks.runtime.spec import RuntimeSpec
+
+level = reach_level().level
+Kernel(RuntimeSpec(), level).close()  # the first one of a worker also starts what Jupyter's client shares
+before = len(os.listdir("/proc/self/fd"))
+with contextlib.closing(Kernel(RuntimeSpec(), level)):
+    grown = len(descendants(os.getpid()))
+deadline = time.monotonic() + 60
+while descendants(os.getpid()) and time.monotonic() < deadline:
+    time.sleep(0.05)
+print(json.dumps([grown > 0, descendants(os.getpid()), len(os.listdir("/proc/self/fd")) - before]))
+"""
+
+
+def test_closed_kernel_leaves_no_process_and_no_descriptor():
+    ended = subprocess.run([sys.executable, "-c", WORKER], stdout=subprocess.PIPE, check=True)
+    assert json.loads(ended.stdout) == [True, [], 0]
 
 
 def test_memory_of_orphans_counts_as_the_episodes():
