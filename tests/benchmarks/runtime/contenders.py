@@ -1,4 +1,4 @@
-"""Runtimes of others and ours behind one shape: a context manager that yields a function which runs a block.
+"""Runtimes of others and ours behind one shape: a worker that opens live episodes, in which blocks run.
 
 `python contenders.py NAME` runs one of them; whoever starts it counts its processor time. It runs in any environment
 that has what the contender needs.
@@ -14,36 +14,55 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import workloads
 
 Run = Callable[[str], object]
+
+
+class Episode(NamedTuple):
+    """A live episode."""
+
+    run: Run
+    settle: Callable[[], object] = lambda: None
+    """Waits until nothing more is done for the block that has run."""
+
+
+Open = Callable[[], contextlib.AbstractContextManager[Episode]]
+"""Opens one more episode of a worker."""
 IPC_TOOLS = Path(__file__).with_name("host_tools.py").read_text(encoding="utf-8")
+OWN_TOOLS = Path(workloads.__file__).read_text(encoding="utf-8")
 
 
 @contextlib.contextmanager
-def ours(contract: str) -> Iterator[Run]:
+def ours(contract: str) -> Iterator[Open]:
     """The fork tree, sandboxed, forking at every step."""
     from tasks.runtime.open import open_runtime
     from tasks.runtime.protocol import CONTRACTS
     from tasks.runtime.spec import RuntimeSpec
 
     runtime = open_runtime(RuntimeSpec())
-    interpreter = runtime.open_interpreter(CONTRACTS[contract], workloads.TOOLS, instance_id="benchmark")
 
-    def run(code: str) -> None:
-        result = interpreter.run_block(code)
-        assert result.error is None, result.error
+    @contextlib.contextmanager
+    def episode() -> Iterator[Episode]:
+        interpreter = runtime.open_interpreter(CONTRACTS[contract], workloads.TOOLS, instance_id="benchmark")
 
-    yield run
-    interpreter.close()
+        def run(code: str) -> None:
+            result = interpreter.run_block(code)
+            assert result.error is None, result.error
+
+        yield Episode(run, interpreter.verify_contract)  # which waits for the next block's process
+        interpreter.close()
+
+    yield episode
     runtime.close()
 
 
 @contextlib.contextmanager
-def thread() -> Iterator[Run]:
+def thread() -> Iterator[Episode]:
     """`exec` in a thread of the harness, unprotected, as the study's authors do."""
     namespace: dict[str, object] = {"json": json, **workloads.TOOLS}
 
@@ -56,11 +75,11 @@ def thread() -> Iterator[Run]:
         worker.start()
         worker.join()
 
-    yield run
+    yield Episode(run)
 
 
 @contextlib.contextmanager
-def ipykernel(*, tools_on_host: bool) -> Iterator[Run]:
+def ipykernel(*, tools_on_host: bool) -> Iterator[Episode]:
     """A stock ipykernel over ipc, asked with the defaults of `jupyter_client`.
 
     Its tools are local to the kernel, or on the host by Jupyter's own input channel.
@@ -84,42 +103,42 @@ def ipykernel(*, tools_on_host: bool) -> Iterator[Run]:
         )
         assert reply["content"]["status"] == "ok", reply["content"]
 
-    run(IPC_TOOLS if tools_on_host else Path(workloads.__file__).read_text(encoding="utf-8"))
-    yield run
+    run(IPC_TOOLS if tools_on_host else OWN_TOOLS)
+    yield Episode(run)
     client.stop_channels()
     manager.shutdown_kernel(now=True)
 
 
 @contextlib.contextmanager
-def smolagents() -> Iterator[Run]:
+def smolagents() -> Iterator[Episode]:
     """An AST interpreter in the harness's own process."""
     from smolagents.local_python_executor import LocalPythonExecutor  # pyright: ignore[reportMissingImports]
 
     executor = LocalPythonExecutor(additional_authorized_imports=["json"])
     executor.send_tools(dict(workloads.TOOLS))
     executor("import json")
-    yield executor
+    yield Episode(executor)
 
 
 @contextlib.contextmanager
-def cave_agent() -> Iterator[Run]:
+def cave_agent() -> Iterator[Episode]:
     """CaveAgent's kernel runtime; its functions are shipped into the kernel."""
     from cave_agent.runtime import Function, IPyKernelRuntime  # pyright: ignore[reportMissingImports]
 
     loop = asyncio.new_event_loop()
     runtime = IPyKernelRuntime(functions=[Function(function) for function in workloads.TOOLS.values()])
     loop.run_until_complete(runtime.start())
-    loop.run_until_complete(runtime.execute(Path(workloads.__file__).read_text(encoding="utf-8")))
+    loop.run_until_complete(runtime.execute(OWN_TOOLS))
 
     def run(code: str) -> None:
         loop.run_until_complete(runtime.execute(code))
 
-    yield run
+    yield Episode(run)
     loop.run_until_complete(runtime.stop())
 
 
 @contextlib.contextmanager
-def pipe() -> Iterator[Run]:
+def pipe() -> Iterator[Episode]:
     """No runtime: a byte to another process and one back, the floor under every tool call."""
     ours, theirs = multiprocessing.Pipe()
     other = multiprocessing.get_context("fork").Process(target=_echo, args=(theirs.fileno(),), daemon=True)
@@ -130,7 +149,7 @@ def pipe() -> Iterator[Run]:
         os.write(descriptor, b"x")
         os.read(descriptor, 1)
 
-    yield run
+    yield Episode(run)
     other.kill()
     other.join()
 
@@ -140,29 +159,52 @@ def _echo(descriptor: int) -> None:
         os.write(descriptor, b"x")
 
 
-CONTENDERS: dict[str, Callable[[], contextlib.AbstractContextManager[Run]]] = {
+@contextlib.contextmanager
+def alone(open_episode: Open) -> Iterator[Open]:
+    """A worker whose episodes share nothing."""
+    yield open_episode
+
+
+CONTENDERS: dict[str, Callable[[], contextlib.AbstractContextManager[Open]]] = {
     "ours_persistent": lambda: ours("persistent"),
     "ours_stateless": lambda: ours("stateless"),
-    "thread": thread,
-    "ipykernel": lambda: ipykernel(tools_on_host=False),
-    "ipykernel_host_tools": lambda: ipykernel(tools_on_host=True),
-    "smolagents": smolagents,
-    "cave_agent": cave_agent,
-    "pipe": pipe,
+    "thread": lambda: alone(thread),
+    "ipykernel": lambda: alone(lambda: ipykernel(tools_on_host=False)),
+    "ipykernel_host_tools": lambda: alone(lambda: ipykernel(tools_on_host=True)),
+    "smolagents": lambda: alone(smolagents),
+    "cave_agent": lambda: alone(cave_agent),
+    "pipe": lambda: alone(pipe),
 }
 
 
 def main(name: str) -> None:
-    """Start a contender, then run what each line of standard input asks for: a workload, how often, and a pause.
+    """Start a contender, then do what each line of standard input asks for.
 
+    `["run", workload, step count, pause]` runs blocks in the first episode, `["end"]` ends that one, `["open", count]`
+    opens others that stay live.
     Prints the seconds that the start took, then those of each step, as JSON.
     """
     started = time.perf_counter()
-    with CONTENDERS[name]() as run:
+    with contextlib.ExitStack() as live:
+        open_episode = live.enter_context(CONTENDERS[name]())
+        first_alone = live.enter_context(contextlib.ExitStack())
+        first = first_alone.enter_context(open_episode())
         print(json.dumps(time.perf_counter() - started), flush=True)
         for line in sys.stdin:
-            workload, step_count, pause_seconds = json.loads(line)
-            print(json.dumps(list(timed(run, workloads.WORKLOADS[workload], step_count, pause_seconds))), flush=True)
+            match json.loads(line):
+                case ["run", workload, step_count, pause_seconds]:
+                    code = workloads.WORKLOADS[workload]
+                    print(json.dumps(list(timed(first.run, code, step_count, pause_seconds))), flush=True)
+                case ["end"]:
+                    first_alone.close()
+                    print(json.dumps(0), flush=True)
+                case ["open", count]:
+                    episodes = [live.enter_context(open_episode()) for _ in range(count)]
+                    for episode in episodes:
+                        episode.run(workloads.TRIVIAL)
+                        episode.run(workloads.SIX_CALLS)
+                        episode.settle()
+                    print(json.dumps(count), flush=True)
 
 
 def timed(run: Run, code: str, step_count: int, pause_seconds: float) -> Iterator[float]:

@@ -53,12 +53,27 @@ class Contender:
             cwd=folder,  # kernels put their sockets here
         )
         self.start_seconds: float = self._answer()
+        self.start_processor_seconds = 0.0
+        """For whoever has a clock of it to note."""
+
+    @property
+    def process(self) -> int:
+        """Number of the worker's process, from which all its others descend."""
+        return self._process.pid
 
     def ask(self, workload: str, step_count: int, pause_seconds: float = 0) -> None:
         """Begin to run a workload so many times."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps([workload, step_count, pause_seconds]) + "\n")
-        self._process.stdin.flush()
+        self._send(["run", workload, step_count, pause_seconds])
+
+    def end_first_episode(self) -> None:
+        """Leave the worker without a live episode."""
+        self._send(["end"])
+        self._answer()
+
+    def open_episodes(self, count: int) -> None:
+        """Open so many episodes, which stay live, and let each run a few blocks."""
+        self._send(["open", count])
+        self._answer()
 
     def seconds(self) -> list[float]:
         """Wait for what was asked for, and return the seconds of each step."""
@@ -69,6 +84,11 @@ class Contender:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(timeout=60)
+
+    def _send(self, request: list) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
 
     def _answer(self):
         assert self._process.stdout is not None

@@ -1,69 +1,38 @@
-"""Memory of a live episode beside that of a live kernel."""
+"""Memory of a live episode: what each adds to a worker that has had one, in all of the worker's processes."""
 
-import os
-
+import contest
 import pytest
-import workloads
-from jupyter_client.manager import KernelManager
 
-from tasks.runtime.open import open_runtime
 from tasks.runtime.process.memory import resident_bytes
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
 
-pytestmark = pytest.mark.benchmark
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 
-EPISODE_COUNT, KERNEL_COUNT = 40, 3
-
-
-def test_memory_of_a_live_episode(show, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # kernels put their sockets here
-    kernel = bytes_per_kernel()
-    for name, contract in CONTRACTS.items():
-        episode = bytes_per_episode(contract)
-        show(
-            f"memory     {name:22} {episode / 2**20:.2f} MiB for a live episode = 1/{kernel / episode:.0f} of an "
-            f"ipykernel's {kernel / 2**20:.1f} MiB (goal 1/15)"
-        )
-    assert kernel
+IN_ONE_PROCESS_COUNT, KERNEL_COUNT = 40, 3
+COUNTS = {
+    "ours_persistent": IN_ONE_PROCESS_COUNT,
+    "ours_stateless": IN_ONE_PROCESS_COUNT,
+    "thread": IN_ONE_PROCESS_COUNT,
+    "smolagents": IN_ONE_PROCESS_COUNT,
+    "ipykernel": KERNEL_COUNT,
+    "cave_agent": KERNEL_COUNT,
+}
+"""How many live episodes a worker has."""
 
 
-def bytes_per_episode(contract) -> float:
-    """Proportional share of a live episode that has run steps, the host's part of it included."""
-    runtime = open_runtime(RuntimeSpec())
-    first = runtime.open_interpreter(contract, workloads.TOOLS, instance_id="first")
-    work(first)
-    before = resident_bytes(os.getpid())
-    opened = [
-        runtime.open_interpreter(contract, workloads.TOOLS, instance_id=str(number)) for number in range(EPISODE_COUNT)
-    ]
-    for interpreter in opened:
-        work(interpreter)
-    grown = resident_bytes(os.getpid()) - before
-    for interpreter in (first, *opened):
-        interpreter.close()
-    runtime.close()
-    return grown / EPISODE_COUNT
-
-
-def work(interpreter) -> None:
-    for code in (workloads.TRIVIAL, workloads.SIX_CALLS):
-        assert interpreter.run_block(code).error is None
-    interpreter.verify_contract()  # waits until the next block's process is there
-
-
-def bytes_per_kernel() -> float:
-    before = resident_bytes(os.getpid())
-    managers = [KernelManager(transport="ipc") for _ in range(KERNEL_COUNT)]
-    clients = []
-    for manager in managers:
-        manager.start_kernel()
-        clients.append(manager.blocking_client())
-        clients[-1].start_channels()
-        clients[-1].wait_for_ready(timeout=120)
-        clients[-1].execute_interactive(workloads.TRIVIAL, output_hook=lambda _: None)
-    grown = resident_bytes(os.getpid()) - before
-    for manager, client in zip(managers, clients, strict=True):
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-    return grown / KERNEL_COUNT
+def test_memory_of_a_live_episode(cave_python, table, show, tmp_path):
+    mebibytes = {}
+    for name, count in COUNTS.items():
+        for worker in contest.start([name], cave_python, tmp_path).values():
+            worker.ask("six_calls", contest.WARM_UP_COUNT)
+            worker.seconds()
+            worker.end_first_episode()
+            before = resident_bytes(worker.process)
+            worker.open_episodes(count)
+            mebibytes[name] = (resident_bytes(worker.process) - before) / count / 2**20
+            table.enter(name, "MiB per episode", f"{mebibytes[name]:.2f}")
+            worker.close()
+    table.leave_out("ipykernel_host_tools", "MiB per episode", "its kernel is ipykernel's")
+    for name in ("ours_persistent", "ours_stateless"):
+        share = mebibytes["ipykernel"] / mebibytes[name]
+        show(f"memory     {name:22} {mebibytes[name]:.2f} MiB = 1/{share:.0f} of an ipykernel's (goal 1/15)")
+    assert mebibytes["ipykernel"]

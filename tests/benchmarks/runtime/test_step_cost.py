@@ -13,7 +13,7 @@ import pytest
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 
 ROUND_COUNT, STEP_COUNT = 10, 60
-PAUSED_STEP_COUNT, PAUSE_SECONDS = 30, 0.02
+PAUSED_ROUND_COUNT, PAUSED_STEP_COUNT, PAUSE_SECONDS = 5, 30, 0.02
 """A model that thinks, far faster than any does; the next node is forked meanwhile."""
 THROUGHPUT_STEP_COUNT = 300
 CALL_COUNT = 20
@@ -41,35 +41,32 @@ def contenders(cave_python, processor_seconds, tmp_path_factory):
         contender.close()
 
 
-def test_start(contenders, show):
-    for name, contender in contenders.items():
-        show(
-            f"start      {name:22} {contender.start_seconds * 1e3:8.0f} ms, "
-            f"with its process and imports {contender.start_processor_seconds * 1e3:6.0f} ms of processor time"
-        )
+def test_start(contenders, table):
+    for name, contender in running(contenders).items():
+        table.enter(name, "start ms", f"{contender.start_seconds * 1e3:.0f}")
+        table.enter(name, "start CPU ms, process and imports", f"{contender.start_processor_seconds * 1e3:.0f}")
+    for name in {*OURS, *OTHERS} - contenders.keys():
+        table.leave_out(name, "start ms", "its environment could not be made")
 
 
 @pytest.mark.parametrize("workload", ["trivial", "six_calls"])
-def test_processor_time_and_latency_of_a_step(contenders, processor_seconds, show, workload):
-    running = {name: contender for name, contender in contenders.items() if name != "pipe"}
-    costs = contest.compare(running, workload, processor_seconds, round_count=ROUND_COUNT, step_count=STEP_COUNT)
+def test_processor_time_and_latency_of_a_step(contenders, processor_seconds, table, show, workload):
+    chosen = running(contenders)
+    costs = contest.compare(chosen, workload, processor_seconds, round_count=ROUND_COUNT, step_count=STEP_COUNT)
     for name, cost in costs.items():
-        show(
-            f"{workload:10} {name:22} {cost.microseconds:8.0f} us of processor time, "
-            f"p50 {cost.percentile(50):6.2f} ms, p99 {cost.percentile(99):6.2f} ms"
-        )
+        table.enter(name, f"{workload} CPU us", f"{cost.microseconds:.0f}")
+        table.enter(name, f"{workload} p50/p99 ms", latencies(cost))
     for measured, other, goal in GOALS:
         if measured == workload and other in costs:
             ratios = {name: costs[name].ratio(costs[other]) for name in OURS}
             worse = max(ratios, key=lambda name: ratios[name])
             show(f"{workload:10} {worse} / {other} = {ratios[worse]:.2f} (goal {goal})")
-        elif measured == workload:
-            show(f"{workload:10} {other} was left out: its environment could not be made")
-    assert set(costs) == set(running)
+    assert set(costs) == set(chosen)
 
 
-def test_processor_time_of_a_tool_call(contenders, processor_seconds, show):
-    chosen = {name: contenders[name] for name in (*OURS, "thread", "ipykernel_host_tools")}
+def test_processor_time_of_a_tool_call(contenders, processor_seconds, table, show):
+    """Only the tools of ours and of `ipykernel_host_tools` are in another process than the block."""
+    chosen = running(contenders)
     rounds = {"round_count": ROUND_COUNT, "step_count": STEP_COUNT // 3}
     without = contest.compare(chosen, "no_calls", processor_seconds, **rounds)
     with_calls = contest.compare(chosen, "twenty_calls", processor_seconds, **rounds)
@@ -79,48 +76,64 @@ def test_processor_time_of_a_tool_call(contenders, processor_seconds, show):
     show(f"tool call  a pipe's round trip {pipe.microseconds:5.1f} us")
     for name in chosen:
         each = (with_calls[name].microseconds - without[name].microseconds) / CALL_COUNT
-        show(f"tool call  {name:22} {each:7.1f} us = {each / pipe.microseconds:5.1f} round trips (goal 12)")
+        table.enter(name, "tool call CPU us", f"{each:.1f}")
+        if name in OURS:
+            show(f"tool call  {name:22} {each:7.1f} us = {each / pipe.microseconds:5.1f} round trips (goal 12)")
     assert pipe.microseconds > 0
 
 
-def test_latency_while_the_model_thinks(contenders, processor_seconds, show):
-    chosen = {name: contenders[name] for name in (*OURS, "ipykernel")}
+def test_latency_while_the_model_thinks(contenders, processor_seconds, table, show):
+    chosen = running(contenders)
     costs = contest.compare(
         chosen,
         "trivial",
         processor_seconds,
-        round_count=ROUND_COUNT,
+        round_count=PAUSED_ROUND_COUNT,
         step_count=PAUSED_STEP_COUNT,
         pause_seconds=PAUSE_SECONDS,
     )
-    stock = costs["ipykernel"]
+    for name, cost in costs.items():
+        table.enter(name, "after a pause p50/p99 ms", latencies(cost))
+    stock = costs["ipykernel"].percentile(50)
     for name in OURS:
-        show(
-            f"latency    {name:22} p50 {costs[name].percentile(50):.2f} ms = "
-            f"{costs[name].percentile(50) / stock.percentile(50):.2f} of a stock cell's {stock.percentile(50):.2f} ms "
-            f"(goal 0.2), p99 {costs[name].percentile(99):.2f} ms"
-        )
+        show(f"latency    {name:22} p50 {costs[name].percentile(50) / stock:.2f} of a stock cell's (goal 0.2)")
     assert set(costs) == set(chosen)
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_throughput_of_two_workers(show, tmp_path, name):
-    workers = [contest.Contender(name, contest.PYTHON, tmp_path / f"worker_{number}") for number in range(2)]
-    rates = []
-    for count in (1, 2):
-        for worker in workers[:count]:
-            worker.ask("trivial", contest.WARM_UP_COUNT)
-            worker.seconds()
-        started = time.perf_counter()
-        for worker in workers[:count]:
-            worker.ask("trivial", THROUGHPUT_STEP_COUNT)
-        for worker in workers[:count]:
-            worker.seconds()
-        rates.append(count * THROUGHPUT_STEP_COUNT / (time.perf_counter() - started))
+@pytest.mark.parametrize("name", [*OURS, *OTHERS])
+def test_throughput_of_two_workers(cave_python, table, show, tmp_path, name):
+    started = [contest.start([name], cave_python, tmp_path / f"worker_{number}") for number in range(2)]
+    workers = [worker for each in started for worker in each.values()]
+    if not workers:
+        table.leave_out(name, "steps/s, 1 and 2 workers", "its environment could not be made")
+        return
+    rates = [steps_per_second(workers[:count]) for count in (1, 2)]
     for worker in workers:
         worker.close()
-    show(
-        f"throughput {name:22} {rates[0]:.0f} steps/s with one worker, {rates[1]:.0f} with two = "
-        f"{rates[1] / rates[0]:.2f} (goal 1.7)"
-    )
+    ratio = rates[1] / rates[0]
+    table.enter(name, "steps/s, 1 and 2 workers", f"{rates[0]:.0f}, {rates[1]:.0f}")
+    if name in OURS:
+        show(f"throughput {name:22} {ratio:.2f} times that of one worker with two (goal 1.7)")
     assert all(rates)
+
+
+def running(contenders: dict[str, contest.Contender]) -> dict[str, contest.Contender]:
+    """Return those that run blocks."""
+    return {name: contender for name, contender in contenders.items() if name != "pipe"}
+
+
+def latencies(cost: contest.Cost) -> str:
+    return f"{cost.percentile(50):.2f}/{cost.percentile(99):.2f}"
+
+
+def steps_per_second(workers: list[contest.Contender]) -> float:
+    """Let workers run trivial blocks side by side."""
+    for worker in workers:
+        worker.ask("trivial", contest.WARM_UP_COUNT)
+        worker.seconds()
+    started = time.perf_counter()
+    for worker in workers:
+        worker.ask("trivial", THROUGHPUT_STEP_COUNT)
+    for worker in workers:
+        worker.seconds()
+    return len(workers) * THROUGHPUT_STEP_COUNT / (time.perf_counter() - started)
