@@ -16,7 +16,7 @@ from tasks.sft.prepare import prepare_data
 from tasks.sft.quiet import quiet_libraries
 from tasks.sft.room import check_room
 from tasks.sft.spec import TrainingSpec
-from tasks.sft.trainer import can_validate, open_trainer
+from tasks.sft.trainer import can_validate, open_trainer, train_to_the_end
 from tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def train(
             seed=seed,
             callback=log_callback(log_path, on_log),
         )
-        trainer.train(resume_from_checkpoint=last_checkpoint(output / CHECKPOINTS))
+        train_to_the_end(trainer, last_checkpoint(output / CHECKPOINTS))
         trained = cast("PreTrainedModel", trainer.model)
         if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
             raise DivergedError(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.sft.batches import LengthBatches, right_padded
+from tasks.sft.folder import LAST_FILE
 from tasks.sft.loss import learned_loss
 from tasks.sft.optimizer import muon_with_adamw
 from tasks.sft.prepare import PreparedData
@@ -83,6 +84,22 @@ def open_trainer(
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     return trainer
+
+
+def train_to_the_end(trainer: "SFTTrainer", checkpoint: str | None) -> None:
+    """Train, from a checkpoint where there is one.
+
+    That of the last step is only loaded: the library would take one step more wherever a training ends within a pass.
+    """
+    from transformers import TrainerState
+
+    if checkpoint is not None:
+        state = TrainerState.load_from_json(str(Path(checkpoint) / LAST_FILE))
+        if state.global_step >= state.max_steps:
+            trainer.state = state
+            trainer._load_from_checkpoint(checkpoint)
+            return
+    trainer.train(resume_from_checkpoint=checkpoint)
 
 
 def _padding(tokenizer: "PreTrainedTokenizerBase") -> int:

@@ -135,6 +135,18 @@ def test_a_training_that_broke_off_goes_on_to_the_same_weights(spec, world, base
     assert resumed.token_count == unbroken.token_count
 
 
+@pytest.mark.parametrize("spec", [SMOKE, ADAPTER, PACKED], ids=["scratch", "adapter", "packed"])
+def test_a_training_that_broke_off_behind_its_last_step_takes_no_more(spec, world, base, tmp_path):
+    start = {"tokenizer": world / "tokenizer", "base_model": base}
+    unbroken = _train(spec, world, tmp_path / "model", **start)
+    for path in [tmp_path / "model" / "carryover.json", *(tmp_path / "model").glob("*.safetensors")]:
+        path.unlink()
+    resumed = _train(spec, world, tmp_path / "model", **start)
+    assert resumed.model_digest == unbroken.model_digest
+    assert (resumed.step_count, resumed.token_count) == (unbroken.step_count, unbroken.token_count)
+    assert [metric.loss for metric in resumed.metrics] == [metric.loss for metric in unbroken.metrics]
+
+
 def test_a_diverged_training_is_one_line_and_nothing_finished(world, tmp_path):
     optimizer = SMOKE.optimizer.model_copy(update={"kind": "adamw", "learning_rate": 1e30, "warmup_ratio": 0.0})
     spec = SMOKE.model_copy(update={"optimizer": optimizer})
