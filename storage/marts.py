@@ -56,6 +56,12 @@ def refresh_marts(
     return Refresh.REBUILD
 
 
+def are_of_this_sql(connection: DuckDBPyConnection) -> bool:
+    """Return whether a warehouse's marts were computed by the SQL files that are installed here."""
+    former = connection.sql("select sql_digest from main.refreshed_marts").fetchall()
+    return former == [(sources_digest(read_mart_sources()),)]
+
+
 def _rebuild(
     connection: DuckDBPyConnection,
     sources: Sequence[MartSource],

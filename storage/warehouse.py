@@ -16,7 +16,7 @@ from storage.errors import WarehouseError
 from storage.files import filesystem_for_duckdb
 from storage.landing import LandingZone
 from storage.lock import owned
-from storage.marts import refresh_marts
+from storage.marts import are_of_this_sql, refresh_marts
 from storage.migrations import check_version, migrate
 from storage.names import query_error
 from storage.published import publish, published_path, settle
@@ -98,6 +98,13 @@ class Warehouse:
         if isinstance(self._source, LandingZone):
             return self._source.scan(table)
         return scan_relation(lambda: self._cursor().table(f"main.{table}"))
+
+    def has_current_marts(self) -> bool:
+        """Return whether the marts were computed by the SQL of this Carryover; `merge` computes them again if not.
+
+        Marts of another version may lack columns that its tables read, or hold values by an older definition.
+        """
+        return isinstance(self._source, LandingZone) or are_of_this_sql(self._cursor())
 
     def publish(self) -> Path:
         """Publish the warehouse file as it is now, go on reading from the new copy, and return the copy's path.

@@ -5,12 +5,15 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+import click
+
 from storage.results import open_results
 from storage.warehouse import Warehouse
 from tasks.running.errors import UserError
 from tasks.running.places import Places, name_places
 
 HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in about a minute), `carryover merge` takes in what has landed"
+HOW_TO_RENEW = "`carryover merge` computes them again"
 
 
 def find_places(home: Path | None) -> Places:
@@ -42,6 +45,8 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator[Wa
     with Warehouse.open(places.warehouse) as warehouse:
         if not warehouse.sql("select 1 from runs limit 1"):
             raise UserError(f"the warehouse {places.warehouse} is empty; {HOW_TO_FILL}")
+        if not warehouse.has_current_marts():
+            click.echo(f"the metrics in {places.warehouse} are of another version; {HOW_TO_RENEW}", err=True)
         yield warehouse
 
 

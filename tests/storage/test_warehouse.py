@@ -87,6 +87,18 @@ def test_parameters_are_named(merged):
         assert warehouse.sql("select step from steps where step > $least", least=1).rows() == [(2,)]
 
 
+def test_marts_by_other_sql_are_not_current_and_a_merge_renews_them(landing, merged):
+    with duckdb.connect(str(merged)) as connection:
+        connection.execute("update main.refreshed_marts set sql_digest = 'of another version'")
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.has_current_marts()  # readers have the published copy
+        warehouse.publish()
+        assert not warehouse.has_current_marts()
+    merge(landing, merged)
+    with Warehouse.open(merged) as warehouse, Warehouse.open(landing.url) as scanned:
+        assert (warehouse.has_current_marts(), scanned.has_current_marts()) == (True, True)
+
+
 def test_a_query_without_rows_keeps_its_columns(merged):
     with Warehouse.open(merged) as warehouse:
         nothing = warehouse.sql("select step from steps where step > 9")

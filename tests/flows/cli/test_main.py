@@ -1,13 +1,16 @@
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from flows.cli.main import run as run_command
+from storage.published import published_path
 from storage.runs import start_run
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
 from tasks.running.errors import UserError
+from tasks.running.places import name_places
 from tests.flows.cli.calling import call, import_records, run
 
 CHAT = [
@@ -67,6 +70,20 @@ def test_an_empty_warehouse_says_how_to_fill_it(tmp_path):
     assert run("merge", "--home", tmp_path).startswith("0 bundles, 0 rows")
     with pytest.raises(UserError, match=r"is empty; `make demo` fills it .*`carryover merge`"):
         run("query", "select 1", "--home", tmp_path)
+
+
+def test_metrics_of_another_version_are_told_with_the_way_to_renew_them(tmp_path):
+    import_records(tmp_path / "data", [{"instance_id": "one", "messages": CHAT}], "--contract", "persistent")
+    asked = ("query", "select 1 as answer", "--format", "csv", "--home", tmp_path / "data")
+    assert call(*asked).stderr == ""
+    places = name_places(tmp_path / "data")
+    with duckdb.connect(str(published_path(places.warehouse))) as connection:
+        connection.execute("update main.refreshed_marts set sql_digest = 'of another version'")
+    told = call(*asked)
+    assert told.stdout.split() == ["answer", "1"]
+    assert told.stderr == (
+        f"the metrics in {places.warehouse} are of another version; `carryover merge` computes them again\n"
+    )
 
 
 def test_an_episode_is_replayed_from_the_first_digits_of_its_id(home):
