@@ -97,7 +97,10 @@ def filter_calls(denied: tuple[str, ...]) -> None:
     loaded = prepare_filter(denied)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     call = _architecture().seccomp
-    _check(_libc.syscall(call, _SECCOMP_SET_FILTER, _SECCOMP_EVERY_THREAD, ctypes.byref(loaded)), "seccomp")
+    status = _libc.syscall(call, _SECCOMP_SET_FILTER, _SECCOMP_EVERY_THREAD, ctypes.byref(loaded))
+    if status > 0:
+        raise OSError(f"seccomp: thread {status} cannot take the filter over, as it has another one")
+    _check(status, "seccomp")
 
 
 @functools.cache

@@ -13,18 +13,18 @@ def main(descriptor: int) -> None:
 
     It takes requests at the socket that comes with the message. It is the second process of a namespace of its own, so
     that whatever its blocks forked ends with it. The first one waits for it, and is the parent of all whose own parent
-    ends.
+    ends. Both that wait are filtered before any block runs: one that writes to their memory gains nothing.
     """
     channel = Channel(_socket.socket(fileno=descriptor))
     settings, (listener,) = channel.receive_with_descriptors()
     seeder = enter(settings)
     is_apart = settings["unshares"] and confine.unshare_user(processes=True)
-    _stay_until_child_ends(channel)
+    _stay_until_child_ends(channel, listener, filters_calls=settings["filters_calls"])
     confine.drop_capabilities()
     confine.limit_resources(**settings["limits"], has_own_count=is_apart)
     confine.unbuffer_c_output()
     confine.adopt_orphans()
-    _stay_until_child_ends(channel)
+    _stay_until_child_ends(channel, listener, filters_calls=settings["filters_calls"])
     from .kernel import prepare, serve
 
     app = prepare(channel, seeder, settings["connection"], listener)
@@ -33,11 +33,20 @@ def main(descriptor: int) -> None:
     serve(app)
 
 
-def _stay_until_child_ends(channel: Channel) -> None:
-    """Fork and go on in the child; the parent waits for it, collects orphans meanwhile, and ends."""
+def _stay_until_child_ends(channel: Channel, listener: int, *, filters_calls: bool) -> None:
+    """Fork and go on in the child as soon as the parent is filtered; that one collects orphans and ends with it."""
+    waiting, filtered = os.pipe()
     child = os.fork()
     if child:
         channel.close()
+        os.close(listener)
+        if filters_calls:
+            confine.filter_calls(confine.denied_calls(has_own_process_namespace=False))
+        os.close(filtered)
+        os.close(waiting)
         while os.waitpid(-1, 0)[0] != child:
             pass
         os._exit(0)
+    os.close(filtered)
+    os.read(waiting, 1)  # nothing comes: it ends when nobody can write any more
+    os.close(waiting)

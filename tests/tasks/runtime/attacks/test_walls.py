@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import tempfile
 
 import pytest
 
@@ -69,6 +70,13 @@ ATTEMPTS = {
     "mount": "call('mount', b'none', b'/', b'tmpfs', 0, None)",
     "file in memory": "os.memfd_create('flood')",
     "attributes in memory": "os.setxattr(1, 'user.flood', b'x')",
+    "mode": "os.chmod({own!r}, 0o640)",
+    "mode of a descriptor": "os.fchmod(os.open({own!r}, os.O_RDONLY), 0o640)",
+    "owner": "os.chown({own!r}, -1, os.getgid())",
+    "owner of a descriptor": "os.fchown(os.open({own!r}, os.O_RDONLY), -1, os.getgid())",
+    "owner of a link": "os.lchown({own!r}, -1, os.getgid())",
+    "times": "os.utime({own!r}, (4711, 4711))",
+    "times of a descriptor": "os.utime(os.open({own!r}, os.O_RDONLY), (4711, 4711))",
     "priority": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 7)",
     "processors": "os.sched_setaffinity(os.getppid(), {{0}})",
     "limits": "resource.prlimit(os.getppid() or 1, resource.RLIMIT_CPU, (4711, 4711))",
@@ -97,10 +105,11 @@ BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
 
 def try_all(interpreter: Interpreter) -> BlockResult:
     """Let a block try everything, while somebody on the host waits for what it sends; it tells what was not denied."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener, tempfile.NamedTemporaryFile() as own:
         listener.bind(b"")  # the kernel chooses an abstract name: no file wall is before it
         listener.setblocking(False)
-        attempts = {name: code.format(address=listener.getsockname()) for name, code in ATTEMPTS.items()}
+        words = {"address": listener.getsockname(), "own": own.name}
+        attempts = {name: code.format(**words) for name, code in ATTEMPTS.items()}
         result = interpreter.run_block(TRY_ALL.format(attempts=attempts))
         with pytest.raises(BlockingIOError):
             listener.recv(1)
@@ -147,6 +156,32 @@ wait.wait(10), set(told)
     result = interpreter.run_block(code)
     interpreter.close()
     assert result.result == "(True, {'denied'})"
+
+
+OPEN_MEMORY = """
+import os
+told = {}
+for process in filter(str.isdigit, os.listdir('/proc')):
+    try:
+        open(f'/proc/{process}/mem', 'r+b').close()
+        with open(f'/proc/{process}/status') as lines:
+            told[process] = dict(line.split(':', 1) for line in lines)['Seccomp'].strip()
+    except OSError: pass
+len(told) > 0, set(told.values())
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_process_whose_memory_a_block_can_write_is_behind_the_filter(backend):
+    try:
+        runtime = open_runtime(RuntimeSpec(backend=backend, sandbox="seccomp", warm_kernel_count=1))
+    except SandboxUnavailableError as refusal:
+        pytest.skip(str(refusal))
+    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    result = interpreter.run_block(OPEN_MEMORY).result
+    interpreter.close()
+    runtime.close()
+    assert result == "(True, {'2'})"
 
 
 def test_process_is_nobody_special(skip_below, walled):

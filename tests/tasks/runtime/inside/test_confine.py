@@ -7,24 +7,32 @@ from tasks.runtime.inside.syscalls import AARCH64, X86_64
 
 ALLOW, DENY, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 
-HEADERS = {
+HEADERS: dict[str, tuple[int, int | None]] = {
     "accept": (43, 202),
     "accept4": (288, 242),
     "acct": (163, 89),
     "add_key": (248, 217),
     "bind": (49, 200),
     "bpf": (321, 280),
+    "chmod": (90, None),
+    "chown": (92, None),
     "chroot": (161, 51),
     "connect": (42, 203),
     "delete_module": (176, 106),
     "execve": (59, 221),
     "execveat": (322, 281),
     "fanotify_init": (300, 262),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "fchown": (93, 55),
+    "fchownat": (260, 54),
     "finit_module": (313, 273),
     "fsconfig": (431, 431),
-    "fsmount": (432, 432),
     "fsetxattr": (190, 7),
+    "fsmount": (432, 432),
     "fsopen": (430, 430),
+    "futimesat": (261, None),
     "init_module": (175, 105),
     "io_uring_setup": (425, 425),
     "ioprio_set": (251, 30),
@@ -33,6 +41,7 @@ HEADERS = {
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
     "kill": (62, 129),
+    "lchown": (94, None),
     "listen": (50, 201),
     "lookup_dcookie": (212, 18),
     "lsetxattr": (189, 6),
@@ -68,9 +77,9 @@ HEADERS = {
     "setns": (308, 268),
     "setpgid": (109, 154),
     "setpriority": (141, 140),
+    "setsid": (112, 157),
     "setxattr": (188, 5),
     "setxattrat": (463, 463),
-    "setsid": (112, 157),
     "shmget": (29, 194),
     "socket": (41, 198),
     "socketpair": (53, 199),
@@ -80,8 +89,12 @@ HEADERS = {
     "umount2": (166, 39),
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
+    "utime": (132, None),
+    "utimensat": (280, 88),
+    "utimes": (235, None),
 }
-"""From asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of linux-libc-dev 6.1.187; setxattrat: 6.13."""
+"""From asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64) of linux-libc-dev 6.1.187; fchmodat2: 6.6,
+setxattrat: 6.13. None where an architecture lacks the call."""
 
 
 def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> int:
@@ -143,12 +156,8 @@ def test_calls_of_the_x32_interface_kill():
 
 def test_numbers_are_those_of_the_kernels_headers():
     assert X86_64.numbers == {name: number for name, (number, _) in HEADERS.items()}
-    assert AARCH64.numbers == {name: number for name, (_, number) in HEADERS.items()}
+    assert AARCH64.numbers == {name: number for name, (_, number) in HEADERS.items() if number is not None}
     assert (X86_64.seccomp, AARCH64.seccomp) == (317, 277)
-
-
-def test_both_architectures_deny_the_same_calls():
-    assert sorted(X86_64.numbers) == sorted(AARCH64.numbers)
 
 
 def test_signals_are_denied_where_processes_are_shared():
