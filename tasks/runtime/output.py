@@ -10,20 +10,22 @@ class Output:
     """The file behind an episode's descriptors 1 and 2: one for all blocks that share an interpreter's state."""
 
     def __init__(self) -> None:
-        self._make()
+        self.descriptor = _make()
 
     def renew(self) -> int:
-        """Go on with another file, and return its descriptor: a file's attributes and flags outlive its content."""
-        self.close()
-        self._make()
+        """Go on with another file, and return its descriptor: a file's attributes and flags outlive its content.
+
+        A process that holds the former one keeps an empty file.
+        """
+        former, self.descriptor = self.descriptor, _make()
+        os.ftruncate(former, 0)
+        os.close(former)
         return self.descriptor
 
     def clear(self) -> None:
-        """Make it empty for the next block."""
-        if not self._is_fresh:
-            os.ftruncate(self.descriptor, 0)
-            os.lseek(self.descriptor, 0, os.SEEK_SET)
-        self._is_fresh = False
+        """Make it empty for the next block: what an installation printed is not the block's."""
+        os.ftruncate(self.descriptor, 0)
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
 
     def read(self, limit_bytes: int) -> str:
         """Return what was written, at most so many bytes of it."""
@@ -36,6 +38,6 @@ class Output:
         """Free it."""
         os.close(self.descriptor)
 
-    def _make(self) -> None:
-        self.descriptor = os.memfd_create("output", os.MFD_CLOEXEC)
-        self._is_fresh = True
+
+def _make() -> int:
+    return os.memfd_create("output", os.MFD_CLOEXEC)

@@ -28,6 +28,14 @@ class Point:
         return Point(self.x + by, self.y)
 
 
+@dataclasses.dataclass
+class Loud:
+    """Prints wherever its body runs."""
+
+    x: int = 1
+    print("loud")
+
+
 class Colour(enum.Enum):
     RED = "red"
     BLUE = "blue"
@@ -119,6 +127,15 @@ def test_dataclass_of_the_agents_own_comes_back_as_a_record(open_one):
     code = "from dataclasses import dataclass\n@dataclass\nclass Own:\n    a: int\n    b: list\nown = [Own(1, [2])]"
     interpreter.run_block(code)
     assert interpreter.retrieve("own") == [Record("Own", {"a": 1, "b": [2]})]
+
+
+def test_what_an_injection_prints_is_in_no_observation(interpreter):
+    interpreter.inject("Loud", Loud)
+    first = interpreter.run_block("print(Loud().x)").output
+    second = interpreter.run_block("print(Loud().x)").output
+    interpreter.inject("Loud", Loud)
+    interpreter.inject("Loud", Loud)
+    assert [first, second, interpreter.run_block("print(Loud().x)").output] == ["1\n"] * 3
 
 
 def test_injected_enumeration_is_there(interpreter):
