@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from tasks.agent.protocol import ModelClient
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.spec import EpisodeSpec
 from tasks.knapsack.instance import Instance
+from tasks.running.environment import processor_count
 from tasks.runtime.protocol import Runtime
 
 
@@ -80,7 +80,7 @@ async def run_shard(
     with (
         _heap_set_aside(),
         ThreadPoolExecutor(concurrency, thread_name_prefix="episode") as blocks,
-        ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="opening") as openings,
+        ThreadPoolExecutor(processor_count(), thread_name_prefix="opening") as openings,
     ):
         await asyncio.gather(*(work(EpisodeThreads(blocks, openings)) for _ in range(concurrency)))
     if failures:

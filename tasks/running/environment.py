@@ -45,7 +45,7 @@ def describe_environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": platform.platform(),
         "machine": platform.machine(),
-        "processor_count": _processor_count(),
+        "processor_count": processor_count(),
         "memory_bytes": _memory_bytes(),
         "gpu": gpu_name(),
         "packages": {name: version for name in PACKAGES if (version := _version(name)) is not None},
@@ -61,7 +61,8 @@ def gpu_name(driver: Path = DRIVER) -> str | None:
     return None
 
 
-def _processor_count() -> int:
+def processor_count() -> int:
+    """Return how many processors this process may use; where the system does not tell, how many there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -13,6 +13,7 @@ from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.agent.spec import EpisodeSpec
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import KNAPSACK
+from tasks.running.environment import processor_count
 from tasks.runtime.protocol import CONTRACTS, BlockResult
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(6)]
@@ -140,7 +141,14 @@ def test_no_more_interpreters_open_at_a_time_than_there_are_processors():
     runtime, recorded = CountingRuntime(), []
     run(runtime, concurrency=40, on_recorded=recorded.append, instances=INSTANCES * 8)
     assert len(recorded) == 48
-    assert runtime.most_opening <= len(os.sched_getaffinity(0))
+    assert runtime.most_opening <= processor_count()
+
+
+def test_a_shard_runs_where_the_system_tells_of_no_affinity(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    recorded = []
+    run(MeetingRuntime(1), concurrency=1, on_recorded=recorded.append, instances=INSTANCES[:1])
+    assert len(recorded) == 1
 
 
 def test_blocks_that_run_long_hold_up_no_other_episode():

@@ -1,10 +1,11 @@
 import json
+import os
 import platform
 import shlex
 import sys
 from importlib import metadata
 
-from tasks.running.environment import describe_environment, gpu_name
+from tasks.running.environment import describe_environment, gpu_name, processor_count
 
 
 def test_the_environment_names_python_machine_and_the_versions_that_matter():
@@ -22,6 +23,11 @@ def test_the_environment_tells_how_the_process_was_called():
 def test_the_environment_is_json():
     environment = describe_environment()
     assert json.loads(json.dumps(environment)) == environment
+
+
+def test_processors_are_counted_where_the_system_tells_of_no_affinity(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert processor_count() == (os.cpu_count() or 1)
 
 
 def test_a_gpu_is_named_as_its_driver_names_it(tmp_path):
