@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS, Contract, Interpreter, Runtime
+from tasks.runtime.protocol import CONTRACTS, Contract, Interpreter, Runtime, SandboxLevel
+from tasks.runtime.sandbox.level import LEVELS
 from tasks.runtime.spec import RuntimeSpec
 
 Open = Callable[..., Interpreter]
@@ -126,3 +127,14 @@ def list_items() -> str:
 def tools() -> dict[str, Callable[..., str]]:
     """Two tools of a small world."""
     return {"inspect": inspect, "list_items": list_items}
+
+
+@pytest.fixture
+def skip_below() -> Callable[[SandboxLevel, SandboxLevel], None]:
+    """Skip a test where the machine's level is too low to hold back what it tries: nothing can be shown there."""
+
+    def skip(needed: SandboxLevel, reached: SandboxLevel) -> None:
+        if LEVELS.index(reached) > LEVELS.index(needed):
+            pytest.skip(f"sandbox level {reached}; this is held back from {needed} on")
+
+    return skip

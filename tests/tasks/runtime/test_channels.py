@@ -159,6 +159,17 @@ def _are_files_left(folders=None):
 """A file in every folder that a block finds, under a name that is fixed and under generated ones."""
 
 
+@pytest.fixture
+def skip_unwalled(skip_below, runtime):
+    """Skip a channel that would leave files in folders of the host, where no wall is before them."""
+
+    def skip(channel: Channel) -> None:
+        if "files" in channel.write:
+            skip_below("landlock+seccomp", runtime.sandbox_level)
+
+    return skip
+
+
 def survives(interpreter, channel: Channel) -> bool:
     helpers = HELPERS + FILES * ("files" in channel.write) + f"PROCESSORS = {len(os.sched_getaffinity(0))}"
     written = interpreter.run_block(f"{helpers}\n{channel.write}")
@@ -169,7 +180,8 @@ def survives(interpreter, channel: Channel) -> bool:
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-def test_nothing_survives_a_stateless_step(open_one, name):
+def test_nothing_survives_a_stateless_step(open_one, skip_unwalled, name):
+    skip_unwalled(CHANNELS[name])
     assert not survives(open_one("stateless", {"look": lambda: 1}), CHANNELS[name])
 
 
@@ -179,7 +191,8 @@ def test_probe_sees_what_a_persistent_interpreter_keeps(open_fork_tree, name):
 
 
 @pytest.mark.parametrize("name", [name for name, channel in CHANNELS.items() if not channel.is_open_to_persistent])
-def test_what_is_closed_to_both_contracts_does_not_survive_a_persistent_step_either(open_one, name):
+def test_what_is_closed_to_both_contracts_does_not_survive_a_persistent_step_either(open_one, skip_unwalled, name):
+    skip_unwalled(CHANNELS[name])
     assert not survives(open_one("persistent", {"look": lambda: 1}), CHANNELS[name])
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from tasks.runtime.protocol import Contract, Interpreter, Runtime, SandboxLevel
-from tasks.runtime.sandbox.level import LEVELS
 
 SECRET = "hidden-value-4711"
 
@@ -40,14 +39,3 @@ def interpreter(open_one: Callable[..., Interpreter], contract: Contract) -> Int
 def walled(interpreter: Interpreter, runtime: Runtime) -> tuple[Interpreter, SandboxLevel]:
     """The same, and the level that this machine reached."""
     return interpreter, runtime.sandbox_level
-
-
-@pytest.fixture
-def skip_below() -> Callable[[SandboxLevel, SandboxLevel], None]:
-    """Skip a test where the machine's level is too low to hold back what it tries: nothing can be shown there."""
-
-    def skip(needed: SandboxLevel, reached: SandboxLevel) -> None:
-        if LEVELS.index(reached) > LEVELS.index(needed):
-            pytest.skip(f"sandbox level {reached}; this is held back from {needed} on")
-
-    return skip
