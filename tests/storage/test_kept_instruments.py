@@ -61,9 +61,9 @@ def test_an_instrument_reads_what_the_study_set_as_its_goal(metric, cell, relati
 def test_the_goal_on_state_use_after_a_mismatch_is_missed_and_the_findings_say_so():
     missed = mean("state_utilization", "P->S")
     assert missed > 0.05
-    assert f"**Missed: state utilization of P→S** was to stay under 0.05; it is {missed:.2f}" in FINDINGS
+    assert f"**State utilization of P→S** was to stay under 0.05; it is {missed:.2f}" in FINDINGS
     ended = episodes().filter(condition="P->S", finish_category="normal")["state_utilization"].to_list()
-    assert sum(ended) / len(ended) == pytest.approx(0.05, abs=0.005)
+    assert sum(ended) / len(ended) <= 0.05
 
 
 @pytest.mark.parametrize("metric", ["interpreter_lifespan", "redefinitions_per_step"])
@@ -89,3 +89,14 @@ def test_training_and_runtime_interact_on_tokens_under_every_training_seed(seed)
 def test_mean_scores_of_the_three_cells_without_lost_names_are_equal():
     scores = [mean("score", cell) for cell in ("P->P", "S->P", "S->S")]
     assert max(scores) - min(scores) < LARGEST_SCORE_DIFFERENCE
+
+
+def test_a_model_that_was_trained_again_plays_the_same_episodes_to_the_last_token():
+    place = ["condition", "instance_id"]
+    trained = pl.read_parquet(FOLDER / EPISODES).filter(pl.col("train_contract").is_not_null())
+    again = trained.filter(**{**SETTING, "variant": "a-a", "replicate": 0})
+    pairs = episodes().filter(training_seed=1).join(again, on=place, suffix="_again", validate="1:1")
+    assert (pairs.height, pairs["plan_digest"].n_unique()) == (4 * 100, 1)
+    assert pairs.filter(pl.col("plan_digest") == pl.col("plan_digest_again")).is_empty()
+    for metric in ("prompt_tokens", "completion_tokens", "turn_count", "score", "missing_name_count"):
+        assert pairs.filter(pl.col(metric) != pl.col(f"{metric}_again")).is_empty(), metric
