@@ -1,4 +1,5 @@
--- Table 5: training sets, one row per metric; ours beside the paper's (Gemini 3 Flash on Easy, Qwen3 tokens)
+-- Table 5: training sets, one row per metric, with the difference between the arms; ours beside the paper's
+-- (Gemini 3 Flash on Easy, Qwen3 tokens)
 with plan_examples as (
     select
         training_examples.*,
@@ -149,6 +150,7 @@ final as (
         teacher_labels.measured_on,
         paired_contracts.persistent,
         paired_contracts.stateless,
+        paired_contracts.stateless - paired_contracts.persistent as stateless_minus_persistent,
         published_metrics.persistent as gemini_3_flash_easy_persistent,
         published_metrics.stateless as gemini_3_flash_easy_stateless,
         if(teacher_labels.is_as_published, paired_contracts.persistent - published_metrics.persistent, null)

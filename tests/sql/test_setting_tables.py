@@ -31,6 +31,7 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
         "measured_on": "laptop, not Gemini 3 Flash",
         "persistent": 1.0,
         "stateless": 0.0,
+        "stateless_minus_persistent": -1.0,
         "gemini_3_flash_easy_persistent": 0.0,
         "gemini_3_flash_easy_stateless": 12.0,
         "persistent_difference": None,
