@@ -7,7 +7,6 @@ import socket
 import tempfile
 import time
 import uuid
-from pathlib import Path
 from typing import Any
 
 import zmq
@@ -21,6 +20,9 @@ from tasks.runtime.spec import RuntimeSpec
 
 _SHELL_PORT = 1
 _REPLY_SECONDS = 30.0
+_ANSWER_PART_BYTES, _ANSWER_COUNT = 1 << 16, 16
+"""Bound what Jupyter's client keeps of what comes: a block can write to the kernel's socket. The largest part of a true
+answer takes some hundred bytes, whatever a block did: reports go by the runtime's channel, and output by a file."""
 _SEND_MILLISECONDS = 10_000
 """A kernel whose socket takes no request for this long counts as gone."""
 
@@ -39,7 +41,7 @@ class Kernel:
 
         The socket is made here, and the kernel is handed it open: no folder of the host's is shown to its blocks.
         """
-        directory = Path(tempfile.mkdtemp(prefix="kernel-"))
+        directory = tempfile.mkdtemp(prefix="kernel-")
         started.callback(shutil.rmtree, directory, ignore_errors=True)
         connection = {"transport": "ipc", "key": uuid.uuid4().hex, "signature_scheme": "hmac-sha256"}
         with socket.socket(socket.AF_UNIX) as listener:
@@ -58,6 +60,8 @@ class Kernel:
         """The kernel's parent: whatever a block forked descends from it, orphans included."""
         started.callback(self.keeper.close)
         self._client = BlockingKernelClient()
+        self._client.context.setsockopt(zmq.MAXMSGSIZE, _ANSWER_PART_BYTES)
+        self._client.context.setsockopt(zmq.RCVHWM, _ANSWER_COUNT)
         self._client.load_connection_info({**connection, "ip": f"{directory}/s", "shell_port": _SHELL_PORT})  # type: ignore[arg-type]
         self._client.start_channels(shell=True, iopub=False, stdin=False, hb=False, control=False)
         started.callback(self._client.stop_channels)
@@ -94,7 +98,7 @@ class Kernel:
         return content
 
     def close(self) -> None:
-        """End the kernel and remove its sockets."""
+        """End the kernel."""
         self._undo.close()
 
     def _send(self, code: str, metadata: dict[str, Any]) -> str:

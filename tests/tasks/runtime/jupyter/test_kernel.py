@@ -30,6 +30,51 @@ def test_closed_kernel_leaves_no_folder(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+FLOOD = """
+import os, select, stat
+def is_jupyters(number):
+    try: return stat.S_ISSOCK(os.fstat(number).st_mode) and not os.get_blocking(number)
+    except OSError: return False
+def write(number, data):
+    data = memoryview(data)
+    while data and select.select([], [number], [], 1)[1]:
+        try: data = data[os.write(number, data[: 1 << 16]) :]
+        except OSError: return
+sockets = [number for number in range(3, 256) if is_jupyters(number)]
+for number in sockets: write(number, b"\\x02" + (300 << 20).to_bytes(8, "big") + bytes(300 << 20))
+len(sockets)
+"""
+"""Writes one frame of Jupyter's transport where its sockets are."""
+
+FLOODED = """
+import json, resource, sys
+from tasks.runtime.jupyter import kernel
+from tasks.runtime.open import open_runtime
+from tasks.runtime.protocol import CONTRACTS
+from tasks.runtime.spec import RuntimeSpec
+
+kernel._REPLY_SECONDS = 5.0
+runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1, block_timeout_seconds=120))
+interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+socket_count = interpreter.run_block(sys.argv[1].replace("for number in sockets:", "if False:")).result
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+interpreter.run_block(sys.argv[1])
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+is_alive = interpreter.run_block("1").result == "1"
+print(json.dumps([int(socket_count), grown, is_alive]))
+interpreter.close()
+runtime.close()
+"""
+
+
+def test_flood_by_jupyters_socket_does_not_reach_the_hosts_memory():
+    ended = subprocess.run([sys.executable, "-c", FLOODED, FLOOD], stdout=subprocess.PIPE, check=True)
+    socket_count, kilobytes, is_alive = json.loads(ended.stdout)
+    assert socket_count > 0
+    assert kilobytes < 100_000
+    assert is_alive
+
+
 WORKER = """
 import contextlib, json, os, time
 from tasks.runtime.jupyter.kernel import Kernel
