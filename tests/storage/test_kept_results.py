@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from storage.results import STATISTICS, kept_statistics, read_statistics_spec
 from storage.schemas import to_arrow
 
-KEPT = sorted(Path(str(files("sql") / "results")).iterdir())
+KEPT = sorted(entry for entry in Path(str(files("sql") / "results")).iterdir() if entry.is_dir())
 BY_RESAMPLING = pl.col("interval_kind").is_in(["percentile", "BCa"]).fill_null(value=False)
 
 

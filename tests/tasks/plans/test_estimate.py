@@ -148,7 +148,7 @@ def test_what_parts_share_is_counted_once():
     teachers = [stage for stage in stages if "teacher" in stage]
     assert len(teachers) == 2 * len({part.variant for part in plan.parts})
     assert "scratch-rules, main: training, persistent" not in stages  # models of the first part
-    assert "scratch-rules, a-a: persistent -> persistent, small" in stages
+    assert "scratch-rules, header-none: persistent -> persistent, small" in stages
 
 
 def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():

@@ -102,8 +102,8 @@ def test_a_problem_that_the_user_can_mend_is_its_own_line(job, tmp_path):
 
 def test_a_training_ends_where_its_caller_s_check_raises(job, tmp_path):
     def check():
-        assert _processes_with(str(tmp_path / "model"))
-        raise UserError("interrupted")
+        if _processes_with(str(tmp_path / "model")):  # the system tells a new process's arguments a moment later
+            raise UserError("interrupted")
 
     with pytest.raises(UserError, match=r"^interrupted$"):
         train_in_process(job.model_copy(update={"output": tmp_path / "model"}), check=check)
