@@ -21,6 +21,12 @@ from tests.flows.teacher_endpoint import COMPLETION_TOKENS, MODEL, PROMPT_TOKENS
 
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2
 COUNTS = ("--train-count", str(TRAIN_COUNT), "--evaluation-count", str(EVALUATION_COUNT))
+STUDY_ENDS = """
+select status
+from run_ends inner join runs using (run_id)
+where flow = 'reproduce_study'
+order by run_ends.finished_at"""
+"""How each start of the study ended; its servers are runs of their own."""
 ALL_EPISODES = {"teacher": 2 * TRAIN_COUNT, "evaluation": 8 * EVALUATION_COUNT}
 PRICES = '{"prompt": 100, "completion": 400}'
 COST = (PROMPT_TOKENS * 100 + COMPLETION_TOKENS * 400) / 1_000_000
@@ -131,7 +137,7 @@ def test_a_study_that_limits_stop_is_finished_with_higher_ones_and_pays_for_ever
     assert set(requests_by_contract(home, endpoint.asked).values()) == {1}
     assert landed_tokens(home) == len(endpoint.asked) * (PROMPT_TOKENS + COMPLETION_TOKENS)
     with Warehouse.open(home / "warehouse.duckdb") as warehouse:
-        ends = warehouse.sql("select status from run_ends order by finished_at").rows()
+        ends = warehouse.sql(STUDY_ENDS).rows()
         episodes = dict(warehouse.sql("select purpose, count(*) from episodes group by purpose").rows())
         (steps,) = warehouse.sql("select sum(step_count), (select count(*) from steps) from episodes").rows()
         attempts = warehouse.sql("select count(distinct episode_id), max(attempt) from episodes").rows()
@@ -166,7 +172,7 @@ def test_an_instance_that_the_endpoint_always_refuses_is_given_up_and_the_study_
     assert "2 episodes ended with `error` and are left out; the next start plays none of them again" in second.printed
 
     with Warehouse.open(home / "warehouse.duckdb") as warehouse:
-        ends = warehouse.sql("select status from run_ends order by finished_at").rows()
+        ends = warehouse.sql(STUDY_ENDS).rows()
         given_up = warehouse.sql(
             "select contract, count(*) from trace_verdicts where reason = 'given_up' group by all order by all"
         ).rows()
