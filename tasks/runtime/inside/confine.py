@@ -11,7 +11,7 @@ import resource
 import struct
 from collections.abc import Iterable
 
-from .syscalls import ACCEPT_CALLS, ARCHITECTURES, SIGNAL_CALLS, TERMINAL_REQUESTS, Architecture
+from .syscalls import ACCEPT_CALLS, ARCHITECTURES, SCHEDULER_CALLS, SIGNAL_CALLS, TERMINAL_REQUESTS, Architecture
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -43,7 +43,7 @@ def denied_calls(*, has_own_process_namespace: bool, is_listening: bool = False)
     """Name the system calls that a block may not make, sorted."""
     architecture = _architecture()
     allowed = set(SIGNAL_CALLS if has_own_process_namespace else ())
-    allowed |= set(ACCEPT_CALLS if is_listening else ())
+    allowed |= {*ACCEPT_CALLS, *SCHEDULER_CALLS} if is_listening else set()
     return tuple(sorted(set(architecture.numbers) - allowed))
 
 

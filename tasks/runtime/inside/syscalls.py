@@ -201,6 +201,8 @@ SIGNAL_CALLS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo
 """Harmless in a process namespace of the episode's own, denied elsewhere."""
 
 ACCEPT_CALLS = ("accept", "accept4")
+SCHEDULER_CALLS = ("sched_setscheduler",)
+"""What ZeroMQ's own threads call as they begin, and abort the kernel where it is refused."""
 """A kernel takes its host's connection by these, at the one socket that listens: no block can make another."""
 
 TERMINAL_REQUESTS = (0x5412, 0x541C)
