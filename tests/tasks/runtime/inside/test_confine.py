@@ -167,5 +167,6 @@ def test_signals_are_denied_where_processes_are_shared():
 
 def test_kernel_that_listens_accepts_and_makes_no_socket():
     denied = set(denied_calls(has_own_process_namespace=True))
-    assert denied - set(denied_calls(has_own_process_namespace=True, is_listening=True)) == {"accept", "accept4"}
+    served = set(denied_calls(has_own_process_namespace=True, is_listening=True))
+    assert denied - served == {"accept", "accept4", "sched_setscheduler"}  # ZeroMQ's threads abort without the last one
     assert denied >= {"socket", "socketpair", "bind", "listen", "connect", "accept", "accept4"}
