@@ -13,7 +13,6 @@ from tasks.running.errors import UserError
 from tasks.running.places import Places, name_places
 
 HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in about a minute), `carryover merge` takes in what has landed"
-HOW_TO_RENEW = "`carryover merge` computes them again"
 
 
 def find_places(home: Path | None) -> Places:
@@ -46,7 +45,8 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator[Wa
         if not warehouse.sql("select 1 from runs limit 1"):
             raise UserError(f"the warehouse {places.warehouse} is empty; {HOW_TO_FILL}")
         if not warehouse.has_current_marts():
-            click.echo(f"the metrics in {places.warehouse} are of another version; {HOW_TO_RENEW}", err=True)
+            outdated = f"the metrics in {places.warehouse} are of another version"
+            click.echo(f"{outdated}; `carryover merge` computes them again", err=True)
         yield warehouse
 
 

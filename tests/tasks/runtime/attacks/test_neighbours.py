@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tasks.runtime.process.descendants import descendants
@@ -62,10 +63,7 @@ def test_what_a_block_forked_ends_with_its_interpreter(runtime):
     marked = [process for process in descendants(os.getpid()) if has_processor_limit(process, mark)]
     interpreter.close()
     assert len(marked) == 1
-    deadline = time.monotonic() + 60
-    while is_there(marked[0]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not is_there(marked[0])
+    wait_until(lambda: not is_there(marked[0]))
 
 
 def test_nothing_of_an_episode_is_left_when_it_is_closed(fork_tree):
@@ -73,14 +71,24 @@ def test_nothing_of_an_episode_is_left_when_it_is_closed(fork_tree):
     interpreter = fork_tree.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
     result = interpreter.run_block("import os, time\nif os.fork() == 0:\n    time.sleep(60)\n'parent'")
     assert result.result == "'parent'"
-    grown = set(descendants(os.getpid())) - processes_before
-    assert len(grown) >= 4  # the root, the live process, its copy, and the block's own child
+    grown: set[int] = set()
+
+    def all_have_begun() -> bool:
+        grown.update(set(descendants(os.getpid())) - processes_before)
+        return len(grown) >= 4  # the root, the live process, the block's own child, and a copy made after the result
+
+    wait_until(all_have_begun)
     interpreter.close()
-    deadline = time.monotonic() + 60
-    while any(is_there(process) for process in grown) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(is_there(process) for process in grown)
+    wait_until(lambda: not any(is_there(process) for process in grown))
     assert descriptors() <= descriptors_before
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something that another process does, and fail when it has not come within a minute."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def descriptors() -> set[str]:
