@@ -16,6 +16,7 @@ from .capture import empty_input, redirect_output
 from .holes import fill_holes
 from .mappings import compact
 from .node import Node
+from .numbering import Numbering
 from .rehearsal import rehearse
 from .seeding import Seeder
 from .wire import Channel
@@ -24,7 +25,7 @@ from .wire import Channel
 def main(descriptor: int) -> NoReturn:
     """Prepare as the host's first message says, then fork a root for each episode until the host is gone."""
     channel = Channel(_socket.socket(fileno=descriptor))
-    settings = channel.receive()
+    settings, numbers = channel.receive_with_descriptors()
     seeder = enter(settings)
     confine.adopt_orphans()
     confine.unbuffer_c_output()
@@ -33,6 +34,7 @@ def main(descriptor: int) -> NoReturn:
     for is_apart in (True, False):
         confine.prepare_filter(confine.denied_calls(has_own_process_namespace=is_apart))
     root = Node(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
+    root.numbering = Numbering(numbers[0]) if numbers else None
     gc.collect()
     fill_holes()
     compact()
@@ -77,17 +79,20 @@ def _open_episode(
         handle = os.pidfd_open(process)
         channel.send(("forked", None, False, 1, True), (handle,))
         os._exit(0)
-    _confine_episode(settings, output, is_apart)
+    _confine_episode(settings, output, root, is_apart)
     root.grow(channel, setup["tools"])
     os._exit(0)
 
 
-def _confine_episode(settings: dict[str, Any], output: int, is_apart: bool) -> None:
+def _confine_episode(settings: dict[str, Any], output: int, root: Node, is_apart: bool) -> None:
     empty_input()
     redirect_output(output)
     os.setpgid(0, 0)
     confine.adopt_orphans()
-    confine.drop_capabilities()
+    confine.drop_capabilities(kept=(confine.RESTORE_PROCESSES,) if is_apart and root.numbering else ())
+    if root.numbering is not None and not root.numbering.is_possible():
+        root.numbering.give_up()
+        root.numbering = None
     confine.limit_resources(**settings["limits"], has_own_count=is_apart)
     if settings["filters_calls"]:
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart))

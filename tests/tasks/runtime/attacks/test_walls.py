@@ -50,6 +50,17 @@ def test_network_of_the_host_is_out_of_reach(skip_below, walled):
     assert error.type in ("PermissionError", "OSError", "ConnectionRefusedError")
 
 
+RIGHTS = """
+import ctypes, struct
+rights = ctypes.create_string_buffer(24)
+ctypes.CDLL(None).capget(struct.pack('<Ii', 0x20080522, 0), rights), rights.raw.hex().strip('0')
+"""
+
+
+def test_block_has_no_right_of_root(walled):
+    assert walled[0].run_block(RIGHTS).result == "(0, '')"
+
+
 ATTEMPTS = {
     "stream to the network": "socket.socket(socket.AF_INET, socket.SOCK_STREAM)",
     "datagram to the network": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))",
