@@ -38,7 +38,7 @@ class EndpointClientSpec(BaseModel):
 
     @property
     def concurrency(self) -> int:
-        """Episodes at a time: one for each request in flight."""
+        """Episodes at a time of one condition: one for each request that may be in flight."""
         return self.endpoint.concurrency
 
 

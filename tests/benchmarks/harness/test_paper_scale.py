@@ -2,7 +2,8 @@
 
     pytest -m benchmark tests/benchmarks/harness/test_paper_scale.py -s [--dilation 1] [--instances 20]
 
-As a study does, two cells are played at a time, each with a sandbox and a client of its own and half of the places. The
+As a study does, two cells are played at a time, each with a sandbox and a client of its own. Each has half of the
+places, so that a place is one episode's until it ends (a study's episodes share theirs request by request). The
 *harness's share* is the part of the wall time, from before the first sandbox starts to after the last row has landed,
 that the model alone would not have needed: the same cells and in them the same episodes in the same order, each begun
 as soon as one of the same number of places is free, and each as long as the endpoint takes for its replies. Waiting is
@@ -40,7 +41,7 @@ EPISODES_AT_ONCE = 160
 """Waiting is shortened by this number over the concurrency, so that every measurement lasts some minutes."""
 INSTANCES_PER_BUCKET = 100
 CELLS_AT_ONCE = 2
-"""As many as `evaluate_models` plays side by side; they share the places."""
+"""As many as `evaluate_models` plays side by side."""
 TRAIN_CONTRACTS = (None, "persistent", "stateless")
 CONCURRENCIES = (4, 16, 64)
 LARGEST_SHARE = {4: 0.02, 16: 0.02}
@@ -79,10 +80,13 @@ def make_conditions():
 
 
 def play_cell(condition, base_url, folder, concurrency, instance_count):
-    """Play every instance once under a condition, land the episodes, and return them: what the study's task does."""
+    """Play every instance once under a condition, land the episodes, and return them: what the study's task does.
+
+    The client is allowed what all cells together are.
+    """
     recorded = []
     instances = (sample_instance(KNAPSACK[condition.bucket], seed) for seed in range(instance_count))
-    client = OpenAIClient(EndpointSpec(base_url=base_url, concurrency=concurrency), "simulated")
+    client = OpenAIClient(EndpointSpec(base_url=base_url, concurrency=CELLS_AT_ONCE * concurrency), "simulated")
     runtime = open_runtime(RuntimeSpec())
     with BatchedLanding(LandingZone(folder), "run") as landing:
 
