@@ -33,6 +33,8 @@ class Report(NamedTuple):
     names: tuple[str, ...]
     state_hash: str | None
     notices: tuple[str, ...]
+    canary: str
+    """The word by which its namespace remembers this block; no other block has the same."""
 
 
 class BlockKilledError(Exception):
@@ -59,8 +61,8 @@ would hang, so `incomplete` asks for a replay; `lost` says that the backend goes
 class Engine(Protocol):
     """One episode's processes."""
 
-    def canary(self) -> int | None:
-        """Return the step whose end the next block's namespace remembers; none for a new namespace.
+    def canary(self) -> str | None:
+        """Return by which word the next block's namespace remembers a block; none for a new namespace.
 
         Raises:
             StateLostError: No process holds the state; so do all that follow.
@@ -146,7 +148,8 @@ def parse_report(message: Any) -> Report:
             "names": list(names),
             "hash": str() | None as state_hash,
             "notices": list(notices),
+            "canary": str(canary),
         } if all(type(text) is str for text in (*names, *notices)):
             error_type, error_text = error or (None, "")
-            return Report(result, error_type, error_text, call, tuple(names), state_hash, tuple(notices))
+            return Report(result, error_type, error_text, call, tuple(names), state_hash, tuple(notices), canary)
     raise ProtocolError(f"not a report: {message!r:.200}")

@@ -17,8 +17,8 @@ class Memory(NamedTuple):
 
     active: tuple[str, ...]
     bound: dict[str, Bound]
-    canary: int | None
-    """The step whose end the next namespace must remember."""
+    canary: str | None
+    """By which word the next namespace must remember the last block; none where it must not."""
     journal: tuple[Entry, ...]
 
 
@@ -61,16 +61,24 @@ class EpisodeState:
         self._lifetime = lifetime
         self._shaping = shaping
         self._bindings = Bindings(lifetime)
-        self._canary: int | None = None
+        self._canary: str | None = None
+        self._canaries: list[str] = []
+        """Of every block that ran."""
         self._journal: list[Entry] = []
 
     def is_as_promised(self) -> bool:
-        """Tell whether the next block's namespace remembers what it should.
+        """Tell whether the next block's namespace remembers what it should, and nothing that it should not.
 
         Raises:
-            StateLostError: Its process has ended, so there is nothing that could keep or break a promise.
+            StateLostError: Its process has ended, or a block has made it forget or remember what never was: in a
+                process that lives on, code of the agent's can write anything.
         """
-        return self.engine.canary() == self._canary
+        found = self.engine.canary()
+        if found == self._canary:
+            return True
+        if self._canary is None and found in self._canaries:
+            return False
+        raise StateLostError("the namespace was changed between two steps: it does not remember the last block")
 
     def run(self, block: Block, answer: Answer, replies: Callable[[], tuple[Reply, ...]]) -> Done:
         """Run a block and end its step: what outlives it stays, the rest is dropped.
@@ -89,7 +97,8 @@ class EpisodeState:
             report = report._replace(result=self._shaping.shape(report.result, block.step, can_keep=False).text)
         self.active = self._bindings.survivors(report.names, block.step, block.code)
         is_emptied = self._lifetime.keeps == "nothing"
-        self._canary = None if is_emptied else block.step
+        self._canaries.append(report.canary)
+        self._canary = None if is_emptied else report.canary
         self.engine.finish(None if is_emptied else [name for name in report.names if name not in self.active])
         self._journal.append(Ran(block, replies(), observed))
         return Done(report, shaped.text)
@@ -126,6 +135,7 @@ class EpisodeState:
         """Return a second state that equals this one and changes by itself."""
         engine, recovery = self.engine.branch()
         other = EpisodeState(self._lifetime, engine, self._shaping)
+        other._canaries = list(self._canaries)
         other._recall(self._remember())
         return other, other._recover(recovery)
 

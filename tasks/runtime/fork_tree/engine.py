@@ -59,7 +59,7 @@ class ForkTreeEngine:
             self._output.close()
             raise
 
-    def canary(self) -> int | None:
+    def canary(self) -> str | None:
         """Return what the parent of the next namespace's process remembered when it forked."""
         self._next()
         return self._processes.canary

@@ -21,8 +21,8 @@ class Frozen(NamedTuple):
 class Processes(Protocol):
     """The processes under an episode's root that run its blocks."""
 
-    canary: int | None
-    """What the parent of the last fork said: the step whose end its namespace remembers."""
+    canary: str | None
+    """What the parent of the last fork said: by which word its namespace remembers the last block."""
 
     def next(self) -> Node:
         """Return the process that runs the next block; raise `NodeGoneError` when there is none."""
@@ -49,7 +49,7 @@ class FreshProcesses:
     """A fork of the root for every block, with an output of its own; the next one waits while the model thinks."""
 
     def __init__(self, root: Node, output: Output) -> None:
-        self.canary: int | None = None
+        self.canary: str | None = None
         self._root = root
         self._output = output
         self._node: Node | None = None
@@ -101,7 +101,7 @@ class LiveProcesses:
     """
 
     def __init__(self, root: Node, output: int, live: Node | None = None) -> None:
-        self.canary: int | None = None
+        self.canary: str | None = None
         self._root = root
         self._output = output
         """Descriptor of what the blocks print."""

@@ -15,7 +15,6 @@ from tornado.ioloop import IOLoop
 from .capture import redirect_output
 from .node import Node
 from .seeding import Seeder
-from .step import CANARY_NAME
 from .wire import Channel
 
 
@@ -43,7 +42,7 @@ class KernelNode(Node):
         self.channel.send(("answer", None))
 
     def _tell_canary(self) -> None:
-        self.channel.send(("answer", self.runner.namespace.get(CANARY_NAME)))
+        self.channel.send(("answer", self.runner.canary()))
 
     def _forget(self, names: list[str] | None) -> None:
         self.runner.forget(names)

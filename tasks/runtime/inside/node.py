@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from .capture import empty_input, redirect_output, restore_output
 from .numbering import Numbering
 from .seeding import Seeder
-from .step import CANARY_NAME, StepRunner
+from .step import StepRunner
 from .wire import Channel
 
 _FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
@@ -114,8 +114,7 @@ class Node:
             return
         self._children.append(process)
         handle = os.pidfd_open(process)
-        canary = self.runner.namespace.get(CANARY_NAME)
-        self.channel.send(("forked", canary, has_strays, _thread_count(), self.has_output), (handle,))
+        self.channel.send(("forked", self.runner.canary(), has_strays, _thread_count(), self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             os.close(used)
         if not self.is_root:

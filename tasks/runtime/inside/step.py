@@ -18,7 +18,7 @@ from .tools import StepTimeout, ToolLine, make_stub
 from .wire import Channel
 
 _RESULT_LIMIT = 100_000
-CANARY_NAME = "__canary__"
+_CANARY_NAME, _CANARY_BYTES = "__canary__", 16
 
 
 class StepRunner:
@@ -63,7 +63,7 @@ class StepRunner:
         self.tidy()
         self._is_tidy = False
         process = os.getpid()
-        self.namespace.pop(CANARY_NAME, None)
+        self.namespace.pop(_CANARY_NAME, None)
         self._seeder.reseed(seed)
         self.line.open(channel, process)
         result: str | None = None
@@ -78,8 +78,16 @@ class StepRunner:
         self._write_what_is_held()
         self.line.close()
         report = self._report(result, error)
-        self.namespace[CANARY_NAME] = step
+        self.namespace[_CANARY_NAME] = report["canary"]
         return report
+
+    def canary(self) -> str | None:
+        """Return by which word the namespace remembers the last block; none for a namespace without memory.
+
+        A block can write what it likes there. What is no word counts as none.
+        """
+        canary = self.namespace.get(_CANARY_NAME)
+        return canary if type(canary) is str and len(canary) == 2 * _CANARY_BYTES else None
 
     def warm_up(self) -> None:
         """Compile a block while nobody waits: memory that was shared in a fork is copied when it is written to."""
@@ -134,6 +142,7 @@ class StepRunner:
             "call": getattr(error, "call", None),
             "names": sorted(values.keys() - self.injected) if self.injected else list(values),
             "hash": hash_state(values),
+            "canary": os.urandom(_CANARY_BYTES).hex(),
             "notices": notices,
         }
 

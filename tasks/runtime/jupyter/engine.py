@@ -24,7 +24,7 @@ class JupyterEngine:
         self._output = Output()
         self._kernel = self._take()
 
-    def canary(self) -> int | None:
+    def canary(self) -> str | None:
         """Ask the kernel what its namespace remembers."""
         try:
             return self._kernel.ask(("canary",))

@@ -25,7 +25,7 @@ class NodeGoneError(Exception):
 class ForkState(NamedTuple):
     """What a process says of itself when it has forked."""
 
-    canary: int | None
+    canary: str | None
     has_strays: bool
     thread_count: int
     """Threads that Python knows of; libraries may have more."""
@@ -133,7 +133,7 @@ def receive_handle(parent: Channel) -> tuple[int, ForkState]:
         except (EOFError, FrameError, OSError) as error:
             raise NodeGoneError(str(error)) from error
     match message, descriptors:
-        case ["forked", int() | None as canary, bool(strays), int(threads), bool(has_output)], (handle,):
+        case ["forked", str() | None as canary, bool(strays), int(threads), bool(has_output)], (handle,):
             return handle, ForkState(canary, strays, threads, has_output)
     for descriptor in descriptors:
         os.close(descriptor)

@@ -49,6 +49,18 @@ def test_a_contract_that_does_not_hold_stops_the_run_before_the_step(runtime):
     assert broken.has_closed
 
 
+def test_a_block_that_bends_the_canary_ends_its_episode_and_no_run(runtime):
+    bend = "import os; names = globals(); os.register_at_fork(before=lambda: names.update(__canary__=99))"
+    recorded = play(runtime, Model(block(bend), block("y = 2")))
+
+    assert recorded.episode.finish_reason == FinishReason.ERROR
+    assert recorded.episode.error_message == (
+        "the runtime failed: StateLostError: "
+        "the namespace was changed between two steps: it does not remember the last block"
+    )
+    assert (recorded.episode.turn_count, recorded.episode.step_count) == (2, 1)
+
+
 def test_an_unknown_contract_is_named_with_the_choices(runtime):
     with pytest.raises(ValueError, match="unknown contract 'eternal'; choose from persistent, stateless"):
         play(runtime, Model(block("finish()")), "eternal")

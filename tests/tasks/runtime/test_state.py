@@ -11,7 +11,7 @@ from tasks.runtime.engine import Block, StateLostError
 from tasks.runtime.fork_tree.engine import ForkTreeEngine
 from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 from tasks.runtime.jupyter.engine import JupyterEngine
-from tasks.runtime.lifetime import Bound
+from tasks.runtime.lifetime import BlockLifetime, Bound, EpisodeLifetime
 from tasks.runtime.protocol import CONTRACTS, Contract
 from tasks.runtime.shaping import WholeOutput
 from tasks.runtime.state import EpisodeState
@@ -103,6 +103,26 @@ def test_process_that_ends_between_steps_is_lost_and_breaks_no_contract(open_for
     lost = interpreter.run_block("1")
     assert (lost.error.type, lost.output, lost.state_event) == ("InterpreterDied", "", "lost")
     assert interpreter.run_block("'alive'").result == "'alive'"
+
+
+class KeepingEngine(ForkTreeEngine):
+    """Keeps what it should drop."""
+
+    def finish(self, dropped: list[str] | None) -> None:
+        super().finish([])
+
+
+@pytest.mark.parametrize("lifetime", [BlockLifetime(), BlockLifetime(runs_in="live")])
+def test_namespace_that_remembers_a_block_which_it_should_not_breaks_the_contract(fork_tree, lifetime):
+    engine = KeepingEngine(EpisodeLifetime(), fork_tree.spec, lambda output: fork_tree._open_root({}, output))
+    state = EpisodeState(lifetime, engine, WholeOutput())
+    assert state.is_as_promised()
+    state.run(Block(1, "0", "x = 1"), lambda *_call: ("value", None), tuple)
+    assert not state.is_as_promised()
+    other, _ = state.branch()
+    assert not other.is_as_promised()
+    other.engine.close()
+    engine.close()
 
 
 def test_namespace_scope_removes_user_names_and_keeps_the_process(open_one):
