@@ -119,7 +119,7 @@ def collect_episodes(
                     run_id=run.run_id,
                     plan_digest=run.plan.digest,
                     scale=run.plan.scale,
-                    concurrency=client.concurrency,
+                    places=client.places(),
                     check=check,
                     on_recorded=keep,
                     count_tokens=count_tokens,

@@ -106,7 +106,7 @@ async def _play(
             run_id=run.run_id,
             plan_digest=run.plan.digest,
             scale=run.plan.scale,
-            concurrency=client_spec.concurrency,
+            places=client_spec.places(),
             check=lambda: None,
             on_recorded=keep,
         )

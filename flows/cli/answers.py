@@ -95,9 +95,9 @@ def _sum(rows: list[StageEstimate]) -> StageEstimate:
 
 
 def _title(plan: StudyPlan) -> str:
-    paces = [f"{plan.serving.max_concurrent} requests to the models at a time"]
+    paces = [f"{plan.serving.max_concurrent} episodes of the models at a time"]
     endpoints = [part.teacher.endpoint for part in plan.parts if part.teacher.endpoint is not None]
-    paces += list(dict.fromkeys(f"{endpoint.concurrency} to the teacher" for endpoint in endpoints))
+    paces += list(dict.fromkeys(f"{endpoint.concurrency} of the teacher" for endpoint in endpoints))
     return f"{plan.name} (plan {plan.digest}): estimates, nothing was run; {', '.join(paces)}"
 
 

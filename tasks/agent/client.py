@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tasks.agent.condition import Condition
 from tasks.agent.openai_client import OpenAIClient
+from tasks.agent.places import Places, places_of
 from tasks.agent.protocol import ModelClient
 from tasks.agent.spec import EndpointSpec
 from tasks.agent.teachers.open import CountTokens, open_teacher
@@ -25,6 +26,10 @@ class ScriptedClientSpec(BaseModel):
     concurrency: int = 4
     """Episodes at a time."""
 
+    def places(self) -> Places:
+        """Return places of the caller's own: a policy of ours waits for nobody."""
+        return Places(self.concurrency)
+
 
 class EndpointClientSpec(BaseModel):
     """A model behind an OpenAI-compatible endpoint."""
@@ -38,8 +43,12 @@ class EndpointClientSpec(BaseModel):
 
     @property
     def concurrency(self) -> int:
-        """Episodes at a time of one condition: one for each request that may be in flight."""
+        """Episodes at a time: one for each request in flight."""
         return self.endpoint.concurrency
+
+    def places(self) -> Places:
+        """Return the endpoint's places, which all that is played on it at the same time shares."""
+        return places_of(self.endpoint.base_url, self.concurrency)
 
 
 ClientSpec = ScriptedClientSpec | EndpointClientSpec

@@ -1,5 +1,6 @@
 """Any OpenAI-compatible endpoint as a model client: vLLM, our own CPU server, or a provider."""
 
+import asyncio
 import re
 import time
 from pathlib import Path
@@ -12,7 +13,6 @@ from openai import RequestOptions
 
 from tasks.agent.answer import BadAnswerError, read_answer
 from tasks.agent.credentials import read_credential
-from tasks.agent.places import places_of
 from tasks.agent.protocol import (
     Completion,
     CompletionRequest,
@@ -38,9 +38,8 @@ _OVERFLOW = re.compile(r"(?i)context[ _-]?(length|window)|maximum (input|prompt)
 class OpenAIClient:
     """A model behind an endpoint, asked through the official client.
 
-    At most `endpoint.concurrency` requests of this process are in flight at the endpoint, those of other clients with
-    the same limit included; waiting for a place is no model time. A client belongs to the event loop that it is first
-    used in.
+    At most `endpoint.concurrency` requests are in flight; waiting for a place is no model time. A client belongs to the
+    event loop that it is first used in.
     """
 
     token_source: Literal["server", "training_tokenizer"] = "server"
@@ -57,7 +56,7 @@ class OpenAIClient:
         self._endpoint = endpoint
         self._credential = read_credential(endpoint.api_key_variable)
         self._cache = None if cache_folder is None else ResponseCache(cache_folder)
-        self._places = places_of(endpoint.base_url, endpoint.concurrency)
+        self._places = asyncio.Semaphore(endpoint.concurrency)
         # A proxy that the environment names is for the network, not for this machine.
         uses_proxy = urlsplit(endpoint.base_url).hostname not in LOOPBACK_HOSTS
         self._client = openai.AsyncOpenAI(

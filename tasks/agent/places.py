@@ -1,4 +1,4 @@
-"""Places for requests to one endpoint, shared by the event loops of a process."""
+"""Places for episodes that go on at the same time, shared by the event loops of a process."""
 
 import asyncio
 import functools
@@ -13,6 +13,8 @@ class Places:
     """
 
     def __init__(self, count: int) -> None:
+        self.count = count
+        """How many there are, free or not."""
         self._free = count
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._lock = threading.Lock()
@@ -52,7 +54,7 @@ class Places:
 
 @functools.cache
 def places_of(base_url: str, count: int) -> Places:
-    """Return the places at an endpoint: the same for every client of this process with the same limit."""
+    """Return the places before an endpoint: the same for whoever in this process asks with the same limit."""
     return Places(count)
 
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from tasks.agent.condition import Condition
 from tasks.agent.course import EpisodeThreads
 from tasks.agent.loop import CountTokens, StoppedEpisodeError, run_episode
+from tasks.agent.places import Places
 from tasks.agent.protocol import ModelClient
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.spec import EpisodeSpec
@@ -36,14 +37,15 @@ async def run_shard(
     run_id: str,
     plan_digest: str,
     scale: Literal["smoke", "laptop", "paper", "import"],
-    concurrency: int,
+    places: Places,
     check: Callable[[], None],
     on_recorded: Callable[[RecordedEpisode], None],
     count_tokens: CountTokens | None = None,
 ) -> None:
-    """Run episodes, at most `concurrency` at a time, and hand each to `on_recorded` as it ends.
+    """Run episodes, each on one of `places`, and hand each to `on_recorded` as it ends.
 
-    Memory does not grow with the number of episodes: `planned` is drawn from as places come free. `check` is called
+    Memory does not grow with the number of episodes: `planned` is drawn from as places come free. Other shards may
+    share the places: an episode's time begins when it has its own. `check` is called
     before each start; when it raises, no further episode starts, those alive end and are handed over, and its error is
     raised here. An error of an episode itself (a contract violation) does the same; one
     that still has its rows (a reply that cannot be kept) is handed over, too.
@@ -52,47 +54,47 @@ async def run_shard(
     failures: list[BaseException] = []
 
     async def work(threads: EpisodeThreads) -> None:
-        for episode in _until_failure(waiting, failures):
+        is_over = False
+        while not is_over:
+            async with places:
+                episode = None if failures else next(waiting, None)
+                is_over = episode is None
+                if episode is not None:
+                    await play(episode, threads)
+
+    async def play(episode: PlannedEpisode, threads: EpisodeThreads) -> None:
+        try:
+            check()
             try:
-                check()
-                try:
-                    recorded = await run_episode(
-                        episode.instance,
-                        condition,
-                        client,
-                        runtime,
-                        spec,
-                        run_id=run_id,
-                        plan_digest=plan_digest,
-                        scale=scale,
-                        replicate=episode.replicate,
-                        attempt=episode.attempt,
-                        count_tokens=count_tokens,
-                        threads=threads,
-                    )
-                except StoppedEpisodeError as stopped:
-                    failures.append(stopped.__cause__ or stopped)
-                    recorded = stopped.recorded
-                on_recorded(recorded)
-            except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
-                failures.append(error)
+                recorded = await run_episode(
+                    episode.instance,
+                    condition,
+                    client,
+                    runtime,
+                    spec,
+                    run_id=run_id,
+                    plan_digest=plan_digest,
+                    scale=scale,
+                    replicate=episode.replicate,
+                    attempt=episode.attempt,
+                    count_tokens=count_tokens,
+                    threads=threads,
+                )
+            except StoppedEpisodeError as stopped:
+                failures.append(stopped.__cause__ or stopped)
+                recorded = stopped.recorded
+            on_recorded(recorded)
+        except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
+            failures.append(error)
 
     with (
         _heap_set_aside(),
-        ThreadPoolExecutor(concurrency, thread_name_prefix="episode") as blocks,
+        ThreadPoolExecutor(places.count, thread_name_prefix="episode") as blocks,
         ThreadPoolExecutor(processor_count(), thread_name_prefix="opening") as openings,
     ):
-        await asyncio.gather(*(work(EpisodeThreads(blocks, openings)) for _ in range(concurrency)))
+        await asyncio.gather(*(work(EpisodeThreads(blocks, openings)) for _ in range(places.count)))
     if failures:
         raise failures[0]
-
-
-def _until_failure(waiting: Iterator[PlannedEpisode], failures: list[BaseException]) -> Iterator[PlannedEpisode]:
-    while not failures:
-        episode = next(waiting, None)
-        if episode is None:
-            return
-        yield episode
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class EndpointSpec(BaseModel):
     api_key_variable: str | None = None
     """Environment variable that holds the key; none for an endpoint without one. The key itself is never stored."""
     concurrency: int = 4
-    """Requests in flight at a time, of all cells that a study plays side by side."""
+    """Requests in flight at a time."""
     request_timeout_seconds: float = 300.0
     """Limit of one request (the authors' configuration)."""
     max_retries: int = 3

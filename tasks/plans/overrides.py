@@ -44,7 +44,7 @@ class Overrides(BaseModel):
     )
     backend: Literal["fork_tree", "jupyter"] | None = Field(default=None, description="Interpreter of the episodes.")
     concurrency: int | None = Field(
-        default=None, ge=1, description="Requests at a time, to an endpoint's teacher and to the models alike."
+        default=None, ge=1, description="Episodes at a time, of an endpoint's teacher and of models alike."
     )
     teacher_url: str | None = Field(default=None, description="OpenAI-compatible endpoint of the teacher.")
     teacher_model: str | None = Field(default=None, description="Name under which that endpoint knows the teacher.")

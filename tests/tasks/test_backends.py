@@ -6,6 +6,7 @@ import pytest
 
 from tasks.agent.client import ScriptedClientSpec, open_client
 from tasks.agent.condition import Condition
+from tasks.agent.places import Places
 from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import KNAPSACK
@@ -37,7 +38,7 @@ def play(backend, contract):
                 run_id="run",
                 plan_digest="plan",
                 scale="smoke",
-                concurrency=1,
+                places=Places(1),
                 check=lambda: None,
                 on_recorded=lambda episode: recorded.setdefault(episode.episode.episode_id, episode),
             )

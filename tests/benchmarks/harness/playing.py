@@ -12,6 +12,7 @@ from storage.landing import LandingZone
 from tasks.agent.condition import Condition
 from tasks.agent.course import EpisodeThreads
 from tasks.agent.loop import run_episode
+from tasks.agent.places import Places
 from tasks.agent.recorder import RecordedEpisode
 from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.agent.spec import EpisodeSpec
@@ -64,7 +65,7 @@ def play(
             runtime,
             EpisodeSpec(),
             **PLACE,
-            concurrency=concurrency,
+            places=Places(concurrency),
             check=lambda: None,
             on_recorded=land,
         )

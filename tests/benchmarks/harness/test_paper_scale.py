@@ -2,8 +2,7 @@
 
     pytest -m benchmark tests/benchmarks/harness/test_paper_scale.py -s [--dilation 1] [--instances 20]
 
-As a study does, two cells are played at a time, each with a sandbox and a client of its own. Each has half of the
-places, so that a place is one episode's until it ends (a study's episodes share theirs request by request). The
+As in a study, two cells are played at a time, each with a sandbox and a client of its own and half of the places. The
 *harness's share* is the part of the wall time, from before the first sandbox starts to after the last row has landed,
 that the model alone would not have needed: the same cells and in them the same episodes in the same order, each begun
 as soon as one of the same number of places is free, and each as long as the endpoint takes for its replies. Waiting is
@@ -27,6 +26,7 @@ from storage.batching import BatchedLanding
 from storage.landing import LandingZone
 from tasks.agent.condition import Condition
 from tasks.agent.openai_client import OpenAIClient
+from tasks.agent.places import Places
 from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.agent.spec import EndpointSpec, EpisodeSpec
 from tasks.knapsack.sampling import sample_instance
@@ -41,7 +41,7 @@ EPISODES_AT_ONCE = 160
 """Waiting is shortened by this number over the concurrency, so that every measurement lasts some minutes."""
 INSTANCES_PER_BUCKET = 100
 CELLS_AT_ONCE = 2
-"""As many as `evaluate_models` plays side by side."""
+"""As many as `evaluate_models` plays side by side; a study's share their places, these have half of them each."""
 TRAIN_CONTRACTS = (None, "persistent", "stateless")
 CONCURRENCIES = (4, 16, 64)
 LARGEST_SHARE = {4: 0.02, 16: 0.02}
@@ -80,13 +80,10 @@ def make_conditions():
 
 
 def play_cell(condition, base_url, folder, concurrency, instance_count):
-    """Play every instance once under a condition, land the episodes, and return them: what the study's task does.
-
-    The client is allowed what all cells together are.
-    """
+    """Play every instance once under a condition, land the episodes, and return them: what the study's task does."""
     recorded = []
     instances = (sample_instance(KNAPSACK[condition.bucket], seed) for seed in range(instance_count))
-    client = OpenAIClient(EndpointSpec(base_url=base_url, concurrency=CELLS_AT_ONCE * concurrency), "simulated")
+    client = OpenAIClient(EndpointSpec(base_url=base_url, concurrency=concurrency), "simulated")
     runtime = open_runtime(RuntimeSpec())
     with BatchedLanding(LandingZone(folder), "run") as landing:
 
@@ -104,7 +101,7 @@ def play_cell(condition, base_url, folder, concurrency, instance_count):
                 run_id="run",
                 plan_digest="plan",
                 scale="paper",
-                concurrency=concurrency,
+                places=Places(concurrency),
                 check=lambda: None,
                 on_recorded=keep,
             )

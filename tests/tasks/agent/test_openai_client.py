@@ -308,22 +308,6 @@ def test_no_more_requests_are_in_flight_than_allowed(endpoint):
     assert endpoint.most_in_flight <= 3
 
 
-def test_clients_of_two_event_loops_share_what_is_allowed(endpoint):
-    endpoint.answers = [make_answer()]
-    endpoint.gate.clear()
-    requests = [make_request(seed=seed) for seed in range(6)]
-    threads = [threading.Thread(target=ask, args=(endpoint, *requests), kwargs={"concurrency": 3}) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    threads[0].join(0.5)  # time for more requests than three to come, if they were let
-    endpoint.gate.set()
-    for thread in threads:
-        thread.join(60)
-
-    assert len(endpoint.bodies) == 12
-    assert endpoint.most_in_flight <= 3
-
-
 def test_a_kept_response_is_not_asked_for_again(endpoint, tmp_path):
     endpoint.answers = [make_answer("first"), make_answer("second")]
 

@@ -1,7 +1,9 @@
 import asyncio
 import threading
 
-from tasks.agent.places import Places, places_of
+from tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
+from tasks.agent.places import Places
+from tasks.agent.spec import EndpointSpec
 
 
 async def hold(places, *, until, began=None):
@@ -81,6 +83,11 @@ def test_who_is_cancelled_as_its_turn_comes_hands_the_place_over():
     asyncio.run(play())
 
 
-def test_clients_of_one_endpoint_and_limit_share_their_places():
-    assert places_of("http://127.0.0.1:9/v1", 3) is places_of("http://127.0.0.1:9/v1", 3)
-    assert places_of("http://127.0.0.1:9/v1", 3) is not places_of("http://127.0.0.1:8/v1", 3)
+def test_what_is_played_on_one_endpoint_shares_its_places():
+    def places(port):
+        return EndpointClientSpec(endpoint=EndpointSpec(base_url=f"http://127.0.0.1:{port}/v1", concurrency=3)).places()
+
+    assert places(9) is places(9)
+    assert places(9) is not places(8)
+    assert (places(9).count, ScriptedClientSpec().places().count) == (3, ScriptedClientSpec().concurrency)
+    assert ScriptedClientSpec().places() is not ScriptedClientSpec().places()

@@ -1,4 +1,5 @@
 import asyncio
+import functools
 import gc
 import os
 import threading
@@ -8,6 +9,7 @@ from typing import Literal
 import pytest
 
 from tasks.agent.condition import Condition
+from tasks.agent.places import Places
 from tasks.agent.protocol import Completion
 from tasks.agent.shard import PlannedEpisode, run_shard
 from tasks.agent.spec import EpisodeSpec
@@ -31,12 +33,15 @@ class FinishingModel:
     def __init__(self):
         self.alive = 0
         self.most_alive = 0
+        self._lock = threading.Lock()
 
     async def complete(self, request):
-        self.alive += 1
-        self.most_alive = max(self.most_alive, self.alive)
+        with self._lock:
+            self.alive += 1
+            self.most_alive = max(self.most_alive, self.alive)
         await asyncio.sleep(0.02)
-        self.alive -= 1
+        with self._lock:
+            self.alive -= 1
         return Completion("I am done.\n```python\nfinish()\n```", "stop", 10, 0, 5, 0.01)
 
 
@@ -74,7 +79,7 @@ class MeetingRuntime:
         return MeetingInterpreter(self._meeting, tools["finish"])
 
 
-def run(runtime, *, concurrency, check=lambda: None, on_recorded, model=None, instances=INSTANCES):
+def run(runtime, *, concurrency=1, places=None, check=lambda: None, on_recorded, model=None, instances=INSTANCES):
     asyncio.run(
         run_shard(
             (PlannedEpisode(instance, 0, 0) for instance in instances),
@@ -85,7 +90,7 @@ def run(runtime, *, concurrency, check=lambda: None, on_recorded, model=None, in
             run_id="run",
             plan_digest="plan",
             scale="smoke",
-            concurrency=concurrency,
+            places=places or Places(concurrency),
             check=check,
             on_recorded=on_recorded,
         )
@@ -97,6 +102,18 @@ def test_every_episode_is_handed_over_once_and_no_more_are_alive_than_allowed(ru
     run(runtime, concurrency=3, on_recorded=recorded.append, model=model)
     assert sorted(one.episode.instance_id for one in recorded) == sorted(one.instance_id for one in INSTANCES)
     assert 1 < model.most_alive <= 3
+
+
+def test_shards_side_by_side_share_their_places(runtime):
+    places, recorded, model = Places(3), [], FinishingModel()
+    shard = functools.partial(run, runtime, places=places, on_recorded=recorded.append, model=model)
+    threads = [threading.Thread(target=shard) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(recorded) == 2 * len(INSTANCES)
+    assert model.most_alive <= 3
 
 
 def test_episodes_are_drawn_as_places_come_free(runtime):
