@@ -96,4 +96,5 @@ def _pretty(observation: str) -> str:
 def _ending(episode: dict) -> str:
     score = "unknown" if episode["score"] is None else f"{episode['score']:.3f}"
     tokens = episode["prompt_tokens"] + episode["completion_tokens"]
-    return f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {tokens:,} tokens"
+    counted = f"{tokens:,}" if tokens or episode["token_source"] != "imported" else "unknown"
+    return f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {counted} tokens"

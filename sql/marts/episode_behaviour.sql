@@ -138,7 +138,13 @@ counted_steps as (
         count(*) as step_count,
         cast(sum(steps.import_count) as bigint) as import_count,
         count(*) filter (not steps.is_parsed) as unparsed_step_count,
-        max(len(steps.active_globals)) as state_footprint
+        max(len(steps.active_globals)) as state_footprint,
+        -- imported traces may not hold what was alive after a step
+        bool_or(steps.state_event = 'unknown') as lacks_names_after,
+        coalesce(
+            min(steps.step) filter (steps.state_event = 'unknown') < greatest(max(steps.step), 2),
+            false
+        ) as lacks_names_before
     from main.steps
     group by steps.episode_id
 ),
@@ -150,23 +156,34 @@ final as (
         metric_parameters.is_default,
         coalesce(counted_steps.unparsed_step_count, 0) as unparsed_step_count,
         coalesce(counted_steps.import_count, 0) as import_count,
-        coalesce(counted_steps.state_footprint, 0) as state_footprint,
+        if(counted_steps.lacks_names_after, null, coalesce(counted_steps.state_footprint, 0)) as state_footprint,
         coalesce(episode_lives.user_name_count, 0) as user_name_count,
         -- both lifespans are means over the same names, and their means over the same episodes
         coalesce(
             episode_lives.mean_step_span + metric_parameters.plus_one, if(metric_parameters.counts_nameless, 0, null)
         ) as context_lifespan,
-        coalesce(episode_lives.interpreter_lifespan, if(metric_parameters.counts_nameless, 0, null))
-            as interpreter_lifespan,
+        if(
+            counted_steps.lacks_names_after,
+            null,
+            coalesce(episode_lives.interpreter_lifespan, if(metric_parameters.counts_nameless, 0, null))
+        ) as interpreter_lifespan,
         counted_steps.import_count / counted_steps.step_count as imports_per_step,
-        coalesce(counted_uses.state_utilization, 0) as state_utilization,
-        coalesce(
-            case metric_parameters.redefinition_unit
-                when 'sites' then episode_lives.redefinition_site_count
-                else episode_lives.redefined_name_count
-            end,
-            0
-        ) / counted_steps.step_count as redefinitions_per_step
+        if(
+            counted_steps.lacks_names_before and metric_parameters.requires_live,
+            null,
+            coalesce(counted_uses.state_utilization, 0)
+        ) as state_utilization,
+        if(
+            counted_steps.lacks_names_before,
+            null,
+            coalesce(
+                case metric_parameters.redefinition_unit
+                    when 'sites' then episode_lives.redefinition_site_count
+                    else episode_lives.redefined_name_count
+                end,
+                0
+            ) / counted_steps.step_count
+        ) as redefinitions_per_step
     from main.episodes
     cross join staging.metric_parameters
     left join counted_steps on episodes.episode_id = counted_steps.episode_id

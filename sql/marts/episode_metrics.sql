@@ -38,6 +38,27 @@ described_instances as (
     group by instances.instance_id
 ),
 
+-- imported traces hold no executed calls, faults or cached tokens, some neither tokens nor times, and a state in which
+-- nothing was inspected or taken has a score of 0: what nobody counted is null
+counted_by_source as (
+    select
+        episodes.episode_id,
+        episodes.backend = 'imported' and episodes.score is distinct from 0 as cannot_be_empty,
+        if(cannot_be_empty, nullif(episodes.weight_taken, 0), episodes.weight_taken) as weight_taken,
+        if(cannot_be_empty, nullif(episodes.inspected_count, 0), episodes.inspected_count) as inspected_count,
+        if(episodes.backend = 'imported', null, episodes.injected_fault_count) as injected_fault_count,
+        if(episodes.backend = 'imported', null, episodes.model_seconds) as model_seconds,
+        if(episodes.backend = 'imported', null, episodes.execution_seconds) as execution_seconds,
+        if(episodes.backend = 'imported', nullif(episodes.wall_seconds, 0), episodes.wall_seconds) as wall_seconds,
+        if(episodes.backend = 'imported', null, episodes.executed_call_count) as executed_call_count,
+        if(episodes.token_source = 'imported', null, episodes.cached_prompt_tokens) as cached_prompt_tokens,
+        if(episodes.token_source = 'imported', nullif(episodes.prompt_tokens, 0), episodes.prompt_tokens)
+            as prompt_tokens,
+        if(episodes.token_source = 'imported', nullif(episodes.completion_tokens, 0), episodes.completion_tokens)
+            as completion_tokens
+    from main.episodes
+),
+
 final as (
     select
         episodes.episode_id,
@@ -118,23 +139,24 @@ final as (
         coalesce(finish_signals.table_6_category, 'other') as table_6_category,
         episodes.score,
         episodes.is_solved,
-        episodes.weight_taken / described_instances.capacity as capacity_use,
-        episodes.inspected_count,
-        episodes.inspected_count / described_instances.inspection_budget as inspection_budget_use,
+        counted_by_source.weight_taken / described_instances.capacity as capacity_use,
+        counted_by_source.inspected_count,
+        counted_by_source.inspected_count / described_instances.inspection_budget as inspection_budget_use,
         episodes.turn_count,
         episodes.step_count,
         episodes.call_site_count,
-        episodes.executed_call_count,
-        episodes.prompt_tokens,
-        episodes.cached_prompt_tokens,
-        episodes.completion_tokens,
-        episodes.prompt_tokens + episodes.completion_tokens as total_tokens,
-        (episodes.prompt_tokens + episodes.completion_tokens) / nullif(episodes.turn_count, 0) as tokens_per_turn,
+        counted_by_source.executed_call_count,
+        counted_by_source.prompt_tokens,
+        counted_by_source.cached_prompt_tokens,
+        counted_by_source.completion_tokens,
+        counted_by_source.prompt_tokens + counted_by_source.completion_tokens as total_tokens,
+        (counted_by_source.prompt_tokens + counted_by_source.completion_tokens) / nullif(episodes.turn_count, 0)
+            as tokens_per_turn,
         episodes.training_tokens,
-        episodes.injected_fault_count,
-        episodes.model_seconds,
-        episodes.execution_seconds,
-        episodes.wall_seconds,
+        counted_by_source.injected_fault_count,
+        counted_by_source.model_seconds,
+        counted_by_source.execution_seconds,
+        counted_by_source.wall_seconds,
         coalesce(own_errors.interpreter_error_count, 0) as interpreter_error_count,
         coalesce(own_errors.tool_error_count, 0) as tool_error_count,
         coalesce(own_errors.caught_tool_error_count, 0) as caught_tool_error_count,
@@ -154,6 +176,7 @@ final as (
         default_behaviour.state_utilization,
         default_behaviour.redefinitions_per_step
     from main.episodes
+    inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
     left join described_instances on episodes.instance_id = described_instances.instance_id
     left join staging.finish_signals on episodes.finish_reason = finish_signals.finish_reason
     left join staging.base_models

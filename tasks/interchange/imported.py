@@ -11,6 +11,7 @@ from tasks.agent.protocol import Message
 from tasks.agent.reply import parse_reply
 from tasks.interchange.setting import ImportSetting
 from tasks.knapsack.environment import TOOL_NAMES
+from tasks.lint.trace import STATELESS
 from tasks.sft.validation import HARMLESS_ERRORS
 from tasks.traces.events import ParsedBlock, name_event_rows, parse_block
 from tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, NameEventRow, StepRow, TurnRow
@@ -32,6 +33,8 @@ class ImportedTurn(NamedTuple):
     error: str | None = None
     observation: str | None = None
     """The user message that followed, where it was recorded."""
+    last_step_globals: tuple[str, ...] | None = None
+    """User names that existed when the block ended; null where nobody wrote them down."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     is_model_error: bool = False
@@ -85,15 +88,20 @@ class ImportedRows(NamedTuple):
 def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
     """Return a foreign episode as rows; its id is a digest of its content and of the setting.
 
-    Names alive between blocks and times of single turns are not in such recordings, so those columns are empty.
+    Times of single turns are not in such recordings, so those columns are empty, and so are the names alive between
+    blocks where nothing tells them: a step's `state_event` is `unknown` then. A stateless contract tells them: none.
     """
+    is_stateless = (trace.runtime_contract or setting.runtime_contract) == STATELESS
+    alive: tuple[str, ...] = ()
     ids = {"run_id": setting.run_id, "episode_id": _content_id(trace, setting)}
     steps, errors, events = [], [], []
     for turn, recorded in enumerate(trace.turns, start=1):
         if recorded.code is not None:
             parsed = parse_block(recorded.code, TOOL_NAMES)
-            steps.append(_step(ids, len(steps) + 1, turn, recorded, parsed))
-            events += name_event_rows(parsed, **ids, step=len(steps), active_globals_before=())
+            after = () if is_stateless else recorded.last_step_globals
+            steps.append(_step(ids, len(steps) + 1, turn, recorded, parsed, alive_before=alive, alive_after=after))
+            events += name_event_rows(parsed, **ids, step=len(steps), active_globals_before=alive)
+            alive = after or ()
         if recorded.error:
             errors.append(_error(ids, turn, len(steps), recorded))
     return ImportedRows(
@@ -212,7 +220,16 @@ def _turn(ids: dict[str, str], turn: int, recorded: ImportedTurn) -> TurnRow:
     )
 
 
-def _step(ids: dict[str, str], number: int, turn: int, recorded: ImportedTurn, parsed: ParsedBlock) -> StepRow:
+def _step(
+    ids: dict[str, str],
+    number: int,
+    turn: int,
+    recorded: ImportedTurn,
+    parsed: ParsedBlock,
+    *,
+    alive_before: tuple[str, ...],
+    alive_after: tuple[str, ...] | None,
+) -> StepRow:
     return StepRow(
         **ids,
         step=number,
@@ -227,10 +244,10 @@ def _step(ids: dict[str, str], number: int, turn: int, recorded: ImportedTurn, p
         import_count=parsed.import_count,
         call_site_count=parsed.call_site_count,
         executed_call_count=0,
-        active_globals_before=(),
-        active_globals=(),
-        last_step_globals=(),
-        state_event="kept",
+        active_globals_before=alive_before,
+        active_globals=alive_after or (),
+        last_step_globals=recorded.last_step_globals or (),
+        state_event="unknown" if alive_after is None else "kept",
         state_hash=None,
         injected_fault=None,
         execution_seconds=0.0,

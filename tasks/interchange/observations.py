@@ -1,7 +1,7 @@
 """What an observation says that a block did, in any of the wordings that agents are told it in."""
 
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Outcome(NamedTuple):
@@ -10,18 +10,21 @@ class Outcome(NamedTuple):
     output: str = ""
     result: str | None = None
     error: str | None = None
+    last_step_globals: tuple[str, ...] | None = None
+    """Names that existed when the block ended; null where the message does not list them."""
 
 
 def read_observation(observation: str) -> Outcome:
     """Return what a user message tells of a block.
 
     A JSON object, at its top or under `observation`, is read for `output`, `result` and `error`; any other text is the
-    output.
+    output. `runtime_state` beside it is the header of arXiv 2603.01209, listing 1.
     """
     try:
         content = json.loads(observation)
     except ValueError:
         return Outcome(observation)
+    last_step_globals = _last_step_globals(content)
     if isinstance(content, dict) and isinstance(content.get("observation"), dict):
         content = content["observation"]
     if not isinstance(content, dict):
@@ -31,4 +34,11 @@ def read_observation(observation: str) -> Outcome:
         output=str(content.get("output") or ""),
         result=result if result is None or isinstance(result, str) else json.dumps(result),
         error=str(content["error"]) if content.get("error") else None,
+        last_step_globals=last_step_globals,
     )
+
+
+def _last_step_globals(content: Any) -> tuple[str, ...] | None:
+    header = content.get("runtime_state") if isinstance(content, dict) else None
+    names = header.get("last_step_globals") if isinstance(header, dict) else None
+    return tuple(map(str, names)) if isinstance(names, list) else None

@@ -171,12 +171,12 @@ class EpisodeRow(Row):
     call_site_count: int
     """Call sites of tools in the code (arXiv 2603.01209, Table 1 counts these)."""
     executed_call_count: int
-    """Tool calls that reached the host."""
+    """Tool calls that reached the host; 0 for imported traces, which hold none, and null in the marts."""
     prompt_tokens: int
     cached_prompt_tokens: int
     completion_tokens: int
     token_source: Literal["server", "training_tokenizer", "imported"]
-    """Who counted the tokens."""
+    """Who counted the tokens; imported sums of 0 were counted by nobody, and are null in the marts."""
     training_tokens: int | None
     """Tokens of the conversation, counted once with the training tokenizer; null where there is none."""
     injected_fault_count: int
@@ -255,8 +255,9 @@ class StepRow(Row):
     """User names alive after the step under the contract in force."""
     last_step_globals: tuple[str, ...]
     """User names that existed when the block ended."""
-    state_event: Literal["kept", "rolled_back", "lost"]
-    """What became of the interpreter: kept, rolled back to before the step, or lost."""
+    state_event: Literal["kept", "rolled_back", "lost", "unknown"]
+    """What became of the interpreter: kept, rolled back to before the step, or lost; `unknown` where an imported trace
+    does not hold the names alive after the step, whose lists are empty then."""
     state_hash: str | None
     """Hash over the user names that have one."""
     injected_fault: str | None

@@ -111,6 +111,7 @@ KEPT = {
         [("claims", ["S", "matched", "4.1.1"], "taken")]),
     6: ("select contract, other_contract, shared_count from training_overlaps", [("persistent", "stateless", 2)]),
     7: ("select distinct interval_kind from statistics where method like 'bootstrap BCa%'", [("BCa",)]),
+    8: ("select step, state_event from steps where episode_id = 'foreign'", [(1, "unknown")]),
 }  # fmt: skip
 """What a warehouse of the present has of each version's rows."""
 

@@ -1,3 +1,4 @@
+import csv
 import json
 from datetime import UTC, datetime
 
@@ -99,6 +100,42 @@ def test_imported_cells_are_tested_against_each_other_and_kept_with_a_word_on_th
     folder = home.with_name("kept")
     for options in (("--plan", "cells", "--home", home), ("--recompute",)):
         assert stages_told(call("keep", folder, *options).stderr) == ["statistics"]
+
+
+PERSISTENT = ("--contract", "persistent")
+
+
+def printed(home, table, plan):
+    """Return a table's only row, by column."""
+    (row,) = csv.DictReader(run("tables", table, "--plan", plan, "--format", "csv", "--home", home).splitlines())
+    return row
+
+
+@pytest.mark.parametrize(("bucket", "table"), [("easy", "9"), ("hard", "10")])
+def test_what_a_chat_does_not_hold_is_empty_in_the_tables_not_zero(tmp_path, bucket, table):
+    home = tmp_path / "data"
+    options = ("--train-contract", "persistent", "--bucket", bucket, "--scale", "paper", "--plan", "chats")
+    import_records(home, [{"messages": CHAT, "score": 0.5}], *PERSISTENT, *options)
+    behaviour = printed(home, table, "chats")
+    assert behaviour["context_lifespan"] == "2.0"
+    unknown = ("interpreter_lifespan", "interpreter_lifespan_difference", "redefinitions_per_step", "state_footprint")
+    assert [behaviour[column] for column in unknown] == [""] * len(unknown)
+    cost = printed(home, "2", "chats")
+    unknown = ("mean_total_tokens", "mean_prompt_tokens", "mean_cached_prompt_tokens", "mean_seconds",
+               "score_per_1k_total_tokens", "mean_total_tokens_difference")  # fmt: skip
+    assert [cost[column] for column in unknown] == [""] * len(unknown)
+    live_names = "select state_utilization from marts.episode_behaviour where reading = 'live_names_only'"
+    assert run("query", live_names, "--format", "csv", "--home", home).splitlines()[1:] == [""]
+
+
+def test_a_teacher_that_is_imported_has_no_calls_tokens_or_inspections_that_nobody_counted(tmp_path):
+    home = tmp_path / "data"
+    import_records(home, [{"messages": CHAT, "score": 0.5}], *PERSISTENT, "--purpose", "teacher", "--plan", "chats")
+    lines = run("tables", "1", "--plan", "chats", "--format", "csv", "--home", home).splitlines()
+    assert {row["metric"] for row in csv.DictReader(lines)} == {
+        "avg_steps_per_episode", "avg_teacher_optimality", "avg_tool_calls_per_episode", "episode_count",
+        "teacher_success_rate",
+    }  # fmt: skip
 
 
 def test_two_models_are_not_mixed_in_one_cell(home, chat):

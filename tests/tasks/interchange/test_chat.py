@@ -5,6 +5,7 @@ import pyarrow.parquet
 import pytest
 
 from tasks.interchange.chat import chat_record, chat_trace, read_chat, write_chat_jsonl, write_chat_parquet
+from tasks.interchange.imported import import_trace
 from tasks.interchange.setting import ImportSetting
 from tasks.lint.sources import read_traces
 from tasks.traces.rows import FinishReason
@@ -55,6 +56,41 @@ def test_the_messages_column_is_the_one_of_hugging_face(played, tmp_path):
 def test_the_lint_reads_the_exports(played, tmp_path):
     write_chat_jsonl(played.traces(), tmp_path / "a.jsonl")
     assert {trace.declared_contract for trace in read_traces(tmp_path / "a.jsonl")} == {"persistent", "stateless"}
+
+
+def headed(names):
+    """Return a message as the study's loop sends it after a block."""
+    header = {"runtime": "persistent", "active_globals": [], "last_step_globals": names}
+    return {"role": "user", "content": json.dumps({"observation": {"output": ""}, "runtime_state": header})}
+
+
+REUSING = [
+    {"role": "assistant", "content": "```\nids = [1]\n```"},
+    headed(["ids"]),
+    {"role": "assistant", "content": "```\nids += [2]\n```"},
+    headed(["ids", "best"]),
+    {"role": "assistant", "content": "```\nprint(ids)\n```"},
+]
+
+
+def test_names_that_a_conversation_lists_are_kept_and_others_unknown():
+    bare = [message if message["role"] == "assistant" else {"role": "user", "content": "1"} for message in REUSING]
+    for contract, messages, names, events in (
+        ("persistent", REUSING, [(), ("ids",), ("ids", "best")], ["kept", "kept", "unknown"]),
+        ("stateless", REUSING, [(), (), ()], ["kept", "kept", "kept"]),
+        ("persistent", bare, [(), (), ()], ["unknown", "unknown", "unknown"]),
+    ):
+        rows = import_trace(chat_trace({"contract": contract, "messages": messages}, "chat-1"), SETTING)
+        assert [step.active_globals_before for step in rows.steps] == names
+        assert [step.state_event for step in rows.steps] == events
+        live = [event.is_live_before for event in rows.name_events if event.step == 2 and event.kind == "bind"]
+        assert live == ["ids" in names[1]]
+
+
+def test_names_of_our_own_exports_come_back(played):
+    for trace in played.traces():
+        rows = import_trace(chat_trace(chat_record(trace), "chat-1"), SETTING)
+        assert [step.active_globals_before for step in rows.steps] == [s.active_globals_before for s in trace.steps]
 
 
 def test_a_foreign_conversation_shows_its_outputs_as_it_can():
