@@ -121,7 +121,7 @@ class EpisodeInterpreter:
             RetrievalError: No such variable is alive, or it holds what does not travel.
         """
         room, content = self._state.engine.fetch(name)
-        value = read_value(name, room, content, self._types)
+        value = read_value(name, room, content, self._types, self._spec.object_limit_bytes)
         self._note("retrieve", name, {"type": type(value).__name__})
         return value
 

@@ -8,7 +8,8 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tasks.runtime.inside.values import NotPortableError, decode, encode
+from tasks.runtime.inside.portable import NotPortableError
+from tasks.runtime.inside.values import decode, encode
 
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
@@ -93,11 +94,11 @@ def read_room(name: str, answer: Any, limit_bytes: int) -> Room:
     raise RetrievalError(f"{name}: malformed answer")
 
 
-def read_value(name: str, room: Room, content: bytes, types: Mapping[str, type]) -> Any:
+def read_value(name: str, room: Room, content: bytes, types: Mapping[str, type], limit_bytes: int) -> Any:
     """Return the native object; a record of a type that the host injected becomes an instance of it.
 
     Raises:
-        RetrievalError: The data are malformed.
+        RetrievalError: The data are malformed, or the object would take more than `limit_bytes` here.
     """
 
     def make_record(type_name: str, fields: dict[str, Any]) -> Any:
@@ -115,7 +116,7 @@ def read_value(name: str, room: Room, content: bytes, types: Mapping[str, type])
         buffers.append(content[position : position + size])
         position += size
     try:
-        return decode(room.node, buffers, make_record)
+        return decode(room.node, buffers, make_record, limit_bytes)
     except NotPortableError as error:
         raise RetrievalError(f"{name}: {error}") from error
 

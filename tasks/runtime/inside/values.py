@@ -5,18 +5,22 @@ A node is `["json", value]`, `["bytes", buffer]`, `["list" | "tuple", nodes]`, `
 `["series", library, name, buffer]` or `["record", type name, fields]`; `buffer` counts from 0.
 """
 
-import io
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .frames import read_frame, write_frame
+from .portable import Allowance, NotPortableError
+
 _DEPTH_LIMIT = 100
 _PLAIN = (type(None), bool, int, float, str)
 _LIBRARIES = ("polars", "pandas")
+_EQUAL_HASHES_LIMIT = 64
+"""Members of a set, or keys, that may share a hash: each is compared with all before it."""
 
-
-class NotPortableError(Exception):
-    """The value has no form in plain data."""
+MakeRecord = Callable[[str, dict[str, Any]], Any]
+"""From a record's type name and fields to an object."""
 
 
 def encode(value: Any, buffers: list[Any], depth: int = 0) -> list[Any]:  # noqa: PLR0911 - one form per line
@@ -42,7 +46,9 @@ def encode(value: Any, buffers: list[Any], depth: int = 0) -> list[Any]:  # noqa
     if library == "numpy":
         return _encode_numpy(value, buffers)
     if library in _LIBRARIES and name in ("DataFrame", "Series"):
-        return _encode_tabular(value, library, name, buffers)
+        content, has_index = write_frame(value, library, is_series=name == "Series")
+        index = _add(buffers, content)
+        return ["series", library, value.name, index] if name == "Series" else ["frame", library, has_index, index]
     fields = kind.__dict__.get("__dataclass_fields__")
     if type(fields) is dict:
         content = {field: encode(object.__getattribute__(value, field), buffers, depth + 1) for field in fields}
@@ -53,51 +59,84 @@ def encode(value: Any, buffers: list[Any], depth: int = 0) -> list[Any]:  # noqa
     )
 
 
-def decode(node: Any, buffers: Sequence[bytes], make_record: Callable[[str, dict[str, Any]], Any]) -> Any:
+def decode(node: Any, buffers: Sequence[bytes], make_record: MakeRecord, limit_bytes: float = math.inf) -> Any:
     """Return the value behind a node; records are made by `make_record` from type name and fields.
 
     Raises:
-        NotPortableError: The node is malformed.
+        NotPortableError: The node is malformed, or its arrays and frames would take more than `limit_bytes`.
     """
     try:
-        return _decode(node, buffers, make_record)
+        return _Decoder(buffers, make_record, Allowance(limit_bytes)).decode(node)
     except NotPortableError:
         raise
-    except (TypeError, ValueError, IndexError, KeyError, RecursionError, OverflowError) as error:
-        raise NotPortableError(f"malformed data: {error}") from error
+    except Exception as error:  # the writer is not trusted, and libraries answer to what is malformed as they like
+        raise NotPortableError(f"malformed data: {type(error).__name__}: {error!s:.500}") from error
 
 
-def _decode(  # noqa: PLR0911 - one form per line
-    node: Any, buffers: Sequence[bytes], make_record: Callable[[str, dict[str, Any]], Any]
-) -> Any:
-    def inner(child: Any) -> Any:
-        return _decode(child, buffers, make_record)
+class _Decoder:
+    """Reads one value; its buffers are read once each, in the order in which they were written."""
 
-    match node:
-        case ["json", value]:
-            return value
-        case ["bytes", int(index)]:
-            return bytes(buffers[index])
-        case ["list", list(items)]:
-            return [inner(item) for item in items]
-        case ["tuple", list(items)]:
-            return tuple(inner(item) for item in items)
-        case ["set", list(items)]:
-            return {inner(item) for item in items}
-        case ["frozenset", list(items)]:
-            return frozenset(inner(item) for item in items)
-        case ["dict", list(pairs)]:
-            return {inner(key): inner(value) for key, value in pairs}
-        case ["array", str(dtype), list(shape), int(index)]:
-            return _decode_array(dtype, shape, buffers[index])
-        case ["frame", str(library), bool(has_index), int(index)] if library in _LIBRARIES:
-            return _decode_frame(library, has_index, buffers[index])
-        case ["series", str(library), name, int(index)] if library in _LIBRARIES:
-            frame = _decode_frame(library, False, buffers[index])
-            return (frame.to_series(0) if library == "polars" else frame.iloc[:, 0]).rename(name)
-        case ["record", str(name), dict(fields)]:
-            return make_record(name, {field: inner(value) for field, value in fields.items()})
-    raise NotPortableError(f"malformed data: {node!r:.200}")
+    def __init__(self, buffers: Sequence[bytes], make_record: MakeRecord, allowance: Allowance) -> None:
+        self._buffers = buffers
+        self._make_record = make_record
+        self._allowance = allowance
+        self._read_count = 0
+
+    def decode(self, node: Any) -> Any:  # noqa: PLR0911 - one form per line
+        """Return the value behind a node."""
+        match node:
+            case ["json", value]:
+                return value
+            case ["bytes", int(index)]:
+                return bytes(self._buffer(index))
+            case ["list", list(items)]:
+                return [self.decode(item) for item in items]
+            case ["tuple", list(items)]:
+                return tuple(self.decode(item) for item in items)
+            case ["set", list(items)]:
+                return set(self._members(items))
+            case ["frozenset", list(items)]:
+                return frozenset(self._members(items))
+            case ["dict", list(pairs)]:
+                read = [(self.decode(key), self.decode(value)) for key, value in pairs]
+                _check_hashes([key for key, _ in read])
+                return dict(read)
+            case ["array", str(dtype), list(shape), int(index)]:
+                return _decode_array(dtype, shape, self._buffer(index))
+            case ["frame", str(library), bool(has_index), int(index)] if library in _LIBRARIES:
+                return self._frame(library, has_index, index)
+            case ["series", str(library), name, int(index)] if library in _LIBRARIES:
+                frame = self._frame(library, False, index)
+                return (frame.to_series(0) if library == "polars" else frame.iloc[:, 0]).rename(name)
+            case ["record", str(name), dict(fields)]:
+                return self._make_record(name, {field: self.decode(value) for field, value in fields.items()})
+        raise NotPortableError(f"malformed data: {node!r:.200}")
+
+    def _members(self, items: list[Any]) -> list[Any]:
+        members = [self.decode(item) for item in items]
+        _check_hashes(members)
+        return members
+
+    def _frame(self, library: str, has_index: bool, index: int) -> Any:
+        return read_frame(self._buffer(index), library, has_index=has_index, allowance=self._allowance)
+
+    def _buffer(self, index: int) -> bytes:
+        """Return the next buffer; one that many nodes name would become an object for each of them."""
+        if index != self._read_count:
+            raise NotPortableError(f"malformed data: buffer {index} where {self._read_count} is the next")
+        self._read_count += 1
+        return self._buffers[index]
+
+
+def _check_hashes(members: list[Any]) -> None:
+    """Refuse what was made to collide: a set of it would cost the square of its size."""
+    counts: dict[int, int] = {}
+    for member in members:
+        value = hash(member)
+        counts[value] = count = counts.get(value, 0) + 1
+        if count > _EQUAL_HASHES_LIMIT:
+            what = f"a set or a dict of {len(members)}"
+            raise NotPortableError(f"{what} does not travel in which more than {_EQUAL_HASHES_LIMIT} share a hash")
 
 
 def _library_type(kind: type) -> tuple[str, str]:
@@ -132,62 +171,8 @@ def _decode_array(dtype: str, shape: list[int], content: bytes) -> Any:
     import numpy as np
 
     kind = np.dtype(dtype)
-    if kind.hasobject or not all(type(size) is int and size >= 0 for size in shape):
-        raise NotPortableError(f"malformed array of dtype {dtype}")
+    is_plain = kind.str == dtype and not kind.hasobject
+    if not is_plain or not all(type(size) is int and size >= 0 for size in shape):
+        raise NotPortableError(f"malformed array of dtype {dtype:.100}")
     array = np.frombuffer(content, kind).reshape(shape).copy()
     return array if shape else array[()]
-
-
-def _encode_tabular(value: Any, library: str, name: str, buffers: list[Any]) -> list[Any]:
-    is_series = name == "Series"
-    if library == "polars":
-        content = _polars_stream(value.to_frame() if is_series else value)
-        has_index = False
-    else:
-        content, has_index = _pandas_stream(value.to_frame("value") if is_series else value, keeps_index=not is_series)
-    index = _add(buffers, content)
-    return ["series", library, value.name, index] if is_series else ["frame", library, has_index, index]
-
-
-def _polars_stream(frame: Any) -> bytes:
-    import polars as pl
-
-    target = io.BytesIO()
-    try:
-        frame.write_ipc_stream(target, compat_level=pl.CompatLevel.oldest())
-    except Exception as error:
-        raise NotPortableError(f"Polars cannot write the frame as Arrow: {error}") from error
-    return target.getvalue()
-
-
-def _pandas_stream(frame: Any, *, keeps_index: bool) -> tuple[bytes, bool]:
-    import pandas as pd
-    import pyarrow as pa
-
-    has_index = keeps_index and not isinstance(frame.index, pd.RangeIndex)
-    try:
-        table = pa.Table.from_pandas(frame.reset_index() if has_index else frame, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise NotPortableError(f"Arrow cannot hold the frame: {error}") from error
-    target = io.BytesIO()
-    with pa.ipc.new_stream(target, table.schema.remove_metadata()) as writer:
-        writer.write_table(table.replace_schema_metadata(None))
-    return target.getvalue(), has_index
-
-
-def _decode_frame(library: str, has_index: bool, content: bytes) -> Any:
-    """Read Arrow's stream format; every buffer is checked, since the writer is not trusted."""
-    import pyarrow as pa
-
-    try:
-        table = pa.ipc.open_stream(content).read_all()
-        table.validate(full=True)
-    except pa.ArrowException as error:
-        raise NotPortableError(f"malformed Arrow data: {error}") from error
-    table = table.replace_schema_metadata(None)
-    if library == "polars":
-        import polars as pl
-
-        return pl.from_arrow(table)
-    frame = table.to_pandas(ignore_metadata=True)
-    return frame.set_index(frame.columns[0]) if has_index else frame
