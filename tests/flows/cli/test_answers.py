@@ -20,6 +20,8 @@ from tasks.traces.rows import ErrorRow, TurnRow
 from tasks.traces.study_rows import RunRow
 from tests.storage.conftest import build_episode, build_row
 
+SYSTEM_PATH = "/usr/bin:/bin"
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
@@ -207,6 +209,7 @@ def test_the_queries_to_start_with_ask_about_the_counted_episodes_of_the_plan(ho
         zone.write(rows, "run")
     merge(zone, home / "warehouse.duckdb")
     monkeypatch.chdir(home)
+    monkeypatch.setenv("PATH", SYSTEM_PATH)  # a person's own may find `carryover`, and the shell below does not
     answers = [answer(command) for _, command in name_queries("plan")]
     assert answers == [
         "message,n\nname 'again' is not defined,1\n",
@@ -217,7 +220,7 @@ def test_the_queries_to_start_with_ask_about_the_counted_episodes_of_the_plan(ho
 
 def answer(command):
     """Run a printed command in a shell that finds only the machine's own programs, and return what it prints as CSV."""
-    environment = {**os.environ, "PATH": "/usr/bin:/bin"}
+    environment = {**os.environ, "PATH": SYSTEM_PATH}
     printed = subprocess.run(
         f"{command} --format csv", shell=True, env=environment, capture_output=True, text=True, check=True
     )

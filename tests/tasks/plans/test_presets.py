@@ -48,7 +48,7 @@ def test_no_seed_of_training_is_one_of_evaluation(name):
     assert not any(training.intersection(seeds) for seeds in evaluation)
 
 
-@pytest.mark.parametrize("name", ["smoke", "laptop"])
+@pytest.mark.parametrize("name", ["smoke", "laptop", "paper"])
 def test_no_instance_of_training_is_one_of_evaluation(name):
     ids = {"train": set(), "evaluation": set()}
     for one in resolve(name).instance_sets():
