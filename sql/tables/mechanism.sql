@@ -8,7 +8,7 @@ with described_variants as (
             ('cap-binding', 'a cap that binds'),
             ('costly', 'mistakes cost score'),
             ('half-training', 'half of the training'),
-            ('header-none', 'no header'),
+            ('header-none', 'no names in the header'),
             ('no-faults', 'no faults in training'),
             ('no-table', 'no table printed by the stateless teacher'),
             ('no-variation', 'no variation of wording and header'),

@@ -29,7 +29,7 @@ class Condition(BaseModel):
     visibility: Literal["declared", "as_trained"] = "declared"
     """Whether prompt and header follow the runtime in force or the contract of training."""
     header: Literal["names", "none"] = "names"
-    """Whether the header lists names."""
+    """Whether the header lists names; with `none` it tells the runtime alone."""
     bucket: str
     """Difficulty bucket of the instances."""
     split: Literal["train", "evaluation"]

@@ -93,9 +93,10 @@ class Stepper:
         return was_there
 
     def header(self) -> dict[str, Any] | None:
-        """Return the runtime header as the shown contract words it (arXiv 2603.01209, listing 1), null for none."""
-        if self._condition.header == "none":
-            return None
+        """Return the runtime header as the shown contract words it (arXiv 2603.01209, listing 1), null for none.
+
+        A condition whose header shows no names keeps the word for the runtime and drops the lists.
+        """
         shown = self._condition.shown_contract
         if shown == self._condition.runtime_contract:
             active = self.names.active_globals
@@ -106,4 +107,7 @@ class Stepper:
             "active_globals": list(active),
             "last_step_globals": list(self.names.last_step_globals),
         }
-        return self._variation.header(standard, self._known_names)
+        told = self._variation.header(standard, self._known_names)
+        if told is None or self._condition.header == "names":
+            return told
+        return {"runtime": told["runtime"]}

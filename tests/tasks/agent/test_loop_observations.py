@@ -85,10 +85,13 @@ def test_as_trained_prompt_and_header_follow_the_contract_of_training(runtime):
     assert (recorded.episode.shown_contract, recorded.episode.runtime_contract) == ("persistent", "stateless")
 
 
-def test_without_a_header_no_names_are_told(runtime):
-    recorded = play(runtime, Model(block("x = 1"), block("finish()")), condition=make_condition(header="none"))
+@pytest.mark.parametrize(("contract", "word"), [("persistent", "persistent"), ("stateless", "reset")])
+def test_a_header_without_names_tells_the_runtime_alone(runtime, contract, word):
+    condition = make_condition(contract, header="none")
 
-    assert list(observations(recorded)[0]) == ["observation"]
+    recorded = play(runtime, Model(block("x = 1"), block("finish()")), condition=condition)
+
+    assert observations(recorded)[0]["runtime_state"] == {"runtime": word}
 
 
 def test_the_cap_fails_the_call_after_it_and_keeps_the_output(runtime):
