@@ -29,7 +29,7 @@ def lint_files(files: Iterable[Path], contract: str | None, *, per_trace: bool) 
     declared = _known_contract(contract)
     found = lint_traces(chain.from_iterable(read_traces(file, declared) for file in files))
     if found.is_empty():
-        raise UserError("no trace in these files; give .jsonl or .parquet with `messages`, or .trace.json")
+        raise UserError("no trace in these files; give .jsonl or .parquet with `messages`, .trace.json or .atif.json")
     return found if per_trace else summarise_lint(found)
 
 

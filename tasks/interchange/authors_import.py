@@ -15,6 +15,7 @@ from tasks.agent.protocol import Message
 from tasks.interchange.authors import FAMILY
 from tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, import_trace
 from tasks.interchange.setting import ImportSetting
+from tasks.lint.chat_records import parse_json
 from tasks.running.errors import UserError
 from tasks.traces.rows import FinishReason
 
@@ -63,11 +64,13 @@ def read_authors(
         result = _read(result_path) if result_path.exists() else {}
         try:
             trace = authors_trace(_read(path), result, _instance_id(path, result, instance_ids or {}))
-        except (KeyError, TypeError, AttributeError) as error:
+            rows = import_trace(trace, setting)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            said = " ".join(str(error).split())
             raise UserError(
-                f"{path} is not laid out as the repository of arXiv 2603.01209 does it: {type(error).__name__} {error}"
+                f"{path} is not laid out as the repository of arXiv 2603.01209 does it: {type(error).__name__} {said}; "
+                "leave it and its result file out"
             ) from error
-        rows = import_trace(trace, setting)
         cell = (rows.episode.instance_id, rows.episode.runtime_contract, rows.episode.train_contract)
         if cell in path_of:
             raise UserError(
@@ -184,7 +187,4 @@ def _time(text: str) -> datetime:
 
 
 def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path} is not JSON: {error}") from error
+    return parse_json(str(path), path.read_bytes())

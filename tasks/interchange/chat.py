@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
+from pydantic import ValidationError
 
 from tasks.agent.protocol import Message
 from tasks.agent.reply import parse_reply
@@ -15,8 +16,9 @@ from tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn
 from tasks.interchange.observations import read_observation
 from tasks.interchange.recorded import RecordedTrace
 from tasks.interchange.setting import ImportSetting
-from tasks.lint.sources import chat_records, text_of
+from tasks.lint.chat_records import chat_records, text_of
 from tasks.lint.trace import contract_name
+from tasks.running.errors import UserError
 from tasks.sft.validation import calls_finish
 from tasks.traces.rows import FinishReason
 
@@ -82,15 +84,23 @@ def read_chat(path: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
     object with `output`, `result` and `error` (as the study's loop sends it), else its whole text.
 
     Raises:
-        UserError: The file is of another kind, or a record has no `messages`.
+        UserError: The file is of another kind, or a record is no conversation with fields of the right kinds.
     """
-    for number, record in enumerate(chat_records(path), start=1):
-        yield import_trace(chat_trace(record, f"{path.stem}-{number}"), setting)
+    for number, (place, record) in enumerate(chat_records(path), start=1):
+        try:
+            rows = import_trace(chat_trace(record, f"{path.stem}-{number}"), setting)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            raise UserError(
+                f"{place} has as `{field}` {first['input']!r:.60}: {first['msg']}; mend it or leave it out"
+            ) from error
+        yield rows
 
 
 def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
     """Return one conversation as a trace; `name` stands for its instance where the record names none."""
-    messages = [(message["role"], text_of(message["content"])) for message in record["messages"]]
+    messages = [(message["role"], text_of(message)) for message in record["messages"]]
     first_reply = next((place for place, (role, _) in enumerate(messages) if role == "assistant"), len(messages))
     turns = tuple(_turns(messages[first_reply:]))
     has_finished = bool(turns) and turns[-1].code is not None and calls_finish(turns[-1].code)

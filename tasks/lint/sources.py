@@ -1,14 +1,12 @@
-"""Traces for the lint from our rows and from foreign files: chat JSONL, Parquet with `messages`, the authors' JSON."""
+"""Traces for the lint: our rows, chat JSONL, Parquet with `messages`, the authors' JSON, ATIF."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet
 
+from tasks.lint.chat_records import chat_records, parse_json, text_of
 from tasks.lint.trace import CodeTrace, ExecutedBlock, contract_name, trace_of_replies
 from tasks.running.errors import UserError
 from tasks.sft.validation import Frame, lazy
@@ -53,11 +51,11 @@ def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[Co
 
     Args:
         path: `.jsonl` or `.parquet` with a chat in `messages` per record, or the authors' `.trace.json` (arXiv
-            2603.01209's repository).
+            2603.01209's repository), or `.atif.json` as `carryover export` writes it.
         declared_contract: Contract of traces that name none themselves.
 
     Raises:
-        UserError: The file is of no known kind, or a record has no `messages`.
+        UserError: The file is of no known kind, or not laid out as its name says.
     """
     if path.is_dir():
         for file in sorted(path.rglob("*")):
@@ -66,45 +64,21 @@ def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[Co
         return
     reader = _reader(path)
     if reader is None:
-        raise UserError(f"cannot lint {path}; it must be .jsonl or .parquet with `messages`, or .trace.json")
+        raise UserError(f"cannot lint {path}; it must be .jsonl or .parquet with `messages`, .trace.json or .atif.json")
     for trace in reader(path):
         yield trace if trace.declared_contract else trace._replace(declared_contract=contract_name(declared_contract))
-
-
-def chat_records(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the records of a chat data set, `.jsonl` or `.parquet`, each with a list `messages`.
-
-    Raises:
-        UserError: The file is of another kind, is not what its name says, or a record has no `messages`.
-    """
-    records = {".jsonl": _json_lines, ".parquet": _table_rows}.get(path.suffix)
-    if records is None:
-        raise UserError(f"cannot read {path} as a chat data set; it must be .jsonl or .parquet with `messages`")
-    for number, record in enumerate(records(path), start=1):
-        if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
-            found = ", ".join(record) if isinstance(record, dict) else type(record).__name__
-            raise UserError(
-                f"record {number} of {path} has no list `messages`, but {found or 'nothing'}; "
-                "give a chat data set, one conversation per record"
-            )
-        yield record
-
-
-def text_of(content: str | list[Mapping[str, Any]] | None) -> str:
-    """Return the text of a message's content, which some data sets give in parts."""
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content)
-    return content or ""
 
 
 def _reader(path: Path) -> Callable[[Path], Iterator[CodeTrace]] | None:
     if path.name.endswith(".trace.json"):
         return _authors_traces
+    if path.name.endswith(".atif.json"):
+        return _atif_traces
     return _chat_traces if path.suffix in (".jsonl", ".parquet") else None
 
 
 def _chat_traces(path: Path) -> Iterator[CodeTrace]:
-    for number, record in enumerate(chat_records(path), start=1):
+    for number, (_, record) in enumerate(chat_records(path), start=1):
         replies, observations = _replies(record["messages"])
         trace_id = next((str(record[field]) for field in _ID_FIELDS if record.get(field)), f"{path.stem}-{number}")
         contract = next((str(record[field]) for field in _CONTRACT_FIELDS if record.get(field)), None)
@@ -115,7 +89,7 @@ def _replies(messages: list[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
     """Return the assistant messages, and after each what the next message of another role says."""
     replies, observations = [], []
     for message in messages:
-        text = text_of(message["content"])
+        text = text_of(message)
         if message["role"] == "assistant":
             replies.append(text)
             observations.append("")
@@ -124,37 +98,58 @@ def _replies(messages: list[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
     return replies, observations
 
 
-def _json_lines(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8") as file:
-        yield from (_parse(path, line) for line in file if line.strip())
-
-
-def _table_rows(path: Path) -> Iterator[Any]:
-    try:
-        table = pyarrow.parquet.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise UserError(f"{path} is not Parquet: {error}") from error
-    for batch in table.iter_batches(batch_size=256):
-        yield from batch.to_pylist()
-
-
-def _parse(path: Path, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path} is not JSON: {error}; found {text[:40]!r}") from error
-
-
 def _authors_traces(path: Path) -> Iterator[CodeTrace]:
-    document = _parse(path, path.read_text(encoding="utf-8"))
+    document = parse_json(str(path), path.read_bytes())
+    try:
+        yield _authors_trace(path.name.removesuffix(".trace.json"), document)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path} is not laid out as the repository of arXiv 2603.01209 does it: {type(error).__name__} {error}; "
+            "give its trace files, or chats as .jsonl or .parquet"
+        ) from error
+
+
+def _authors_trace(trace_id: str, document: Mapping[str, Any]) -> CodeTrace:
     steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
-    yield CodeTrace(
-        trace_id=path.name.removesuffix(".trace.json"),
+    return CodeTrace(
+        trace_id=trace_id,
         declared_contract=contract_name((document.get("contract") or {}).get("shown")),
         replies=tuple(step["assistant_text"] for step in steps),
         blocks=tuple(
-            ExecutedBlock(step["code"], str(step["interpreter_result"].get("output") or ""))
+            ExecutedBlock(step["code"], str((step["interpreter_result"] or {}).get("output") or ""))
             for step in steps
             if step["code"]
         ),
     )
+
+
+def _atif_traces(path: Path) -> Iterator[CodeTrace]:
+    document = parse_json(str(path), path.read_bytes())
+    try:
+        yield _atif_trace(document)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path} is no ATIF trajectory: {type(error).__name__} {error}; "
+            "give what `carryover export --to atif` writes"
+        ) from error
+
+
+def _atif_trace(document: Mapping[str, Any]) -> CodeTrace:
+    """Return a trajectory as a trace; what a step's calls ran is their argument `code`."""
+    steps = [step for step in document["steps"] if step["source"] == "agent"]
+    blocks = [
+        ExecutedBlock(call["arguments"]["code"], _results_of(step))
+        for step in steps
+        for call in step.get("tool_calls") or ()
+        if "code" in call["arguments"]
+    ]
+    return CodeTrace(
+        trace_id=str(document.get("trajectory_id") or document["session_id"]),
+        declared_contract=contract_name((document.get("extra") or {}).get("shown_contract")),
+        replies=tuple(text_of({"content": step["message"]}) for step in steps),
+        blocks=tuple(blocks),
+    )
+
+
+def _results_of(step: Mapping[str, Any]) -> str:
+    return "".join(text_of(result) for result in (step.get("observation") or {}).get("results") or ())

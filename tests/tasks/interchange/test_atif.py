@@ -3,6 +3,7 @@ import json
 import pytest
 
 from tasks.interchange.atif import atif_document, write_atif
+from tasks.lint.sources import read_traces
 
 ROOT_FIELDS = {"schema_version", "session_id", "trajectory_id", "agent", "steps", "final_metrics", "extra"}
 STEP_FIELDS = {"step_id", "source", "message", "tool_calls", "observation", "metrics", "extra"}
@@ -12,6 +13,18 @@ AGENT_ONLY = {"tool_calls", "metrics"}
 @pytest.fixture
 def document(played):
     return atif_document(played.traces()[0])
+
+
+def test_the_lint_reads_what_is_exported(played, tmp_path):
+    write_atif(played.traces(), tmp_path)
+    read = {trace.trace_id: trace for trace in read_traces(tmp_path)}
+    assert set(read) == {trace.episode.episode_id for trace in played.traces()}
+    for trace in played.traces():
+        found = read[trace.episode.episode_id]
+        assert found.declared_contract == trace.episode.shown_contract
+        assert [block.code for block in found.blocks] == [step.code for step in trace.steps]
+        assert found.replies == tuple(turn.assistant_text for turn in trace.turns[1:])
+        assert json.loads(found.blocks[0].observation)["observation"]["output"] == trace.steps[0].output
 
 
 def test_the_document_has_the_fields_of_the_format(document):

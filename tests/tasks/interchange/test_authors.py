@@ -245,6 +245,9 @@ def test_files_of_another_layout_are_named(tmp_path):
     write_pair(tmp_path, {"steps": []})
     with pytest.raises(UserError, match=r"knapsack-knapsack-0000000007.trace.json is not laid out .* 'summary'"):
         list(read_authors(tmp_path, SETTING))
+    write_pair(tmp_path, authors_trace([step("1")]), {"result": {"score": "high", "metrics": {}}})
+    with pytest.raises(UserError, match=r"0000000007.trace.json is not laid out .* score .*; leave it"):
+        list(read_authors(tmp_path, SETTING))
     write_pair(tmp_path, authors_trace([], finish_reason="bored"))
     with pytest.raises(UserError, match="unknown finish reason 'bored'"):
         list(read_authors(tmp_path, SETTING))

@@ -8,6 +8,7 @@ from tasks.interchange.chat import chat_record, chat_trace, read_chat, write_cha
 from tasks.interchange.imported import import_trace
 from tasks.interchange.setting import ImportSetting
 from tasks.lint.sources import read_traces
+from tasks.running.errors import UserError
 from tasks.traces.rows import FinishReason
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
@@ -91,6 +92,30 @@ def test_names_of_our_own_exports_come_back(played):
     for trace in played.traces():
         rows = import_trace(chat_trace(chat_record(trace), "chat-1"), SETTING)
         assert [step.active_globals_before for step in rows.steps] == [s.active_globals_before for s in trace.steps]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (
+            {"score": "0.5x", "messages": REUSING},
+            r"line 1 of .*a.jsonl has as `score` '0.5x': Input should be .* leave",
+        ),
+        ({"messages": ["hello"]}, r"message 1 in line 1 of .*a.jsonl is no object with a `role`, but 'hello'"),
+        ({"train_contract": 3, "messages": REUSING}, r"line 1 of .*a.jsonl has as `train_contract` 3"),
+    ],
+)
+def test_a_record_that_cannot_be_taken_in_is_named_with_its_place(tmp_path, record, message):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(record))
+    with pytest.raises(UserError, match=message):
+        list(read_chat(path, SETTING))
+
+
+def test_a_call_of_a_tool_without_content_is_a_reply_without_a_block():
+    call = {"role": "assistant", "tool_calls": [{"id": "1"}]}
+    trace = chat_trace({"messages": [call, {"role": "tool", "content": [{"type": "text", "text": "1"}]}]}, "chat-1")
+    assert [(turn.assistant_text, turn.code, turn.output) for turn in trace.turns] == [("", None, "1")]
 
 
 def test_a_foreign_conversation_shows_its_outputs_as_it_can():

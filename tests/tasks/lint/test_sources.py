@@ -61,7 +61,7 @@ def test_other_files_are_refused_by_name(tmp_path, name):
 def test_a_record_without_messages_is_named(tmp_path):
     path = tmp_path / "other.jsonl"
     path.write_text('{"prompt": "x"}')
-    with pytest.raises(UserError, match=r"record 1 of .* has no list `messages`, but prompt"):
+    with pytest.raises(UserError, match=r"line 1 of .* has no list `messages`, but prompt"):
         list(read_traces(path))
 
 
@@ -70,6 +70,39 @@ def test_text_that_is_not_json_is_shown(tmp_path):
     path.write_text("prompt,answer")
     with pytest.raises(UserError, match=r"is not JSON.*found 'prompt,answer'"):
         list(read_traces(path))
+
+
+CALL = {"role": "assistant", "tool_calls": [{"id": "1"}]}
+
+
+def test_a_message_without_content_says_nothing(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    messages = [CALL, {"role": "tool", "content": ["1"]}, {"role": "assistant", "content": None}, *CHAT]
+    path.write_text(json.dumps({"messages": messages}))
+    (trace,) = read_traces(path)
+    assert trace.replies == ("", "", *REPLIES)
+    assert trace.blocks == (ExecutedBlock("x = 1", "ok"),)
+
+
+FOREIGN = {
+    "strings.jsonl": (b'{"messages": ["hello"]}', "message 1 in line 1 of .*strings.jsonl is no object with a `role`"),
+    "number.jsonl": (
+        b'\n{"messages": [{"role": "user", "content": 3}]}',
+        "message 1 in line 2 of .*number.jsonl has as `content` 3; give text, a list of parts, or nothing",
+    ),
+    "latin.jsonl": (b"\xff\xfe{}", "line 1 of .*latin.jsonl is not UTF-8: .* at byte 0; save the file as UTF-8"),
+    "a.trace.json": (b'{"steps": []}', "a.trace.json is not laid out as .* KeyError 'events'; give its trace files"),
+    "b.trace.json": (b"[]", "b.trace.json is not laid out as .*TypeError"),
+    "c.atif.json": (b'{"messages": []}', "c.atif.json is no ATIF trajectory: KeyError 'steps'; give what"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_file_of_another_layout_is_named_with_its_place_and_the_way_out(tmp_path, name):
+    content, message = FOREIGN[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        list(read_traces(tmp_path / name))
 
 
 def test_our_own_rows(traces):
