@@ -29,8 +29,13 @@ class Observed(NamedTuple):
         return cls(output, report.result, error, report.names, report.state_hash)
 
 
-Request = tuple[str, list[Any], dict[str, Any]]
-"""Tool, positional and keyword arguments."""
+Request = str
+"""Tool, positional and keyword arguments, as JSON: parsed, what a block sent could take many times the room."""
+
+
+def request_text(tool: str, arguments: list[Any], keywords: dict[str, Any]) -> Request:
+    """Return a call as it is kept."""
+    return json.dumps((tool, arguments, keywords))
 
 
 class Reply(NamedTuple):
@@ -67,7 +72,7 @@ class Journal(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     contract: Contract
     instance_id: str
     salt: str
@@ -95,7 +100,7 @@ def differences(recorded: Ran, replayed: Observed, asked: Sequence[Request]) -> 
         for field, old, new in zip(Observed._fields, recorded.observed, replayed, strict=True)
         if old != new
     ]
-    calls, calls_again = (json.dumps(each) for each in ([reply.request for reply in recorded.replies], asked))
+    calls, calls_again = (f"[{', '.join(each)}]" for each in ([reply.request for reply in recorded.replies], asked))
     if calls != calls_again:
         found.append(Difference(step, "tool_calls", calls, calls_again))
     return found

@@ -1,9 +1,8 @@
 """Recorded tool replies in place of the tools, while a block runs again."""
 
-import json
 from typing import Any
 
-from tasks.runtime.journal import Reply, Request
+from tasks.runtime.journal import Reply, Request, request_text
 
 
 class RecordedAnswers:
@@ -18,13 +17,13 @@ class RecordedAnswers:
 
     def __call__(self, tool: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
         """Return the recorded reply, or an error from the first request on that is another than the recorded one."""
-        request = (tool, arguments, keywords)
+        request = request_text(tool, arguments, keywords)
         if len(self.asked) <= len(self._replies):
             self.asked.append(request)
         if not self._is_broken and self._position < len(self._replies):
             expected = self._replies[self._position]
             self._position += 1
-            if json.dumps(request) == json.dumps(expected.request):
+            if request == expected.request:
                 return expected.frame
         self._is_broken = True
         return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)

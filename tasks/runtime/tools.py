@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tasks.runtime.journal import Reply
+from tasks.runtime.journal import Reply, request_text
 from tasks.runtime.protocol import (
     ToolCall,
     ToolCallLimitError,
@@ -17,7 +17,10 @@ from tasks.runtime.protocol import (
 )
 
 _REFUSALS_KEPT = 100
-"""Calls past the cap that are recorded one by one; a block that goes on calling is not kept in memory."""
+"""Calls past a limit that are recorded one by one; a block that goes on calling is not kept in memory."""
+_BLOCK_LIMIT_BYTES = 4 << 20
+"""Of a block's calls and their replies, as JSON and with what each is kept with: calls are refused once it is spent."""
+_CALL_BYTES, _NAME_LIMIT = 200, 100
 _RESULT_LIMIT = 4 << 20
 """Characters of a result as JSON."""
 _CHECKED_TYPES = (str, int, float, bool, list, dict)
@@ -86,7 +89,7 @@ class ToolTable:
         self.cap = cap
         self._calls: list[ToolCall] = []
         self._replies: list[Reply] = []
-        self._count = 0
+        self._count = self._refused_count = self._spent_bytes = 0
 
     def documentation(self) -> dict[str, str]:
         """Documentation by tool, for the stubs of the sandbox."""
@@ -105,26 +108,33 @@ class ToolTable:
         """Forget the calls of the block before."""
         self._calls = []
         self._replies = []
-        self._count = 0
+        self._count = self._refused_count = self._spent_bytes = 0
 
     def answer(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
         """Call a tool, record the call, and return the reply frame for the sandbox."""
         started = time.perf_counter()
-        self._count += 1
-        is_kept = self.cap is None or self._count <= self.cap + _REFUSALS_KEPT
+        request = request_text(name, arguments, keywords)
+        refusal = self._count_call(len(request))
+        if self._spent_bytes > _BLOCK_LIMIT_BYTES:  # what is too large to be answered is not kept
+            name, arguments, keywords = name[:_NAME_LIMIT], [], {}
+            request = request_text(name, arguments, keywords)
+        is_kept = self._refused_count <= _REFUSALS_KEPT
         bound = result = error = None
         frame: tuple[Any, ...]
         try:
-            tool = self._allowed(name)
+            tool = self._allowed(name, refusal)
             bound = tool.bind(arguments, keywords)
             value = tool.call(arguments, keywords, bound)
             result = _as_json(name, value)
             frame = ("value", value)
+            self._spent_bytes += len(result)
         except ToolError as raised:
             error = raised
             frame = ("error", type(error).__name__, str(error), len(self._calls) + is_kept)
+            self._spent_bytes += len(frame[2])
         if is_kept:
-            self._record(Reply((name, arguments, keywords), frame), bound, started, result, error)
+            self._replies.append(Reply(request, frame))
+            self._record(name, bound or self._partly_bound(name, arguments, keywords), started, result, error)
         return frame
 
     def replies(self) -> tuple[Reply, ...]:
@@ -147,21 +157,32 @@ class ToolTable:
             return "interpreter"
         return "cap" if error_type == ToolCallLimitError.__name__ else "tool"
 
-    def _allowed(self, name: str) -> HostTool:
+    def _count_call(self, size: int) -> ToolCallLimitError | None:
+        """Count a call and its size; return why it is refused, if a limit of the block's is spent."""
+        self._count += 1
+        self._spent_bytes += size + _CALL_BYTES
+        exceeded = None
         if self.cap is not None and self._count > self.cap:
-            raise ToolCallLimitError(f"Tool call limit exceeded: {self.cap} calls are allowed per code block")
+            exceeded = f"{self.cap} calls are allowed per code block"
+        elif self._spent_bytes > _BLOCK_LIMIT_BYTES:
+            exceeded = f"the calls of a code block and their replies may take {_BLOCK_LIMIT_BYTES} bytes"
+        self._refused_count += exceeded is not None
+        return ToolCallLimitError(f"Tool call limit exceeded: {exceeded}") if exceeded else None
+
+    def _allowed(self, name: str, refusal: ToolCallLimitError | None) -> HostTool:
+        if refusal is not None:
+            raise refusal
         if name not in self.tools:
             raise ToolInvocationException(f"unknown tool {name!r}; there are {', '.join(self.tools)}")
         return self.tools[name]
 
+    def _partly_bound(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
+        known = self.tools.get(name)
+        return known.partly_bound(arguments, keywords) if known else {"args": arguments, "kwargs": keywords}
+
     def _record(
-        self, asked: Reply, bound: dict[str, Any] | None, started: float, result: str | None, error: ToolError | None
+        self, name: str, bound: dict[str, Any], started: float, result: str | None, error: ToolError | None
     ) -> None:
-        name, arguments, keywords = asked.request
-        if bound is None:
-            known = self.tools.get(name)
-            bound = known.partly_bound(arguments, keywords) if known else {"args": arguments, "kwargs": keywords}
-        self._replies.append(asked)
         self._calls.append(
             ToolCall(
                 tool=name,

@@ -4,7 +4,7 @@ import linecache
 import traceback
 
 STEP_FILE_PREFIX = "<step "
-_MESSAGE_LIMIT = 100_000
+_NAME_LIMIT, _MESSAGE_LIMIT = 1000, 100_000
 
 
 def file_of_step(step: int) -> str:
@@ -22,7 +22,7 @@ def describe_error(error: BaseException) -> tuple[str, str]:
 
     The text is a traceback cut to frames of executed blocks, causes and contexts included, and the exception line.
     """
-    name = type(error).__name__
+    name = type(error).__name__[:_NAME_LIMIT]
     try:
         report = traceback.TracebackException.from_exception(error, compact=True)
         _keep_own_frames(report)

@@ -9,6 +9,8 @@ _MODULE = type(builtins)
 _BUILTIN_NAMES = frozenset(name for name in dir(builtins) if not name.startswith("__"))
 _HASHED_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes, tuple, list, dict))
 _HASHED_LENGTHS = {list: 10_000, tuple: 10_000, dict: 10_000, str: 1_000_000, bytes: 1_000_000}
+NAMES_LIMIT = 100_000
+"""Characters of all user names together: the host keeps them, step after step."""
 _MARSHAL_WITHOUT_REFERENCES = 2
 
 
@@ -37,6 +39,20 @@ def heal(namespace: dict[str, Any], own: dict[str, Any]) -> list[str]:
     for name in hiding:
         del namespace[name]
     return hiding
+
+
+def drop_excess(namespace: dict[str, Any], values: dict[str, Any]) -> int:
+    """Drop, from the namespace and from its user values, the last names beyond what a host keeps; tell how many."""
+    if sum(map(len, values)) <= NAMES_LIMIT:
+        return 0
+    length, excess = 0, []
+    for name in values:
+        length += len(name)
+        if length > NAMES_LIMIT:
+            excess.append(name)
+    for name in excess:
+        del namespace[name], values[name]
+    return len(excess)
 
 
 def hash_state(values: dict[str, Any]) -> str:

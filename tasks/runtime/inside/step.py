@@ -12,7 +12,7 @@ from typing import Any
 from .capture import open_stream, renew_stream
 from .compiling import compile_block
 from .errors import describe_error, file_of_step, remember_source
-from .namespace import hash_state, heal, user_values
+from .namespace import NAMES_LIMIT, drop_excess, hash_state, heal, user_values
 from .seeding import Seeder
 from .tools import StepTimeout, ToolLine, make_stub
 from .wire import Channel
@@ -136,6 +136,9 @@ class StepRunner:
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
             notices.append("The output limit of a step is spent; print less.")
         values = user_values(self.namespace, self.own)
+        excess = drop_excess(self.namespace, values)
+        if excess:
+            notices.append(f"All names together may have {NAMES_LIMIT} characters; the last {excess} were dropped.")
         return {
             "result": result,
             "error": describe_error(error) if error is not None else None,

@@ -4,7 +4,7 @@ import _thread
 import os
 from typing import Any
 
-from .wire import Channel, FrameTooLargeError
+from .wire import CALL_LIMIT_BYTES, Channel, FrameTooLargeError
 
 
 class ToolError(Exception):
@@ -90,8 +90,11 @@ class ToolLine:
     def _exchange(self, channel: Channel, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         self.ticket += 1
         try:
-            channel.send(("call", self.ticket, tool, arguments, keywords))
-        except (TypeError, ValueError, RecursionError, FrameTooLargeError) as error:
+            channel.send(("call", self.ticket, tool, arguments, keywords), limit_bytes=CALL_LIMIT_BYTES)
+        except FrameTooLargeError as error:
+            told = f"{tool}: arguments must take {CALL_LIMIT_BYTES} bytes at most, and not {error.size}"
+            raise ToolInvocationException(told) from None
+        except (TypeError, ValueError, RecursionError) as error:
             raise ToolInvocationException(f"{tool}: arguments must be plain JSON values ({error})") from None
         try:
             while (reply := channel.receive())[0] != self.ticket:

@@ -19,6 +19,8 @@ _scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 FRAME_LIMIT_BYTES = 16 << 20
 """A longer frame is a protocol violation: large objects travel through shared memory."""
+CALL_LIMIT_BYTES = 1 << 20
+"""Of a tool call with its arguments."""
 
 
 class FrameError(Exception):
@@ -28,11 +30,15 @@ class FrameError(Exception):
 class FrameTooLargeError(Exception):
     """The message to send is longer than a frame may be."""
 
+    def __init__(self, size: int, limit_bytes: int) -> None:
+        super().__init__(f"a message of {size} bytes exceeds the {limit_bytes} of a frame")
+        self.size = size
+
 
 class Channel:
     """One end of a connection that carries frames."""
 
-    __slots__ = ("_buffer", "_descriptors", "_socket", "deadline")
+    __slots__ = ("_buffer", "_descriptors", "_socket", "deadline", "limit_bytes")
 
     def __init__(self, socket: Any) -> None:
         self._socket = socket
@@ -40,12 +46,14 @@ class Channel:
         self._descriptors: list[int] = []
         self.deadline: float | None = None
         """Monotonic time after which a frame that trickles in is given up like one that does not come."""
+        self.limit_bytes = FRAME_LIMIT_BYTES
+        """Of a frame that comes."""
 
-    def send(self, message: Any, descriptors: tuple[int, ...] = ()) -> None:
+    def send(self, message: Any, descriptors: tuple[int, ...] = (), limit_bytes: int = FRAME_LIMIT_BYTES) -> None:
         """Send one frame, with open descriptors if any; raise `OSError` when the peer is gone."""
         payload = "".join(_chunks(message, 0)).encode()
-        if len(payload) > FRAME_LIMIT_BYTES:
-            raise FrameTooLargeError(f"a message of {len(payload)} bytes exceeds the {FRAME_LIMIT_BYTES} of a frame")
+        if len(payload) > limit_bytes:
+            raise FrameTooLargeError(len(payload), limit_bytes)
         frame = len(payload).to_bytes(_HEADER_BYTES, "little") + payload
         if descriptors:
             rights = b""
@@ -106,7 +114,7 @@ class Channel:
         """Return how many bytes of the frame that has begun have not come yet; 0 or less when all have."""
         buffer = self._buffer
         size = int.from_bytes(buffer[:_HEADER_BYTES], "little") if len(buffer) >= _HEADER_BYTES else 0
-        if size > FRAME_LIMIT_BYTES:
+        if size > self.limit_bytes:
             raise FrameError(f"a frame of {size} bytes")
         return _HEADER_BYTES + size - len(buffer)
 

@@ -4,6 +4,7 @@ import logging
 import time
 
 from tasks.runtime.engine import Answer, BlockKilledError, ProtocolError, Report, parse_report
+from tasks.runtime.inside.wire import FRAME_LIMIT_BYTES
 from tasks.runtime.process.memory import resident_bytes
 from tasks.runtime.process.node import Node
 from tasks.runtime.process.strays import end_strays, put_strays_last
@@ -11,6 +12,8 @@ from tasks.runtime.spec import RuntimeSpec
 
 logger = logging.getLogger(__name__)
 
+_FRAME_LIMIT_BYTES = 4 << 20
+"""Of what a running block's process sends: four times a tool call, and more than the longest report."""
 _TRACEBACK_LIMIT = 2000
 """Characters of a traceback that the log gets; a block may have written it."""
 
@@ -25,6 +28,14 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
         NodeGoneError: Its process ended.
         ProtocolError: It sent what is no message of a block, or its own code failed, which is logged.
     """
+    node.channel.limit_bytes = _FRAME_LIMIT_BYTES
+    try:
+        return _answer_until_done(node, root, step, answer, spec)
+    finally:
+        node.channel.limit_bytes = FRAME_LIMIT_BYTES
+
+
+def _answer_until_done(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
     clock = _Clock(node, spec)
     while True:
         match node.receive():

@@ -1,5 +1,8 @@
 """Taking more than one's share: processes, memory, disk, output."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from tasks.runtime.open import open_runtime
@@ -60,3 +63,98 @@ def test_flood_through_descriptors_is_bounded(interpreter):
     result = interpreter.run_block("import os\nos.lseek(1, 1 << 40, 0)\nos.write(1, b'x')")
     assert result.error is not None
     assert interpreter.run_block("print('next')").output == "next\n"
+
+
+def test_arguments_that_are_too_large_are_refused_and_not_kept(open_one):
+    interpreter = open_one("persistent", {"inspect": lambda item: "seen"})
+    code = """
+told = set()
+for _ in range(4):
+    try: inspect([[]] * 5_000_000)
+    except Exception as error: told.add(f"{type(error).__name__}: {error}")
+told, inspect([[]] * 300_000)
+"""
+    before = own_memory()
+    result = interpreter.run_block(code)
+    assert own_memory() - before < 200 << 20
+    text = "ToolInvocationException: inspect: arguments must take 1048576 bytes at most, and not 15000027"
+    assert result.result == f"({{{text!r}}}, 'seen')"
+    assert len(result.tool_calls) == 1
+
+
+def test_calls_that_take_much_together_are_refused_and_not_kept(open_one):
+    interpreter = open_one("persistent", {"inspect": lambda item: "seen"}, tool_call_cap=None)
+    code = """
+seen = []
+for _ in range(120):
+    try: seen.append(inspect('x' * 1_000_000))
+    except Exception as error: seen.append(str(error))
+assert 'last' in seen, seen[-1]
+"""
+    told = "Tool call limit exceeded: the calls of a code block and their replies may take 4194304 bytes"
+    before = own_memory()
+    results = [interpreter.run_block(code) for _ in range(2)]
+    assert own_memory() - before < 200 << 20
+    for result in results:
+        assert result.error is not None
+        assert result.error.message.endswith(f"AssertionError: {told}")
+        assert [call.error_type for call in result.tool_calls] == [None] * 4 + ["ToolCallLimitError"] * 100
+        assert sum(len(call.arguments_json) for call in result.tool_calls) < 5 << 20
+    uncaught = interpreter.run_block("for _ in range(9): inspect('x' * 1_000_000)")
+    assert uncaught.error is not None
+    assert (uncaught.error.kind, uncaught.error.type) == ("cap", "ToolCallLimitError")
+
+
+def test_replies_that_take_much_together_end_the_calls(open_one):
+    interpreter = open_one("persistent", {"tell": lambda: "x" * 1_000_000}, tool_call_cap=None)
+    result = interpreter.run_block("while True: tell()")
+    assert result.error is not None
+    assert result.error.kind == "cap"
+    assert len(result.tool_calls) == 6
+
+
+def test_frame_that_no_tool_sends_ends_the_block(open_one):
+    interpreter = open_one("persistent", {"inspect": lambda item: "seen"})
+    code = """
+import os, stat, struct
+payload = b'["call",1,"inspect",[[' + b'[],' * 5_000_000 + b'[]]],{}]'
+def is_socket(fd):
+    try: return stat.S_ISSOCK(os.fstat(fd).st_mode)
+    except OSError: return False
+for fd in filter(is_socket, range(3, 64)):
+    try: os.write(fd, struct.pack('<I', len(payload)) + payload)
+    except OSError: pass
+"""
+    before = own_memory()
+    result = interpreter.run_block(code)
+    assert own_memory() - before < 200 << 20
+    assert result.error is not None
+    assert (result.error.type, result.tool_calls) == ("InterpreterDied", ())
+    assert interpreter.run_block("inspect(1)").result == "'seen'"
+
+
+@pytest.mark.parametrize("name", ["f'n{n}'", "chr(0x10400) * 5000 + str(n)"])
+def test_names_that_are_too_many_are_dropped_and_told(open_one, name):
+    interpreter = open_one("persistent")
+    flood = f"print('seen')\nfor n in range(300_000): globals()[{name}] = 1\n1 / 0"
+    if "chr" in name:
+        flood = flood.replace("300_000", "300")
+    result = interpreter.run_block(flood)
+    assert result.error is not None
+    assert (result.error.type, result.output) == ("ZeroDivisionError", "seen\n")
+    assert sum(map(len, result.last_step_globals)) <= 100_000
+    assert result.notices[0].startswith("All names together may have 100000 characters; the last ")
+    following = interpreter.run_block("sum(1 for name in globals() if not name.startswith('__') and name != 'json')")
+    assert following.result == str(len(result.active_globals)) != "0"
+    assert following.notices == ()
+
+
+def test_name_of_an_exception_is_cut(open_one):
+    result = open_one("persistent").run_block("raise type('E' * 9_000_000, (Exception,), {})")
+    assert result.error is not None
+    assert result.error.type == "E" * 1000
+
+
+def own_memory() -> int:
+    """Return the resident memory of this process, in bytes."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
