@@ -2,27 +2,22 @@
 
 import contextlib
 import os
-import shutil
-import socket
-import tempfile
 import time
 import uuid
+from pathlib import Path
 from typing import Any
 
 import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 
+from tasks.runtime.jupyter.relay import ANSWER_BYTES, open_relay
 from tasks.runtime.process.descendants import parent
 from tasks.runtime.process.node import Node, NodeGoneError, receive_handle, set_timeouts
 from tasks.runtime.protocol import SandboxLevel
 from tasks.runtime.sandbox.launch import launch
 from tasks.runtime.spec import RuntimeSpec
 
-_SHELL_PORT = 1
 _REPLY_SECONDS = 30.0
-_ANSWER_PART_BYTES, _ANSWER_COUNT = 1 << 16, 16
-"""Bound what Jupyter's client keeps of what comes: a block can write to the kernel's socket. The largest part of a true
-answer takes some hundred bytes, whatever a block did: reports go by the runtime's channel, and output by a file."""
 _SEND_MILLISECONDS = 10_000
 """A kernel whose socket takes no request for this long counts as gone."""
 
@@ -41,12 +36,12 @@ class Kernel:
 
         The socket is made here, and the kernel is handed it open: no folder of the host's is shown to its blocks.
         """
-        directory = tempfile.mkdtemp(prefix="kernel-")
-        started.callback(shutil.rmtree, directory, ignore_errors=True)
         connection = {"transport": "ipc", "key": uuid.uuid4().hex, "signature_scheme": "hmac-sha256"}
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(f"{directory}/s-{_SHELL_PORT}")
-            listener.listen()
+        self._client = _make_client(connection)
+        started.callback(self._client.stop_channels)
+        self._relay, listener = open_relay(self._connect)
+        started.callback(self._relay.close)
+        with listener:
             told = {"connection": connection}
             process = launch("kernel_entry", spec, level, extra=told, descriptors=(listener.fileno(),))
         started.callback(process.close)
@@ -59,13 +54,6 @@ class Kernel:
         self.keeper = Node(process.channel, keeper, self.node.family)
         """The kernel's parent: whatever a block forked descends from it, orphans included."""
         started.callback(self.keeper.close)
-        self._client = BlockingKernelClient()
-        self._client.context.setsockopt(zmq.MAXMSGSIZE, _ANSWER_PART_BYTES)
-        self._client.context.setsockopt(zmq.RCVHWM, _ANSWER_COUNT)
-        self._client.load_connection_info({**connection, "ip": f"{directory}/s", "shell_port": _SHELL_PORT})  # type: ignore[arg-type]
-        self._client.start_channels(shell=True, iopub=False, stdin=False, hb=False, control=False)
-        started.callback(self._client.stop_channels)
-        self._client.shell_channel.socket.setsockopt(zmq.SNDTIMEO, _SEND_MILLISECONDS)  # type: ignore[union-attr]
 
     def execute(self, step: int, seed: str, code: str) -> None:
         """Ask for a step to be run; its report comes on the node's channel.
@@ -82,7 +70,7 @@ class Kernel:
             NodeGoneError: It does not.
         """
         deadline = time.monotonic() + _REPLY_SECONDS
-        while time.monotonic() < deadline and self.node.is_alive():
+        while time.monotonic() < deadline and self.node.is_alive() and self._relay.is_open:
             if not self._client.shell_channel.socket.poll(100):  # type: ignore[union-attr]
                 continue
             request, has_output = self._receive_answer()
@@ -101,9 +89,19 @@ class Kernel:
         """End the kernel."""
         self._undo.close()
 
+    def _connect(self, path: Path) -> None:
+        """Connect Jupyter's client, which knows a path as an address and a number."""
+        address, _, number = str(path).rpartition("-")
+        self._client.load_connection_info({"transport": "ipc", "ip": address, "shell_port": int(number)})
+        self._client.start_channels(shell=True, iopub=False, stdin=False, hb=False, control=False)
+        self._client.shell_channel.socket.setsockopt(zmq.SNDTIMEO, _SEND_MILLISECONDS)  # type: ignore[union-attr]
+
     def _send(self, code: str, metadata: dict[str, Any]) -> str:
         content = {"code": code, "silent": True, "store_history": False, "allow_stdin": False}
         message = self._client.session.msg("execute_request", content, metadata=metadata)
+        if not self._relay.is_open:
+            raise NodeGoneError("the kernel's connection is closed")
+        self._relay.allow_answer()
         try:
             self._client.shell_channel.send(message)
         except zmq.ZMQError as error:
@@ -118,3 +116,13 @@ class Kernel:
             return message["parent_header"].get("msg_id"), told.get("has_output", True)
         except Exception as error:  # a block can write to the kernel's sockets, and parsing then raises anything
             raise NodeGoneError(f"what the kernel sends is no answer: {error}") from error
+
+
+def _make_client(connection: dict[str, Any]) -> BlockingKernelClient:
+    """Return a client that connects once, and waits for its kernel's greeting as long as the kernel takes to start."""
+    client = BlockingKernelClient()
+    client.context.setsockopt(zmq.HANDSHAKE_IVL, 0)
+    client.context.setsockopt(zmq.RECONNECT_IVL, -1)
+    client.context.setsockopt(zmq.MAXMSGSIZE, ANSWER_BYTES)
+    client.load_connection_info({"key": connection["key"], "signature_scheme": connection["signature_scheme"]})
+    return client

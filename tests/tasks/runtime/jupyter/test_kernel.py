@@ -1,5 +1,7 @@
 import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -7,6 +9,7 @@ import tempfile
 import pytest
 
 from tasks.runtime.jupyter.kernel import Kernel
+from tasks.runtime.jupyter.relay import ANSWER_BYTES
 from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import CONTRACTS
 from tasks.runtime.sandbox.launch import SandboxStartError
@@ -23,10 +26,28 @@ def test_kernel_that_does_not_start_leaves_no_folder(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_closed_kernel_leaves_no_folder(monkeypatch, tmp_path):
+def test_kernel_has_no_folder_while_it_runs_nor_after(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with contextlib.closing(Kernel(RuntimeSpec(), reach_level().level)):
-        assert len(list(tmp_path.iterdir())) == 1
+        assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import os, signal
+from tasks.runtime.jupyter.kernel import Kernel
+from tasks.runtime.sandbox.level import reach_level
+from tasks.runtime.spec import RuntimeSpec
+
+kernel = Kernel(RuntimeSpec(), reach_level().level)
+kernel.execute(1, "0", "1")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_killed_worker_leaves_no_folder(tmp_path):
+    ended = subprocess.run([sys.executable, "-c", KILLED], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    assert ended.returncode == -signal.SIGKILL
     assert list(tmp_path.iterdir()) == []
 
 
@@ -73,6 +94,22 @@ def test_flood_by_jupyters_socket_does_not_reach_the_hosts_memory():
     assert socket_count > 0
     assert kilobytes < 100_000
     assert is_alive
+
+
+PARTS = FLOOD.replace(r'b"\x02" + (300 << 20).to_bytes(8, "big") + bytes(300 << 20)', r'b"\x01\x00" * (32 << 20)')
+"""Writes parts of one message of which there is always another one to come."""
+
+
+def test_message_without_end_is_cut_off_and_the_kernel_counts_as_gone(jupyter):
+    interpreter = jupyter.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    relay = interpreter._state.engine._kernel._relay
+    ended = interpreter.run_block(PARTS)
+    after = interpreter.run_block("'alive'")
+    interpreter.close()
+    assert PARTS != FLOOD
+    assert (ended.error.type, ended.state_event) == ("InterpreterDied", "lost")
+    assert relay.carried_bytes < 3 * ANSWER_BYTES
+    assert after.result == "'alive'"
 
 
 WORKER = """

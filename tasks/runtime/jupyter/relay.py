@@ -1,0 +1,97 @@
+"""The way between Jupyter's client and a kernel's socket: it carries so many bytes of answers and no more.
+
+A block can write to its kernel's socket whatever it likes, and the client keeps every part of a message until the last
+one comes. So what comes is counted before it reaches the client.
+"""
+
+import contextlib
+import select
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+ANSWER_BYTES = 1 << 16
+"""What a kernel may send for a request. A true answer takes about a thousand, whatever a block did: reports go by the
+runtime's channel, and output by a file."""
+_CHUNK_BYTES = 1 << 16
+_CONNECT_SECONDS = 30.0
+
+
+class Relay:
+    """A thread that carries bytes between two connections until one ends or the kernel has sent too many."""
+
+    def __init__(self, client: socket.socket, kernel: socket.socket) -> None:
+        self.is_open = True
+        self.carried_bytes = 0
+        """What the kernel has sent in all."""
+        self._allowed_bytes = ANSWER_BYTES
+        self._client = client
+        self._kernel = kernel
+        self._thread = threading.Thread(target=self._carry, name="kernel-relay", daemon=True)
+        self._thread.start()
+
+    def allow_answer(self) -> None:
+        """Let another answer through: a request is about to be sent."""
+        self._allowed_bytes = self.carried_bytes + ANSWER_BYTES
+
+    def close(self) -> None:
+        """Close both connections."""
+        self._end()
+        self._thread.join()
+        self._client.close()
+        self._kernel.close()
+
+    def _carry(self) -> None:
+        with contextlib.suppress(OSError):  # one of the two is gone
+            poll = select.poll()
+            poll.register(self._client, select.POLLIN)
+            poll.register(self._kernel, select.POLLIN)
+            while all(self._carry_from(descriptor) for descriptor, _ in poll.poll()):
+                pass
+        self._end()
+
+    def _carry_from(self, descriptor: int) -> bool:
+        """Carry what has come to one end to the other; tell whether there may be more."""
+        is_answer = descriptor == self._kernel.fileno()
+        source, target = (self._kernel, self._client) if is_answer else (self._client, self._kernel)
+        part = source.recv(_CHUNK_BYTES)
+        if is_answer:
+            self.carried_bytes += len(part)
+            if self.carried_bytes > self._allowed_bytes:
+                return False
+        target.sendall(part)
+        return bool(part)
+
+    def _end(self) -> None:
+        self.is_open = False
+        for connection in (self._client, self._kernel):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+def open_relay(connect: Callable[[Path], None]) -> tuple[Relay, socket.socket]:
+    """Return a relay that a client is connected to, and the socket at which its kernel is to listen.
+
+    `connect` is told the path that the client must connect to. Both paths are gone when this returns: nobody else ever
+    connects, and a worker that is killed leaves none behind.
+    """
+    with contextlib.ExitStack() as opened, tempfile.TemporaryDirectory(prefix="kernel-") as directory:
+        listener = opened.enter_context(_listen(Path(directory) / "kernel"))
+        kernel = opened.enter_context(socket.socket(socket.AF_UNIX))
+        kernel.connect(listener.getsockname())
+        with _listen(Path(directory) / "client-1") as entrance:
+            connect(Path(directory) / "client-1")
+            entrance.settimeout(_CONNECT_SECONDS)
+            client = opened.enter_context(entrance.accept()[0])
+        client.settimeout(None)
+        opened.pop_all()
+        return Relay(client, kernel), listener
+
+
+def _listen(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+    return listener
