@@ -108,6 +108,8 @@ def print_study(plan: StudyPlan) -> None:
     with Warehouse.open(places.warehouse) as warehouse:
         console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
         console.print(name_bases(plan), markup=False)
+        if plan.scale == "smoke":
+            console.print(name_ends(plan), markup=False)
         print_tables(warehouse, plan.digest, (*STUDY_TABLES, *CONTRAST_TABLES), "rich")
         print_pictures(warehouse, plan.digest)
         _print_failed(console, warehouse, plan)
@@ -120,6 +122,13 @@ def name_bases(plan: StudyPlan) -> str:
     """Return which bases a plan's models were trained from, and where a plan says so, why from these."""
     bases = ", ".join(dict.fromkeys(part.base for part in plan.parts))
     return f"Base {bases}{WHY_BASE.get(plan.name, '')}; Tables 1 and 5 are of the teachers' traces, which have no base."
+
+
+def name_ends(plan: StudyPlan) -> str:
+    """Return where the episodes of a plan's models end, finished or not."""
+    episodes = dict.fromkeys(evaluation.episode for part in plan.parts for evaluation in part.evaluations)
+    ends = (f"{one.max_turns} turns of {one.max_completion_tokens} tokens" for one in episodes)
+    return f"Episodes of models end after {', '.join(dict.fromkeys(ends))}, so that none need be finished."
 
 
 def name_queries(plan_digest: str) -> list[tuple[str, str]]:

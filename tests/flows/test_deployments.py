@@ -36,6 +36,12 @@ def test_every_flow_is_deployed_with_pool_and_description():
     assert {one["name"] for one in DECLARED if one["work_pool"]["name"] == "gpu"} == {"training"}
 
 
+def test_a_model_is_evaluated_again_every_night():
+    (scheduled,) = (one for one in DECLARED if one.get("schedules"))
+    assert scheduled["entrypoint"] == "flows/reevaluate_model.py:reevaluate_model"
+    assert scheduled["schedules"] == [{"cron": "0 3 * * *", "timezone": "UTC", "active": True}]
+
+
 def fields_of(schema):
     """Every field of a form that Prefect builds from a schema: name and description, the flow's objects unfolded."""
     for name, field in schema["properties"].items():

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from flows.cli.answers import name_bases, name_queries, print_estimate
+from flows.cli.answers import name_bases, name_ends, name_queries, print_estimate
 from flows.cli.trainings import UNKNOWN_SHAPE
 from storage.landing import LandingZone
 from storage.merger import merge
@@ -178,6 +178,11 @@ def test_trainings_that_parts_share_are_planned_once(capsys):
     ]
     trainings = {part.training.model_dump_json() for part in resolve_plan("laptop_full").parts}
     assert len(titles) == 2 + 2 * len(trainings)
+
+
+def test_a_smoke_study_says_why_its_models_finish_nothing():
+    told = "Episodes of models end after 4 turns of 64 tokens, so that none need be finished."
+    assert name_ends(resolve_plan("smoke")) == told
 
 
 def test_a_setting_that_cannot_work_stops_a_dry_run_before_anything_is_printed(capsys):

@@ -1,0 +1,70 @@
+"""What installs a Debian package: only who may, never through sudo, and otherwise one line that says how."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "deployments" / "install_package.sh"
+WORDS = ("bwrap", "bubblewrap", "walls for agent code", "agent code runs behind weaker walls")
+
+
+@pytest.fixture
+def programs(tmp_path):
+    """Write programs that note how they were called."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+
+    def write(name, does="exit 0"):
+        file = folder / name
+        file.write_text(f'#!/bin/sh\necho "{name} $*" >>"{tmp_path}/called"\n{does}\n')
+        file.chmod(0o755)
+
+    write("sudo")
+    return write
+
+
+def install(tmp_path):
+    """Return what is said, and every program that was called."""
+    done = subprocess.run(
+        ["/bin/sh", SCRIPT, *WORDS],
+        env={"PATH": str(tmp_path / "bin")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    called = tmp_path / "called"
+    return done.stdout, called.read_text().splitlines() if called.exists() else []
+
+
+def test_a_program_that_is_there_needs_nothing(tmp_path, programs):
+    programs("bwrap")
+    assert install(tmp_path) == ("", [])
+
+
+def test_who_is_root_has_the_package_installed_and_is_told(tmp_path, programs):
+    programs("id", "echo 0")
+    programs("apt-get")
+    said, called = install(tmp_path)
+    assert said == "installing Debian's bubblewrap (walls for agent code)\n"
+    assert called == ["id -u", "apt-get -qq update", "apt-get -qq install --yes bubblewrap"]
+
+
+def test_who_is_not_root_is_told_how_and_no_sudo_is_called(tmp_path, programs):
+    programs("id", "echo 1000")
+    programs("apt-get")
+    said, called = install(tmp_path)
+    assert said == (
+        "bubblewrap is missing: agent code runs behind weaker walls; 'sudo apt-get install bubblewrap' gives it\n"
+    )
+    assert called == ["id -u"]
+
+
+@pytest.mark.parametrize("is_debian", [True, False])
+def test_what_cannot_be_installed_stops_nothing(tmp_path, programs, is_debian):
+    programs("id", "echo 0")
+    if is_debian:
+        programs("apt-get", "exit 100")
+    said, _ = install(tmp_path)
+    assert "agent code runs behind weaker walls" in said
+    assert len(said.splitlines()) == (2 if is_debian else 1)
