@@ -6,14 +6,25 @@ It is not the wall. Code can reach anything by names built at run time; the sand
 import ast
 from collections.abc import Iterator
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.running.syntax import parse_python
 from tasks.runtime.protocol import Violation
 
+_SHOWN_LIMIT = 100
+"""Characters of a call that goes by no name."""
+
+
+def _is_absent(names: tuple[str, ...] | None) -> bool:
+    return names is None
+
 
 class StaticPolicy(BaseModel):
-    """What blocks may import, call and reach into (arXiv 2601.01569, static checks); empty for no check."""
+    """What blocks may import, call and reach into (arXiv 2601.01569, static checks); empty for no check.
+
+    What is denied stays so where it is allowed as well. A list of what is allowed is whole: a function that a block
+    defines itself is called only by a name on it. One that is null is no part of a plan, nor of its digest.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -21,14 +32,19 @@ class StaticPolicy(BaseModel):
     """Root modules that may be imported; null for all that are not denied."""
     denied_imports: tuple[str, ...] = ()
     """Root modules that may not be imported, submodules included."""
+    allowed_calls: tuple[str, ...] | None = Field(default=None, exclude_if=_is_absent)
+    """Functions that may be called, by name (`len`), dotted path (`json.loads`) or as a method of whatever value
+    (`.append`); null for all that are not denied."""
     denied_calls: tuple[str, ...] = ()
-    """Functions that may not be called, by name (`eval`) or dotted path (`os.system`)."""
+    """Functions that may not be called, by name (`eval`), dotted path (`os.system`) or method (`.system`)."""
+    allowed_attributes: tuple[str, ...] | None = Field(default=None, exclude_if=_is_absent)
+    """Attributes that may be reached; null for all that are not denied."""
     denied_attributes: tuple[str, ...] = ()
     """Attributes that may not be reached, e.g. `__globals__`."""
 
     def violations(self, code: str) -> tuple[Violation, ...]:
         """Return the violations in a block, in the order of its lines; none for a block that does not parse."""
-        if self.allowed_imports is None and not (self.denied_imports or self.denied_calls or self.denied_attributes):
+        if self == StaticPolicy():
             return ()
         try:
             tree = parse_python(code)
@@ -44,16 +60,31 @@ class StaticPolicy(BaseModel):
                     yield from self._import(alias.name, node.lineno)
             case ast.ImportFrom(module=str(module), level=0):
                 yield from self._import(module, node.lineno)
-            case ast.Call(func=function) if (name := _dotted(function)) in self.denied_calls and name:
-                yield Violation("call", name, node.lineno)
-            case ast.Attribute(attr=name) if name in self.denied_attributes:
-                yield Violation("attribute", name, node.lineno)
+            case ast.Call(func=function):
+                yield from self._call(function, node.lineno)
+            case ast.Attribute(attr=name):
+                if name in self.denied_attributes or not _admits(self.allowed_attributes, {name}):
+                    yield Violation("attribute", name, node.lineno)
 
     def _import(self, module: str, line: int) -> Iterator[Violation]:
         root = module.partition(".")[0]
-        is_allowed = self.allowed_imports is None or root in self.allowed_imports
-        if root in self.denied_imports or not is_allowed:
+        if root in self.denied_imports or not _admits(self.allowed_imports, {root}):
             yield Violation("import", root, line)
+
+    def _call(self, function: ast.expr, line: int) -> Iterator[Violation]:
+        written = _dotted(function)
+        names = {written} - {""}
+        if isinstance(function, ast.Attribute):
+            names.add(f".{function.attr}")
+        denied = names.intersection(self.denied_calls)
+        if denied or not _admits(self.allowed_calls, names):
+            shown = written or ast.unparse(function)[:_SHOWN_LIMIT]
+            yield Violation("call", shown, line)
+
+
+def _admits(allowed: tuple[str, ...] | None, names: set[str]) -> bool:
+    """Tell whether one of the names that something goes by is on a list."""
+    return allowed is None or not names.isdisjoint(allowed)
 
 
 def describe_violations(violations: tuple[Violation, ...]) -> str:

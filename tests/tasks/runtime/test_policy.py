@@ -38,6 +38,56 @@ def test_allow_list_admits_root_modules_and_their_submodules():
     assert policy.violations("import math") == (Violation("import", "math", 1),)
 
 
+def test_allow_list_of_calls_admits_names_dotted_paths_and_methods():
+    policy = StaticPolicy(allowed_calls=("print", "json.loads", ".append"))
+    assert policy.violations("print(json.loads('1')); rows[0].append(1)") == ()
+    assert policy.violations("eval('1')\njson.dumps(1)\nmakers[0]()\nrows[0].pop()\n(lambda: 1)()") == (
+        Violation("call", "eval", 1),
+        Violation("call", "json.dumps", 2),
+        Violation("call", "makers[0]", 3),
+        Violation("call", "rows[0].pop", 4),
+        Violation("call", "lambda: 1", 5),
+    )
+
+
+def test_allow_list_of_attributes_admits_no_other():
+    policy = StaticPolicy(allowed_attributes=("append", "value"))
+    assert policy.violations("rows.append(item.value)") == ()
+    assert policy.violations("rows.append\nitem.weight") == (Violation("attribute", "weight", 2),)
+
+
+@pytest.mark.parametrize("allowed", ["allowed_calls", "allowed_attributes", "allowed_imports"])
+def test_empty_allow_list_admits_nothing(allowed):
+    rule = {"allowed_calls": "call", "allowed_attributes": "attribute", "allowed_imports": "import"}[allowed]
+    found = StaticPolicy.model_validate({allowed: ()}).violations("import json\njson.x\nf()")
+    assert [violation.rule for violation in found] == [rule]
+
+
+def test_what_is_denied_stays_so_where_it_is_allowed_as_well():
+    policy = StaticPolicy(
+        allowed_imports=("os",),
+        denied_imports=("os",),
+        allowed_calls=("eval", ".system"),
+        denied_calls=("eval", ".system"),
+        allowed_attributes=("system",),
+        denied_attributes=("system",),
+    )
+    assert policy.violations("import os\neval('1')\nos.system('x')") == (
+        Violation("import", "os", 1),
+        Violation("call", "eval", 2),
+        Violation("attribute", "system", 3),
+        Violation("call", "os.system", 3),
+    )
+
+
+def test_allow_lists_that_are_null_are_no_part_of_a_plan():
+    fields = {"allowed_imports", "denied_imports", "denied_calls", "denied_attributes"}
+    assert StaticPolicy().model_dump(mode="json").keys() == fields
+    whole = StaticPolicy(allowed_calls=("len",), allowed_attributes=())
+    assert StaticPolicy.model_validate_json(whole.model_dump_json()) == whole
+    assert whole.model_dump().keys() == {*fields, "allowed_calls", "allowed_attributes"}
+
+
 def test_block_that_does_not_parse_is_left_to_the_interpreter():
     assert STRICT.violations("def f(:") == ()
 
