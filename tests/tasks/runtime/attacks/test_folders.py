@@ -61,9 +61,8 @@ OTHER_USER = 1000
 
 
 def attack() -> str:
-    """Return the block; it knows where a kernel's socket lies, and where anybody may write."""
-    kernels = [str(path) for path in Path(tempfile.gettempdir()).glob("kernel-*")]
-    return ATTACK.format(known=["/tmp", "/var/tmp", "/dev/shm", "/run", tempfile.gettempdir(), *kernels])
+    """Return the block; it knows where anybody may write."""
+    return ATTACK.format(known=["/tmp", "/var/tmp", "/dev/shm", "/run", tempfile.gettempdir()])
 
 
 def become_another_user() -> None:
