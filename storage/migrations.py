@@ -76,11 +76,11 @@ def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = 
 
 @cache
 def value_of_older_rows(table: str, column: str) -> str | None:
-    """Return the SQL expression that a migration gave rows from before a column came; none where it left them empty.
+    """Return the SQL expression that a migration gave all rows from before a column came; none for empty.
 
     Files that were landed before hold rows from before as well, whenever they are read.
     """
-    update = re.compile(rf"update main\.{table}\s+set {column} = (.+?);", re.DOTALL)
+    update = re.compile(rf"update main\.{table}\s+set {column} = ((?:(?!\swhere\s).)+?);", re.DOTALL)
     found = (update.search(migration.statements) for migration in read_migrations())
     return next((match[1] for match in found if match), None)
 

@@ -7,7 +7,7 @@ import pytest
 from storage.connection import open_for_writing, open_memory
 from storage.errors import WarehouseError
 from storage.merger import merge
-from storage.migrations import check_version, migrate, read_migrations
+from storage.migrations import check_version, migrate, read_migrations, value_of_older_rows
 from storage.warehouse import Warehouse
 
 MIGRATIONS = Path(str(files("sql") / "migrations"))
@@ -152,6 +152,11 @@ def test_the_rows_of_every_former_version_survive_the_upgrade(leave_behind, land
             assert warehouse.sql(query).rows() == rows
         assert warehouse.sql("select episode_id, code from steps where run_id = 'run'").rows() == [("new", "x = 1")]
         assert warehouse.sql("select run_id, plan_name from runs").rows() == [("first", "smoke")]
+
+
+def test_a_value_that_only_some_older_rows_were_given_is_no_value_of_all():
+    assert value_of_older_rows("steps", "state_event") is None
+    assert "percentile" in (value_of_older_rows("statistics", "interval_kind") or "")
 
 
 @pytest.mark.parametrize("version", [1, 7])
