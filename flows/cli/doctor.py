@@ -13,6 +13,8 @@ from storage.warehouse import Warehouse
 from tasks.running.environment import describe_environment
 from tasks.running.errors import UserError
 from tasks.runtime.open import open_runtime
+from tasks.runtime.sandbox.launch import SandboxStartError
+from tasks.runtime.sandbox.level import SandboxUnavailableError
 from tasks.runtime.spec import RuntimeSpec
 
 COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistics", "quarantine")
@@ -65,7 +67,10 @@ def print_health(home: Path | None) -> None:
 
 
 def _sandbox_line() -> str:
-    runtime = open_runtime(RuntimeSpec())
+    try:
+        runtime = open_runtime(RuntimeSpec())
+    except (SandboxStartError, SandboxUnavailableError) as error:
+        return f"sandbox broken: {error}"
     try:
         return f"sandbox level {runtime.sandbox_level}"
     finally:

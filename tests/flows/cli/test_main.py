@@ -11,6 +11,8 @@ from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
 from tasks.running.errors import UserError
 from tasks.running.places import name_places
+from tasks.runtime.sandbox.launch import SandboxStartError
+from tasks.runtime.sandbox.level import SandboxUnavailableError
 from tests.flows.cli.calling import call, import_records, run
 
 CHAT = [
@@ -135,6 +137,23 @@ def test_doctor_says_what_is_installed_and_how_the_warehouse_is(home, tmp_path):
     assert "readers do not see" not in said
     assert "no data folder" in run("doctor", "--home", tmp_path / "typo")
     assert not (tmp_path / "typo").exists()
+
+
+BROKEN_SANDBOXES = {
+    SandboxStartError: "the sandbox did not start at level seccomp: killed",
+    SandboxUnavailableError: "bwrap+seccomp is required, but sandbox level none",
+}
+
+
+@pytest.mark.parametrize("error", BROKEN_SANDBOXES)
+def test_doctor_tells_of_a_broken_sandbox_and_goes_on(home, monkeypatch, error):
+    def fail(spec):
+        raise error(BROKEN_SANDBOXES[error])
+
+    monkeypatch.setattr("flows.cli.doctor.open_runtime", fail)
+    said = " ".join(run("doctor", "--home", home).split())
+    assert f"sandbox broken: {BROKEN_SANDBOXES[error]}" in said
+    assert "episodes 1" in said
 
 
 def test_a_reevaluation_by_another_source_is_told_by_doctor_and_by_diff(tmp_path, monkeypatch):
