@@ -1,8 +1,8 @@
 """Files that appear whole or not at all, on a local folder or on anything fsspec opens."""
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,9 @@ from storage.errors import LandingError
 
 TEMPORARY_SUFFIX = ".tmp"
 """Ends the name of a file that is still being written."""
+FREE_SPACE = "free space there or land somewhere else"
+REACH = "see that it can be reached, and with which credentials"
+"""Ways out of what a store refuses."""
 
 
 class FoundFile(NamedTuple):
@@ -42,26 +45,24 @@ class FileStore:
     def write(self, path: str, content: bytes | memoryview) -> None:
         """Make `content` appear at `path` whole and durably; raise `LandingError` naming the path where it cannot."""
         target = self.absolute(path)
-        try:
+        with self._telling(f"write {target}", FREE_SPACE, can_be_absent=False):
             if self.is_local:
                 _write_local(Path(target), content)
             else:
                 # One put of one object is atomic on object storage: there is nothing to rename.
                 self.filesystem.pipe_file(target, bytes(content))
-        except OSError as error:
-            raise LandingError(
-                f"cannot write {target}: {error.strerror or error}; free space there or land somewhere else"
-            ) from error
 
     def read(self, path: str) -> bytes:
         """Return a file's bytes; raise `FileNotFoundError` where there is none."""
-        return self.filesystem.cat_file(self.absolute(path))
+        with self._telling(f"read {self.absolute(path)}"):
+            return self.filesystem.cat_file(self.absolute(path))
 
     def read_many(self, paths: list[str]) -> dict[str, bytes]:
         """Return the bytes of several files by path, vanished ones left out; fetched at once where the store can."""
         if self.is_local:
             return {path: content for path in paths if (content := _read_local(Path(self.absolute(path)))) is not None}
-        found = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return") if paths else {}
+        with self._telling(f"read from {self.url}"):
+            found = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return") if paths else {}
         for error in found.values():
             if isinstance(error, Exception) and not isinstance(error, FileNotFoundError):
                 raise LandingError(f"cannot read from {self.url}: {error}") from error
@@ -73,24 +74,23 @@ class FileStore:
         # Listings are cached per process by some filesystems; other machines land files meanwhile.
         self.filesystem.invalidate_cache()
         try:
-            found = self.filesystem.find(start, detail=True)
+            with self._telling(f"list {start}"):
+                found = self.filesystem.find(start, detail=True)
         except FileNotFoundError:
             return []
-        except OSError as error:
-            raise LandingError(f"cannot list {start}: {error.strerror or error}") from error
         return sorted(
             FoundFile(self.relative(name), info["size"] or 0, _modified_at(info)) for name, info in found.items()
         )
 
     def move(self, path: str, target: str) -> None:
         """Move a file within the store; a file that is gone already stays gone."""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), self._telling(f"move {self.absolute(path)}"):
             self.filesystem.makedirs(self.absolute(target).rsplit("/", 1)[0], exist_ok=True)
             self.filesystem.mv(self.absolute(path), self.absolute(target))
 
     def remove(self, path: str) -> None:
         """Remove a file; a file that is gone already stays gone."""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), self._telling(f"remove {self.absolute(path)}"):
             self.filesystem.rm_file(self.absolute(path))
 
     def absolute(self, path: str) -> str:
@@ -105,10 +105,31 @@ class FileStore:
         """Return a path with its protocol, as DuckDB and Polars want it."""
         return self.absolute(path) if self.is_local else self.filesystem.unstrip_protocol(self.absolute(path))
 
+    @contextmanager
+    def _telling(self, deed: str, way_out: str = REACH, *, can_be_absent: bool = True) -> Iterator[None]:
+        """Turn what keeps the store from a deed into a `LandingError`; a file that may be absent is no such thing."""
+        try:
+            yield
+        except _errors_of(self.filesystem) as error:
+            if can_be_absent and isinstance(error, FileNotFoundError):
+                raise
+            is_local = isinstance(error, OSError)
+            said = (error.strerror if is_local else None) or " ".join(str(error).split())
+            raise LandingError(f"cannot {deed}: {said}; {way_out if is_local else REACH}") from error
+
 
 def filesystem_for_duckdb(store: FileStore) -> AbstractFileSystem | None:
     """Return the filesystem that a DuckDB connection must register to read the store; none for local files."""
     return None if store.is_local else store.filesystem
+
+
+def _errors_of(filesystem: AbstractFileSystem) -> tuple[type[Exception], ...]:
+    """Return what a filesystem raises where its files cannot be reached."""
+    if "s3" not in filesystem.protocol:
+        return (OSError,)
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return (OSError, BotoCoreError, ClientError)
 
 
 def _write_local(target: Path, content: bytes | memoryview) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import io
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
@@ -79,8 +80,9 @@ class LandingZone:
             )
             self.store.write(manifest.path, manifest.model_dump_json().encode())
         except LandingError:
-            for file in files:
-                self.store.remove(file.path)
+            with suppress(LandingError):  # what is left behind without a manifest counts for nothing
+                for file in files:
+                    self.store.remove(file.path)
             raise
         return Landed(
             url=self.url, run_id=run_id, bundle_id=bundle_id, row_counts={file.table: file.row_count for file in files}

@@ -1,4 +1,5 @@
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import fsspec
@@ -7,6 +8,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from storage.errors import LandingError
+from storage.files import FileStore
 from storage.landing import LandingZone
 from storage.merger import merge
 from storage.warehouse import Warehouse
@@ -72,6 +74,45 @@ def test_a_damaged_object_is_quarantined(landing, tmp_path, make_episode):
 def test_a_bucket_that_does_not_exist_is_named(options, make_episode):
     with pytest.raises(LandingError, match="cannot write absent/landing/"):
         LandingZone("s3://absent/landing", options).write(make_episode("e"), "run")
+
+
+UNREACHABLE = {
+    "endpoint_url": "http://127.0.0.1:9", "key": "test", "secret": "test",
+    "config_kwargs": {"retries": {"total_max_attempts": 1}, "connect_timeout": 5},
+}  # fmt: skip
+DEEDS: dict[str, Callable[[FileStore], Any]] = {
+    "list": lambda store: store.find("bundles"),
+    "write": lambda store: store.write("bundles/a.json", b"{}"),
+    "read": lambda store: store.read("bundles/a.json"),
+    "read from": lambda store: store.read_many(["bundles/a.json"]),
+    "move": lambda store: store.move("bundles/a.json", "quarantine/a.json"),
+    "remove": lambda store: store.remove("bundles/a.json"),
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_bucket_that_cannot_be_reached_is_told_in_one_line(deed):
+    store = FileStore("s3://carryover/landing", UNREACHABLE)
+    with pytest.raises(LandingError) as failure:
+        DEEDS[deed](store)
+    said = str(failure.value)
+    assert said.startswith(f"cannot {deed} ")
+    assert "carryover/landing" in said
+    assert "127.0.0.1:9" in said
+    assert "\n" not in said
+
+
+def test_a_bucket_without_credentials_is_told_in_one_line(monkeypatch):
+    for name in filter(lambda name: name.startswith("AWS_"), list(os.environ)):
+        monkeypatch.delenv(name)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, "/nonexistent")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    store = FileStore("s3://carryover/other", {"endpoint_url": UNREACHABLE["endpoint_url"]})
+    with pytest.raises(
+        LandingError, match=r"cannot write carryover/other/a.json: .*credentials.*; see that it can be reached"
+    ):
+        store.write("a.json", b"{}")
 
 
 def test_any_filesystem_that_fsspec_opens_will_do(tmp_path, make_episode):
