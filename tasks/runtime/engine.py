@@ -61,6 +61,11 @@ would hang, so `incomplete` asks for a replay; `lost` says that the backend goes
 class Engine(Protocol):
     """One episode's processes."""
 
+    @property
+    def forgets(self) -> bool:
+        """Whether the engine itself has let a namespace go: what is forgotten then is no block's doing."""
+        ...
+
     def canary(self) -> str | None:
         """Return by which word the next block's namespace remembers a block; none for a new namespace.
 

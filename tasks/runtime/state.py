@@ -76,7 +76,9 @@ class EpisodeState:
         found = self.engine.canary()
         if found == self._canary:
             return True
-        if self._canary is None and found in self._canaries:
+        is_kept_too_long = self._canary is None and found in self._canaries
+        is_let_go_too_early = self._canary is not None and self.engine.forgets
+        if is_kept_too_long or is_let_go_too_early:
             return False
         raise StateLostError("the namespace was changed between two steps: it does not remember the last block")
 

@@ -59,6 +59,11 @@ class ForkTreeEngine:
             self._output.close()
             raise
 
+    @property
+    def forgets(self) -> bool:
+        """Whether its processes let everything go at a step's end."""
+        return self._processes.forgets
+
     def canary(self) -> str | None:
         """Return what the parent of the next namespace's process remembered when it forked."""
         self._next()

@@ -23,6 +23,8 @@ class Processes(Protocol):
 
     canary: str | None
     """What the parent of the last fork said: by which word its namespace remembers the last block."""
+    forgets: bool
+    """Whether a step's end has ever let everything go."""
 
     def next(self) -> Node:
         """Return the process that runs the next block; raise `NodeGoneError` when there is none."""
@@ -50,6 +52,7 @@ class FreshProcesses:
 
     def __init__(self, root: Node, output: Output) -> None:
         self.canary: str | None = None
+        self.forgets = True
         self._root = root
         self._output = output
         self._node: Node | None = None
@@ -102,6 +105,7 @@ class LiveProcesses:
 
     def __init__(self, root: Node, output: int, live: Node | None = None) -> None:
         self.canary: str | None = None
+        self.forgets = False
         self._root = root
         self._output = output
         """Descriptor of what the blocks print."""
@@ -127,6 +131,7 @@ class LiveProcesses:
     def finish(self, dropped: Sequence[str] | None) -> None:
         """Freeze the state after the step; the copy of the one before ends now, while nobody waits for a block."""
         self.next()
+        self.forgets = self.forgets or dropped is None
         former, self._standby = self._standby, None
         try:
             self._ahead = Fork(self._live, dropped=dropped)

@@ -22,6 +22,8 @@ class JupyterEngine:
         self._tools = tools
         self._installed: list[Binding] = []
         self._output = Output()
+        self.forgets = lifetime.runs_in == "fresh"
+        """Whether a step's end has ever let everything go."""
         self._kernel = self._take()
 
     def canary(self) -> str | None:
@@ -59,6 +61,7 @@ class JupyterEngine:
         if self._lifetime.runs_in == "fresh":
             self.restart()
         elif dropped is None or dropped:
+            self.forgets = self.forgets or dropped is None
             try:
                 self._kernel.ask(("forget", dropped))
             except NodeGoneError:

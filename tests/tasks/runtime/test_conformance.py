@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from tasks.runtime.lifetime import BlockLifetime, EpisodeLifetime
 from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import CONTRACTS
 from tasks.runtime.spec import RuntimeSpec
@@ -277,6 +278,24 @@ def test_contract_is_verified_before_every_step(open_one, contract, tools):
         assert interpreter.verify_contract()
         interpreter.run_block(code)
     assert interpreter.verify_contract()
+
+
+def test_interpreter_that_does_otherwise_than_its_contract_is_found(open_one, contract):
+    interpreter = open_one(contract)
+    is_persistent = interpreter.contract.lifetime == "episode"
+    interpreter._state._lifetime = BlockLifetime() if is_persistent else EpisodeLifetime()  # what is promised now
+    finish = interpreter._state.engine.finish
+    interpreter._state.engine.finish = lambda _: finish([])
+    interpreter.run_block("x = 1")
+    assert not interpreter.verify_contract()
+
+
+def test_interpreter_that_lets_go_of_names_against_its_contract_is_found(open_one):
+    interpreter = open_one("persistent")
+    finish = interpreter._state.engine.finish
+    interpreter._state.engine.finish = lambda _: finish(None)
+    interpreter.run_block("x = 1")
+    assert not interpreter.verify_contract()
 
 
 def test_canary_shows_in_no_name(open_one, contract):
