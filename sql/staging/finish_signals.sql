@@ -3,26 +3,26 @@ with listed_signals as (
     select *
     from (
         values
-            ('finish_tool', 'normal', 'normal', true),
-            ('max_turns', 'budget_exhaustion', 'budget_exhaustion', true),
-            ('max_steps', 'budget_exhaustion', 'budget_exhaustion', false),
-            ('length', 'budget_exhaustion', 'budget_exhaustion', false),
-            ('context_length', 'budget_exhaustion', 'budget_exhaustion', true),
-            ('error', 'abnormal', 'abnormal', true),
-            ('exception', 'abnormal', 'abnormal', false),
-            ('tool_error', 'abnormal', 'abnormal', false),
+            ('finish_tool', 'normal', 'normal'),
+            ('max_turns', 'budget_exhaustion', 'budget_exhaustion'),
+            ('max_steps', 'budget_exhaustion', 'budget_exhaustion'),
+            ('length', 'budget_exhaustion', 'budget_exhaustion'),
+            ('context_length', 'budget_exhaustion', 'budget_exhaustion'),
+            ('error', 'abnormal', 'abnormal'),
+            ('exception', 'abnormal', 'abnormal'),
+            ('tool_error', 'abnormal', 'abnormal'),
             -- the paper has no wall-clock signal: kept apart, and a budget in its terms
-            ('timeout', 'timeout', 'budget_exhaustion', true)
-    ) as listed (finish_reason, category, table_6_category, is_ours)
+            ('timeout', 'timeout', 'budget_exhaustion'),
+            -- whatever else an imported trace says
+            ('other', 'other', 'other')
+    ) as listed (finish_reason, category, table_6_category)
 ),
 
 final as (
     select
         listed_signals.finish_reason,
         listed_signals.category,
-        listed_signals.table_6_category,
-        -- whether our harness records it; the others occur in imported traces only
-        listed_signals.is_ours
+        listed_signals.table_6_category
     from listed_signals
 )
 

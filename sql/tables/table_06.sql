@@ -72,7 +72,8 @@ final as (
         crossed_signals.episode_count / crossed_signals.cell_count as episode_share,
         table6.category as published_category
     from crossed_signals
-    left join published.table6 on crossed_signals.finish_reason = table6.finish_signal
+    -- the paper names no signal of its category `other`
+    left join published.table6 on crossed_signals.finish_reason = coalesce(table6.finish_signal, table6.category)
 )
 
 select * from final

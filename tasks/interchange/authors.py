@@ -167,7 +167,7 @@ def _status(finish_reason: FinishReason) -> str:
     match finish_reason:
         case FinishReason.TIMEOUT:
             return "timeout"
-        case FinishReason.ERROR:
+        case FinishReason.ERROR | FinishReason.EXCEPTION | FinishReason.TOOL_ERROR:
             return "error"
         case _:
             return "completed"

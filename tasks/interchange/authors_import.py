@@ -19,19 +19,6 @@ from tasks.lint.chat_records import parse_json
 from tasks.running.errors import UserError
 from tasks.traces.rows import FinishReason
 
-_FINISH_REASONS = {
-    "finish_tool": FinishReason.FINISH_TOOL,
-    "max_turns": FinishReason.MAX_TURNS,
-    "max_steps": FinishReason.MAX_TURNS,
-    "context_length": FinishReason.CONTEXT_LENGTH,
-    "length": FinishReason.CONTEXT_LENGTH,
-    "error": FinishReason.ERROR,
-    "exception": FinishReason.ERROR,
-    "tool_error": FinishReason.ERROR,
-    "timeout": FinishReason.TIMEOUT,
-    None: FinishReason.TIMEOUT,  # the repository writes no finish event when the clock ran out
-}
-
 
 class KnownInstance(NamedTuple):
     """What a result file tells of an instance of ours: task ids alone are not unique, ours and theirs differ."""
@@ -95,6 +82,9 @@ def authors_trace(trace: Mapping[str, Any], result: Mapping[str, Any], instance_
     """Return one episode of the authors' format; without a result file it has no score."""
     summary = trace["summary"]
     started_at = _time(trace["started_at"])
+    signal = summary.get("finish_reason")
+    finish_reason = _finish_reason(signal)
+    foreign_word = f"finish reason {signal!r}" if finish_reason is FinishReason.OTHER != signal else None
     outcome = result.get("result") or {}
     metrics = outcome.get("metrics") or {}
     usage = summary.get("token_usage") or {}
@@ -105,7 +95,7 @@ def authors_trace(trace: Mapping[str, Any], result: Mapping[str, Any], instance_
         instance_id=instance_id,
         opening=(*systems, Message(role="user", content=task)),
         turns=tuple(_turns(trace["events"])),
-        finish_reason=_finish_reason(summary.get("finish_reason")),
+        finish_reason=finish_reason,
         started_at=started_at,
         wall_seconds=_wall_seconds(trace, result, started_at),
         score=outcome.get("score"),
@@ -118,7 +108,7 @@ def authors_trace(trace: Mapping[str, Any], result: Mapping[str, Any], instance_
         completion_tokens=usage.get("completion_tokens"),
         runtime_contract=declared.get("runtime"),
         train_contract=declared.get("trained"),
-        error_message=result.get("error") or None,
+        error_message=result.get("error") or foreign_word,
     )
 
 
@@ -175,10 +165,10 @@ def _step(data: Mapping[str, Any], turn: ImportedTurn) -> ImportedTurn:
     )
 
 
-def _finish_reason(reason: str | None) -> FinishReason:
-    if reason not in _FINISH_REASONS:
-        raise UserError(f"unknown finish reason {reason!r}; known are {', '.join(filter(None, _FINISH_REASONS))}")
-    return _FINISH_REASONS[reason]
+def _finish_reason(signal: object) -> FinishReason:
+    if signal is None:
+        return FinishReason.TIMEOUT  # the repository writes no finish event when the clock ran out
+    return FinishReason(signal) if signal in list(FinishReason) else FinishReason.OTHER
 
 
 def _time(text: str) -> datetime:

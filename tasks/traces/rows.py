@@ -27,13 +27,21 @@ class Row(BaseModel):
 
 
 class FinishReason(StrEnum):
-    """How an episode ended (arXiv 2603.01209, Table 6, and a wall-clock timeout as a category of its own)."""
+    """How an episode ended (arXiv 2603.01209, Table 6, and a wall-clock timeout as a category of its own).
+
+    Our harness records the first five; the others come with imported traces.
+    """
 
     FINISH_TOOL = "finish_tool"
     MAX_TURNS = "max_turns"
     CONTEXT_LENGTH = "context_length"
     ERROR = "error"
     TIMEOUT = "timeout"
+    MAX_STEPS = "max_steps"
+    LENGTH = "length"
+    EXCEPTION = "exception"
+    TOOL_ERROR = "tool_error"
+    OTHER = "other"
 
 
 class ErrorKind(StrEnum):
@@ -192,7 +200,7 @@ class EpisodeRow(Row):
     is_contract_verified: bool
     """Whether the canary agreed with the contract before every step; false where no step was run."""
     error_message: str | None
-    """Why the harness or the client gave up, for `error`."""
+    """Why the harness or the client gave up, for `error`; the foreign word, for `other`."""
 
 
 class TurnRow(Row):

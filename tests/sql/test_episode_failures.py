@@ -32,7 +32,7 @@ def test_the_first_rule_that_matches_decides(warehouse, score, messages, expecte
     assert failure_class(warehouse) == expected
 
 
-@pytest.mark.parametrize("reason", ["max_turns", "context_length", "error", "timeout"])
+@pytest.mark.parametrize("reason", ["max_turns", "context_length", "error", "timeout", "tool_error", "other"])
 def test_only_normally_ended_episodes_have_a_class(warehouse, reason):
     warehouse.episode(score=0.5, finish_reason=reason)
     assert failure_class(warehouse) is None

@@ -79,7 +79,7 @@ def test_table_6_has_every_signal_of_the_paper_in_every_cell_and_zeros_for_those
     assert {row["condition"] for row in rows} == {"P->P", "P->S", "common->P"}
     for condition in ("P->P", "P->S", "common->P"):
         own = [row for row in rows if row["condition"] == condition]
-        assert {row["finish_reason"] for row in own} == published | {"timeout"}
+        assert {row["finish_reason"] for row in own} == published | {"timeout", "other"}
         assert sum(row["episode_share"] for row in own) == 1
     (never,) = [row for row in rows if row["condition"] == "P->P" and row["finish_reason"] == "tool_error"]
     assert (never["episode_count"], never["unsolved_count"], never["episode_share"]) == (0, 0, 0.0)
