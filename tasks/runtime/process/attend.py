@@ -5,13 +5,16 @@ import time
 
 from tasks.runtime.engine import Answer, BlockKilledError, ProtocolError, Report, parse_report
 from tasks.runtime.inside.wire import FRAME_LIMIT_BYTES
-from tasks.runtime.process.memory import resident_bytes
+from tasks.runtime.process.memory import excess_bytes, private_bytes
 from tasks.runtime.process.node import Node
 from tasks.runtime.process.strays import end_strays, put_strays_last
+from tasks.runtime.process.watcher import WATCHER, leaves_anything
 from tasks.runtime.spec import RuntimeSpec
 
 logger = logging.getLogger(__name__)
 
+_MEMORY_SECONDS = 0.1
+"""Between two looks at a running block's memory."""
 _FRAME_LIMIT_BYTES = 4 << 20
 """Of what a running block's process sends: four times a tool call, and more than the longest report."""
 _TRACEBACK_LIMIT = 2000
@@ -28,15 +31,21 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
         NodeGoneError: Its process ended.
         ProtocolError: It sent what is no message of a block, or its own code failed, which is logged.
     """
+    WATCHER.leave(root)
     node.channel.limit_bytes = _FRAME_LIMIT_BYTES
     try:
-        return _answer_until_done(node, root, step, answer, spec)
+        report = _answer_until_done(node, root, step, answer, spec)
     finally:
         node.channel.limit_bytes = FRAME_LIMIT_BYTES
+    if private_bytes(node.process_id()) > spec.episode_memory_limit_bytes // 2:
+        _check_memory(root, spec.episode_memory_limit_bytes)
+    if leaves_anything(node, root):
+        WATCHER.watch(root, spec.episode_memory_limit_bytes)
+    return report
 
 
 def _answer_until_done(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
-    clock = _Clock(node, spec)
+    clock = _Clock(node, root, spec)
     while True:
         match node.receive():
             case ["done", int(done), report] if done == step:
@@ -54,23 +63,32 @@ def _answer_until_done(node: Node, root: Node, step: int, answer: Answer, spec: 
             case None:
                 clock.check()
                 put_strays_last(root)
-                _check_memory(root, spec.episode_memory_limit_bytes)
             case message:
                 raise ProtocolError(f"not a message of a running block: {repr(message)[:200]}")
 
 
 class _Clock:
-    """A block's time: first an interrupt, then the end."""
+    """A block's time: first an interrupt, then the end. Its memory is looked at in turn."""
 
-    def __init__(self, node: Node, spec: RuntimeSpec) -> None:
+    def __init__(self, node: Node, root: Node, spec: RuntimeSpec) -> None:
         self._node = node
+        self._root = root
         self._spec = spec
+        self._look_at_memory = time.monotonic() + _MEMORY_SECONDS
         self._is_interrupted = False
         self._set(spec.block_timeout_seconds)
 
     def check(self) -> None:
-        """Interrupt a block that is late; raise `BlockKilledError` for one that was interrupted in vain."""
-        if time.monotonic() < self._deadline:
+        """Interrupt a block that is late.
+
+        Raises:
+            BlockKilledError: It was interrupted in vain, or its episode holds too much memory.
+        """
+        now = time.monotonic()
+        if now > self._look_at_memory:
+            _check_memory(self._root, self._spec.episode_memory_limit_bytes)
+            self._look_at_memory = time.monotonic() + _MEMORY_SECONDS
+        if now < self._deadline:
             return
         if self._is_interrupted:
             raise BlockKilledError("StepTimeout", _timeout_reason(self._spec, "killed"))
@@ -83,8 +101,8 @@ class _Clock:
 
 
 def _check_memory(root: Node, limit_bytes: int) -> None:
-    used = resident_bytes(root.process_id())
-    if used > limit_bytes:
+    used = excess_bytes(root.process_id(), limit_bytes)
+    if used:
         reason = f"the episode holds {used >> 20} MiB, {limit_bytes >> 20} are allowed; the block was killed"
         raise BlockKilledError("MemoryLimitExceeded", reason)
 

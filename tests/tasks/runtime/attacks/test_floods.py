@@ -1,6 +1,7 @@
 """Taking more than one's share: processes, memory, disk, output."""
 
 import os
+import select
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,55 @@ def test_name_of_an_exception_is_cut(open_one):
 def own_memory() -> int:
     """Return the resident memory of this process, in bytes."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+LIMIT = 200 << 20
+LIMIT_EXCEEDED = "MemoryLimitExceeded"
+
+
+def test_memory_that_quick_steps_pile_up_is_ended_with_the_step_that_exceeds_it(open_with):
+    interpreter = open_with("persistent", episode_memory_limit_bytes=LIMIT)
+    interpreter.run_block("kept = []")
+    errors = [interpreter.run_block("kept.append(bytearray(b'1') * (60 << 20))").error for _ in range(5)]
+    types = [error and error.type for error in errors]
+    assert LIMIT_EXCEEDED in types[:4]
+    assert interpreter.run_block("'alive'").result == "'alive'"
+
+
+def test_memory_is_looked_at_between_tool_calls_that_never_pause(open_with):
+    interpreter = open_with(
+        "persistent", {"look": lambda: 1}, episode_memory_limit_bytes=LIMIT, block_timeout_seconds=60
+    )
+    code = """
+kept = []
+while True:
+    try: look()
+    except Exception: pass
+    kept.append(bytearray(b'1') * (1 << 18))
+"""
+    result = interpreter.run_block(code)
+    assert result.error is not None
+    assert result.error.type == LIMIT_EXCEEDED
+    held = int(result.error.message.split("holds ")[1].split(" MiB")[0])
+    assert held < 1500
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os, time\nif os.fork() == 0:\n    x = bytearray(b'1') * (400 << 20)\n    time.sleep(600)",
+        "import threading\nthreading.Timer(0.3, lambda: globals().update(x=bytearray(b'1') * (400 << 20))).start()",
+    ],
+)
+def test_memory_that_a_block_leaves_growing_is_ended_between_steps(open_with, code):
+    interpreter = open_with("persistent", episode_memory_limit_bytes=LIMIT)
+    interpreter.run_block(code)
+    engine = interpreter._state.engine
+    ended, _, _ = select.select(
+        [(engine._kernel.node if hasattr(engine, "_kernel") else engine._root.node).handle], [], [], 60
+    )
+    assert ended
+    result = interpreter.run_block("1")
+    assert result.error is not None
+    assert result.error.type == "InterpreterDied"
+    assert interpreter.run_block("'alive'").result == "'alive'"
