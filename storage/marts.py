@@ -41,10 +41,9 @@ def refresh_marts(
         _rebuild(connection, sources, "view", no_bar)
         return Refresh.REBUILD
     digest = sources_digest(sources)
-    former = connection.sql("select sql_digest, bundle_count from main.refreshed_marts").fetchall()
-    if former == [(digest, _bundle_count(connection))]:
+    is_same_sql = _is_of(connection, digest)
+    if is_same_sql and _measured_bundle_counts(connection) == [(_bundle_count(connection),)]:
         return Refresh.NOTHING
-    is_same_sql = [sql_digest for sql_digest, _ in former] == [digest]
     if is_same_sql and measure_new_episodes(connection, sources, open_bar):
         # A merger that is killed right here finds nothing left to measure the next time.
         connection.execute(
@@ -58,8 +57,15 @@ def refresh_marts(
 
 def are_of_this_sql(connection: DuckDBPyConnection) -> bool:
     """Return whether a warehouse's marts were computed by the SQL files that are installed here."""
-    former = connection.sql("select sql_digest from main.refreshed_marts").fetchall()
-    return former == [(sources_digest(read_mart_sources()),)]
+    return _is_of(connection, sources_digest(read_mart_sources()))
+
+
+def _is_of(connection: DuckDBPyConnection, digest: str) -> bool:
+    return connection.sql("select sql_digest from main.refreshed_marts").fetchall() == [(digest,)]
+
+
+def _measured_bundle_counts(connection: DuckDBPyConnection) -> list[tuple[int]]:
+    return connection.sql("select bundle_count from main.refreshed_marts").fetchall()
 
 
 def _rebuild(
