@@ -1,6 +1,10 @@
 """The behaviour metrics of hand-made episodes, worked out by hand (arXiv 2603.01209, appendix F)."""
 
+from importlib.resources import files
+
 import pytest
+
+from tests.sql.hand_made_warehouse import HandMade, migrated_memory
 
 IMPORT_IDS = "import json\nids = json.loads(list_items())"
 
@@ -42,6 +46,20 @@ def miss_state(warehouse) -> None:
     warehouse.steps(
         warehouse.episode("P->S"), [(IMPORT_IDS, []), ("print(ids)", []), (f"{IMPORT_IDS}\nprint(ids)", [])]
     )
+
+
+def test_another_reading_is_one_row_more():
+    warehouse = HandMade(migrated_memory())
+    warehouse.steps(warehouse.episode("P->P"), [("a = 1", ["a"]), ("1", ["a"]), ("print(a)", ["a"]), ("a", ["a"])])
+    parameters = (files("sql") / "staging" / "metric_parameters.sql").read_text(encoding="utf-8")
+    known = "('next_step_counts', 1, 1, 'all', false, 'sites', true, false),"
+    assert known in parameters
+    row_more = known.replace("next_step_counts", "after_three_steps").replace(", 1, 1,", ", 3, 1,")
+    warehouse.connection.execute(
+        f"create or replace view staging.metric_parameters as {parameters.replace(known, known + row_more)}"
+    )
+    found = {name: behaviour(warehouse, name)[0]["state_utilization"] for name in ("appendix_f", "after_three_steps")}
+    assert found == {"appendix_f": 2, "after_three_steps": 1}
 
 
 def test_persistent_state_is_used_kept_and_redefined(warehouse):

@@ -21,6 +21,10 @@ def ratio(a, b):
     return a / b
 
 
+def test_by_default_5000_resamples_and_a_margin_of_5_points():
+    assert (StatisticsSpec().resample_count, StatisticsSpec().equivalence_margin) == (5_000, 0.05)
+
+
 def test_two_instances_give_the_binomial_interval():
     # resampled means of (0, 1) are 0, 0.5 and 1 with chances 1/4, 1/2, 1/4
     wide, _ = bootstrap_intervals(aligned([0, 1]), mean, SPEC)

@@ -1,4 +1,5 @@
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import polars as pl
@@ -64,6 +65,13 @@ def test_text_is_escaped_and_drawings_are_not():
     assert "<h1>Study &lt;laptop&gt;</h1>" in html
     assert "laptop &amp; more" in html
     assert "<svg id='cells'></svg>" in html
+
+
+def test_plan_and_environment_stand_in_the_page_word_by_word():
+    html = render_report(CONTENT._replace(environment_json='{"python": "3.11", "packages": {"duckdb": "2.0.0"}}'))
+    shown = unescape(html[html.index('id="plan"') :])
+    for words in ('"name": "laptop & more"', '"python": "3.11"', '"duckdb": "2.0.0"'):
+        assert words in shown
 
 
 def test_published_rows_are_marked_and_empty_parts_say_so():
