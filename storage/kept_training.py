@@ -17,18 +17,21 @@ _EXAMPLES = """
 select * exclude (content_digest)
 from main.training_examples
 where episode_id in (select unnest($episode_ids))"""
-_SAME_EXAMPLE = ("episode_id", "variant", "text_format", "retention", "matching", "labels", "fault_weight")
+_NAMES = ("run_id", "dataset_id")
+"""What tells a training set from another one that holds the same."""
 
 
-def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame) -> None:
+def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, episode_ids: pl.Series) -> None:
     """Add the training examples on a warehouse's traces to a folder of results.
 
     `kept_ids` tells under which `kept_id` the folder holds a trace `episode_id`: of parts that ran apart and played the
-    same ones, it holds the first part's traces, and the examples of the part that is kept last.
+    same ones, it holds the first part's traces. Of sets that hold the same it holds one, that of the part that is kept
+    last. `episode_ids` are those of all kept episodes; an example of any other goes.
     """
     landed = warehouse.sql(_EXAMPLES, episode_ids=kept_ids["episode_id"].to_list()).polars()
     named = landed.join(kept_ids, on="episode_id").with_columns(episode_id="kept_id").drop("kept_id")
-    examples = _with_former(folder, TrainingExampleRow.TABLE, named, _SAME_EXAMPLE)
+    together = _with_former(folder, TrainingExampleRow.TABLE, named, TrainingExampleRow.KEY)
+    examples = _each_set_once(together.filter(pl.col("episode_id").is_in(episode_ids.implode())))
     _write(examples.sort("dataset_id", "contract", "position"), _path(folder, TrainingExampleRow.TABLE))
 
     key = TrainingOverlapRow.KEY
@@ -49,6 +52,13 @@ def _with_former(folder: Path, table: str, new: pl.DataFrame, key: tuple[str, ..
     path = _path(folder, table)
     frames = [pl.read_parquet(path), new] if path.exists() else [new]
     return pl.concat(frames, how="diagonal").unique(key, keep="last")
+
+
+def _each_set_once(examples: pl.DataFrame) -> pl.DataFrame:
+    """Return the examples without sets that a later set equals in all but its names."""
+    content = pl.struct(pl.exclude(_NAMES)).sort_by("episode_id")
+    sets = examples.sort("run_id", maintain_order=True).group_by("dataset_id", maintain_order=True).agg(content=content)
+    return examples.join(sets.unique("content", keep="last"), on="dataset_id", how="semi")
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:

@@ -98,7 +98,7 @@ def keep_results(
 
     folder.mkdir(parents=True, exist_ok=True)
     episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
-    keep_training(warehouse, folder, _kept_ids(new, episodes))
+    keep_training(warehouse, folder, _kept_ids(new, episodes), episodes["episode_id"])
     listed = [plan.model_dump(mode="json") for plan in plans]
     (folder / PLANS).write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     write_statistics(folder, open_bar)

@@ -17,6 +17,7 @@ measured_sets as (
         plan_examples.scale,
         plan_examples.model_name,
         plan_examples.variant,
+        plan_examples.dataset_id,
         plan_examples.bucket,
         plan_examples.published_split,
         plan_examples.text_format,
@@ -47,7 +48,11 @@ measured_sets as (
 
 unpivoted_metrics as (
     unpivot (select columns(*)::varchar from measured_sets)
-    on columns(* exclude (scale, model_name, variant, bucket, published_split, text_format, retention, matching, contract))
+    on columns(
+        * exclude (
+            scale, model_name, variant, dataset_id, bucket, published_split, text_format, retention, matching, contract
+        )
+    )
     into name metric value measured
 ),
 
@@ -74,6 +79,7 @@ counted_reasons as (
         plan_examples.scale,
         plan_examples.model_name,
         plan_examples.variant,
+        plan_examples.dataset_id,
         plan_examples.bucket,
         plan_examples.published_split,
         plan_examples.text_format,
@@ -94,6 +100,7 @@ shared_instances as (
         plan_examples.scale,
         plan_examples.model_name,
         plan_examples.variant,
+        plan_examples.dataset_id,
         plan_examples.bucket,
         plan_examples.published_split,
         plan_examples.text_format,
@@ -124,6 +131,7 @@ paired_contracts as (
         all_metrics.scale,
         all_metrics.model_name,
         all_metrics.variant,
+        all_metrics.dataset_id,
         all_metrics.bucket,
         all_metrics.published_split,
         all_metrics.text_format,
@@ -140,6 +148,7 @@ paired_contracts as (
 final as (
     select
         paired_contracts.variant,
+        paired_contracts.dataset_id,
         paired_contracts.bucket,
         paired_contracts.text_format,
         paired_contracts.retention,
@@ -165,4 +174,4 @@ final as (
 )
 
 select * from final
-order by variant, bucket, text_format, retention, matching, section desc, metric, measured_on
+order by variant, dataset_id, bucket, text_format, retention, matching, section desc, metric, measured_on

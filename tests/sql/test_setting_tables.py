@@ -22,6 +22,7 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
     rows = {row["metric"]: row for row in warehouse.table("table_05")}
     assert rows["zombie_loop"] == {
         "variant": "main",
+        "dataset_id": "set",
         "bucket": "small",
         "text_format": "paper",
         "retention": "keep_first",

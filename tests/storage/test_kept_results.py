@@ -7,10 +7,13 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from storage.results import STATISTICS, kept_statistics, read_statistics_spec
+from storage.results import EPISODES, STATISTICS, kept_statistics, open_results, read_statistics_spec
 from storage.schemas import to_arrow
+from tasks.analysis.queries import table_query
 
 KEPT = sorted(entry for entry in Path(str(files("sql") / "results")).iterdir() if entry.is_dir())
+PLAYED_ANEW = ("a-a", "cap-binding", "header-none")
+"""Variants of the play alone, by models of the variant `main`."""
 BY_RESAMPLING = pl.col("interval_kind").is_in(["percentile", "BCa"]).fill_null(value=False)
 
 
@@ -32,3 +35,20 @@ def test_kept_statistics_are_those_of_the_kept_episodes(folder):
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 def test_kept_intervals_are_those_of_the_kept_episodes(folder):
     assert_frame_equal(pl.read_parquet(folder / STATISTICS).sort("statistic_id"), _recomputed(folder))
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
+def test_every_kept_training_example_is_of_a_kept_trace(folder):
+    examples = pl.read_parquet(folder / "training_examples.parquet")
+    assert examples.join(pl.read_parquet(folder / EPISODES), on="episode_id", how="anti").is_empty()
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
+def test_table_5_has_the_training_set_of_every_kept_model(folder):
+    trained = pl.read_parquet(folder / EPISODES).filter(pl.col("train_contract").is_not_null())
+    trained = trained.filter(~pl.col("variant").is_in(PLAYED_ANEW))
+    with open_results(folder) as results:
+        table_5 = results.sql(table_query("table_05").sql, plan_digest=folder.name).polars()
+    assert set(table_5["variant"]) == set(trained["variant"])
+    halves = trained.filter(variant="shuffled-labels")["training_seed"].n_unique()
+    assert table_5.filter(variant="shuffled-labels")["dataset_id"].n_unique() == halves

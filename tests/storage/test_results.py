@@ -22,14 +22,14 @@ PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
 def study(tmp_path, make_row):
     """A function that lands one seed of a study as a plan of its own: a teacher's trace and two instances per cell."""
 
-    def land(plan_digest, seed, *, variant="main"):
+    def land(plan_digest, seed, *, variant="main", token_count=7):
         zone = LandingZone(tmp_path / plan_digest)
         run = {"run_id": f"run-{plan_digest}"}
         shared = {**run, "plan_digest": plan_digest, "variant": variant, "scale": "laptop", "bucket": "small"}
         played = {"step_count": 4, "turn_count": 4, "completion_tokens": 10, "header": "names", "score": 0.5, **shared}
         teacher = {"purpose": "teacher", "base": "teacher", "instance_id": "t", "runtime_contract": "persistent"}
         example = {"dataset_id": f"set-{plan_digest}", "variant": variant, "contract": "persistent", **run}
-        counted = {"status": "retained", "token_count": 7, "sequence_token_count": 9, "content_digest": "d"}
+        counted = {"status": "retained", "token_count": token_count, "sequence_token_count": 9, "content_digest": "d"}
         trace = make_row(EpisodeRow, episode_id=f"{plan_digest}-t", injected_fault_count=2, **teacher, **shared)
         episodes = [trace]
         for train, runtime in CELLS:
@@ -113,6 +113,26 @@ def test_training_examples_are_kept_without_their_digests_and_name_the_kept_trac
     counts = dict(measured.select("metric", "persistent").rows())
     assert (counts["retained"], counts["total_sequence_tokens"], counts["injected_faults"]) == (1, 9, 2)
     assert counts["shared_instances"] == 1
+
+
+def test_sets_of_one_variant_are_kept_beside_each_other_and_told_apart_where_they_differ(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed in (("a", 1), ("b", 2), ("c", 3)):
+        keep_results(study(plan_digest, seed, token_count=7 if seed < 3 else 8), [plan_digest], folder)
+    with open_results(folder) as results:
+        measured = results.sql(table_query("table_05").sql, plan_digest="mechanism").polars()
+    tokens = measured.filter(metric="total_tokens").select("variant", "dataset_id", "persistent").rows()
+    assert tokens == [("main", "set-b", 7), ("main", "set-c", 8)]  # that of plan a is that of b
+
+
+def test_examples_of_traces_that_are_kept_no_more_go(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed in (("a", 1), ("b", 2)):
+        keep_results(study(plan_digest, seed), [plan_digest], folder)
+    episodes = folder / "episodes.parquet"
+    pl.read_parquet(episodes).filter(pl.col("plan_digest") != "a").write_parquet(episodes)
+    keep_results(study("c", 3), ["c"], folder)
+    assert pl.read_parquet(folder / "training_examples.parquet")["episode_id"].to_list() == ["c-t"]
 
 
 def test_results_without_training_examples_have_an_empty_table_5(study, tmp_path):
