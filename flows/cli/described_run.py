@@ -40,5 +40,5 @@ def describe_run(warehouse: Warehouse, run_id: str) -> dict[str, object]:
         "plan_name": name,
         "plan": json.loads(plan),
         "environment": json.loads(environment),
-        "server": [json.loads(server) for (server,) in servers],
+        "servers": [json.loads(server) for (server,) in servers],
     }

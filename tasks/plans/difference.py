@@ -1,5 +1,6 @@
 """What differs between two runs, in words."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -40,4 +41,8 @@ def _sentence(name: str, first: Any, second: Any) -> str:
 
 
 def _tell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_tell(inner)}" for key, inner in value.items())
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return f"`{shlex.join(value)}`"
     return f"'{value}'" if isinstance(value, str) and value != ABSENT else str(value)

@@ -116,8 +116,8 @@ def test_the_servers_of_two_runs_are_told_apart(tmp_path, monkeypatch):
                 studies.append(study.run_id)
     run("merge")
     assert run("diff", *studies).splitlines() == [
-        "server[0].command[2]: '1' in the first, '2' in the second",
-        "server[0].version: '0.31.0' in the first, '0.32.0' in the second",
+        "servers[0].command[2]: '1' in the first, '2' in the second",
+        "servers[0].version: '0.31.0' in the first, '0.32.0' in the second",
     ]
 
 

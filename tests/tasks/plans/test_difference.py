@@ -37,6 +37,7 @@ def test_a_longer_list_of_objects_is_told_by_its_length_and_what_differs_before(
 
 
 def test_an_object_in_the_place_of_nothing_is_one_sentence():
-    assert describe_difference({"teacher": {"endpoint": None}}, {"teacher": {"endpoint": {"url": "x"}}}) == [
-        "teacher.endpoint: None in the first, {'url': 'x'} in the second"
+    endpoint = {"url": "x", "retries": 3, "command": ["serve", "--rules", "a b"]}
+    assert describe_difference({"teacher": {"endpoint": None}}, {"teacher": {"endpoint": endpoint}}) == [
+        "teacher.endpoint: None in the first, url 'x', retries 3, command `serve --rules 'a b'` in the second"
     ]
