@@ -1,15 +1,15 @@
 """Rows of an episode, built as it goes."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
+from tasks.agent.error_rows import ErrorRows, failing_tool, is_injected
 from tasks.agent.protocol import Completion
 from tasks.agent.reply import Reply
-from tasks.knapsack.environment import TOOL_NAMES, UNAVAILABLE
+from tasks.knapsack.environment import TOOL_NAMES
 from tasks.runtime.protocol import BlockError, BlockResult, ToolCall
 from tasks.traces.events import name_event_rows, parse_block
 from tasks.traces.rows import (
@@ -25,9 +25,6 @@ from tasks.traces.rows import (
     TurnRow,
 )
 
-MISSING_NAME_TYPES = ("NameError", "UnboundLocalError")
-"""With `is not defined` in the message, the signs of a missing name (arXiv 2603.01209, D.1)."""
-_NAME_IN_MESSAGE = re.compile(r"name '(\w+)' is not defined")
 _CALL_ROWS = TypeAdapter(list[ToolCallRow])
 
 
@@ -81,10 +78,8 @@ class EpisodeRecorder:
         self._steps: list[StepRow] = []
         self._name_events: list[NameEventRow] = []
         self._tool_calls: list[ToolCallRow] = []
-        self._errors: list[ErrorRow] = []
+        self._errors = ErrorRows(run_id, episode_id)
         self._runtime_events: list[RuntimeEventRow] = []
-        self._dropped_names: set[str] = set()
-        self._error_counts: dict[int, int] = {}
         self.counts: dict[str, Any] = {
             "turn_count": 0,
             "step_count": 0,
@@ -143,11 +138,11 @@ class EpisodeRecorder:
 
     def record_turn_error(self, turn: int, kind: ErrorKind, error_type: str, message: str) -> None:
         """Record why a turn ran no block."""
-        self._add_error(turn, None, kind, error_type, message, is_caught=False, is_injected=False)
+        self._errors.add_of_turn(turn, kind, error_type, message)
 
     def record_drop(self, step: int, name: str) -> None:
         """Record that the harness removed a user name before a step."""
-        self._dropped_names.add(name)
+        self._errors.dropped_names.add(name)
         self.record_runtime_event(step - 1, "drop", name)
 
     def record_step(
@@ -158,13 +153,15 @@ class EpisodeRecorder:
         `active_before` are the user names alive after the step before; what was dropped since then is left out here.
         """
         step = self._count_step(result, injected_fault)
-        active_before = tuple(name for name in active_before if name not in self._dropped_names)
+        dropped = self._errors.dropped_names
+        active_before = tuple(name for name in active_before if name not in dropped)
         self._blocks.append(_Block(step, turn, code, result, active_before, injected_fault))
-        failing_tool = _failing_tool(injected_fault)
-        self._record_calls(turn, step, result.tool_calls, failing_tool)
-        self._dropped_names.difference_update(result.last_step_globals)  # what is bound again is no longer missing
+        failing = failing_tool(injected_fault)
+        self._record_calls(turn, step, result.tool_calls, failing)
+        dropped.difference_update(result.last_step_globals)  # what is bound again is no longer missing
         if result.error is not None:
-            self._record_block_error(turn, step, result.error, failing_tool)
+            self._record_violations(step, result.error)
+            self._errors.add_of_block(turn, step, result.error, failing)
         if result.state_event != "kept":
             self.record_runtime_event(step, result.state_event)
 
@@ -188,7 +185,7 @@ class EpisodeRecorder:
             steps=self._steps,
             name_events=self._name_events,
             tool_calls=self._tool_calls,
-            errors=self._errors,
+            errors=self._errors.rows,
             runtime_events=self._runtime_events,
         )
 
@@ -261,74 +258,18 @@ class EpisodeRecorder:
             )
         )
 
-    def _record_calls(self, turn: int, step: int, calls: Iterable[ToolCall], failing_tool: str | None) -> None:
+    def _record_calls(self, turn: int, step: int, calls: Iterable[ToolCall], failing: str | None) -> None:
         place = {**self._ids, "step": step}
         rows = _CALL_ROWS.validate_python(
             [
-                {**place, "call": number, "is_injected": _is_injected(call, failing_tool), **call._asdict()}
+                {**place, "call": number, "is_injected": is_injected(call, failing), **call._asdict()}
                 for number, call in enumerate(calls, start=1)
             ]
         )
         self._tool_calls.extend(rows)
         for row in rows:
-            if row.error_type is not None and row.is_caught:
-                kind = ErrorKind.CAP if row.error_type == "ToolCallLimitError" else ErrorKind.TOOL
-                message = row.error_message or ""
-                self._add_error(turn, step, kind, row.error_type, message, is_caught=True, is_injected=row.is_injected)
+            self._errors.add_of_call(turn, step, row)
 
-    def _record_block_error(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
+    def _record_violations(self, step: int, error: BlockError) -> None:
         for rule, name, line in error.violations:
             self.record_runtime_event(step, "policy_violation", name, json.dumps({"rule": rule, "line": line}))
-        missing = _NAME_IN_MESSAGE.search(error.message)
-        follows_drop = missing is not None and missing.group(1) in self._dropped_names
-        follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message
-        self._add_error(
-            turn,
-            step,
-            ErrorKind(error.kind),
-            error.type,
-            error.message,
-            is_caught=False,
-            is_injected=follows_drop or follows_failure,
-        )
-
-    def _add_error(
-        self,
-        turn: int,
-        step: int | None,
-        kind: ErrorKind,
-        error_type: str,
-        message: str,
-        *,
-        is_caught: bool,
-        is_injected: bool,
-    ) -> None:
-        index = self._error_counts.get(turn, 0)
-        self._error_counts[turn] = index + 1
-        is_missing_name = kind == ErrorKind.INTERPRETER and (
-            error_type in MISSING_NAME_TYPES or "is not defined" in message.lower()
-        )
-        self._errors.append(
-            ErrorRow(
-                **self._ids,
-                turn=turn,
-                error_index=index,
-                step=step,
-                kind=kind,
-                error_type=error_type,
-                message=message,
-                is_caught=is_caught,
-                is_injected=is_injected,
-                is_missing_name=is_missing_name,
-            )
-        )
-
-
-def _failing_tool(injected_fault: str | None) -> str | None:
-    """Return the tool that a fault made fail, e.g. `inspect` for `fail:inspect`."""
-    kind, _, target = (injected_fault or "").partition(":")
-    return target if kind == "fail" else None
-
-
-def _is_injected(call: ToolCall, failing_tool: str | None) -> bool:
-    return call.tool == failing_tool and (call.error_message or "").endswith(UNAVAILABLE)
