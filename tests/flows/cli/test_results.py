@@ -1,5 +1,6 @@
 """What is kept in the repository prints without a run."""
 
+import csv
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -8,7 +9,7 @@ import polars as pl
 import pytest
 
 from flows.cli.places import find_results
-from storage.results import EPISODES, open_results, read_plans
+from storage.results import EPISODES, STATISTICS, open_results, read_plans
 from tasks.running.errors import UserError
 from tests.flows.cli.calling import run
 
@@ -18,6 +19,8 @@ README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 FINDINGS = (RESULTS / "README.md").read_text(encoding="utf-8")
 DEMO = Path(str(files("sql") / "results" / "laptop"))
 MEANS = ["total_tokens", "has_missing_name", "imports_per_step", "state_utilization", "score"]
+COSTLIER = (("persistent", "stateless"), ("stateless", "stateless"), ("stateless", "persistent"))
+"""Contracts of training and runtime whose episodes the demo's table compares with the aligned ones."""
 MEGABYTE = 1_000_000
 
 
@@ -52,6 +55,15 @@ def test_the_findings_count_the_verdicts_as_the_command_does():
     assert re.findall(r"Of the\s(\d+)\s*claims that hold", FINDINGS) == [kept]
 
 
+def test_the_findings_count_the_claims_as_trained_and_on_the_common_base():
+    *lines, _, _ = run("hypotheses", "--results", "laptop_full", "--format", "csv").splitlines()
+    claims = list(csv.DictReader(lines))
+    held = [claim for claim in claims if claim["verdict"] == "holds"]
+    common = [sum(claim["base"] == "common" for claim in some) for some in (held, claims)]
+    assert f"does too ({common[0]} of {common[1]} claims)" in FINDINGS
+    assert f"{sum(claim['visibility'] == 'as_trained' for claim in held)} are of prompts as trained" in FINDINGS
+
+
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 def test_figures_of_kept_results_are_drawn_without_a_data_folder(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -82,9 +94,22 @@ def test_the_readmes_table_of_the_demo_is_of_its_kept_rows():
         "imports per step": [f"{cell['imports_per_step']:.2f}" for cell in cells],
         "state utilization": [f"{cell['state_utilization']:.2f}" for cell in cells],
         "normalized optimality": [f"{100 * cell['score']:.1f}" for cell in cells],
+        "ratio to P→P, paired 95 % interval": ["1", *(_printed_ratio(*path) for path in COSTLIER)],
     }
     printed = [f"| {name} | {' | '.join(values)} |" for name, values in rows.items()]
     assert [row for row in printed if row not in README] == []
+
+
+def _printed_ratio(train: str, runtime: str) -> str:
+    ratios = pl.read_parquet(DEMO / STATISTICS).filter(
+        analysis="ratio", metric="total_tokens", comparison_group="against_aligned", interval_kind="percentile"
+    )
+    ((estimate, low, high),) = (
+        ratios.filter(train_a=train, runtime_a=runtime, train_b="persistent", runtime_b="persistent")
+        .select("estimate", "low", "high")
+        .rows()
+    )
+    return f"{estimate:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def test_results_that_are_not_there_are_named_with_the_choices():
