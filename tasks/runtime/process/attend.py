@@ -5,16 +5,16 @@ import time
 
 from tasks.runtime.engine import Answer, BlockKilledError, ProtocolError, Report, parse_report
 from tasks.runtime.inside.wire import FRAME_LIMIT_BYTES
-from tasks.runtime.process.memory import excess_bytes, private_bytes
+from tasks.runtime.process.memory import excess_bytes
 from tasks.runtime.process.node import Node
 from tasks.runtime.process.strays import end_strays, put_strays_last
-from tasks.runtime.process.watcher import WATCHER, leaves_anything
+from tasks.runtime.process.watcher import WATCHER
 from tasks.runtime.spec import RuntimeSpec
 
 logger = logging.getLogger(__name__)
 
 _MEMORY_SECONDS = 0.1
-"""Between two looks at a running block's memory."""
+"""Between two looks at the memory of an episode whose blocks run."""
 _FRAME_LIMIT_BYTES = 4 << 20
 """Of what a running block's process sends: four times a tool call, and more than the longest report."""
 _TRACEBACK_LIMIT = 2000
@@ -37,10 +37,7 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
         report = _answer_until_done(node, root, step, answer, spec)
     finally:
         node.channel.limit_bytes = FRAME_LIMIT_BYTES
-    if private_bytes(node.process_id()) > spec.episode_memory_limit_bytes // 2:
-        _check_memory(root, spec.episode_memory_limit_bytes)
-    if leaves_anything(node, root):
-        WATCHER.watch(root, spec.episode_memory_limit_bytes)
+    WATCHER.watch(root, spec.episode_memory_limit_bytes)
     return report
 
 
@@ -50,6 +47,7 @@ def _answer_until_done(node: Node, root: Node, step: int, answer: Answer, spec: 
         match node.receive():
             case ["done", int(done), report] if done == step:
                 parsed = parse_report(report)
+                clock.look_at_memory()
                 if parsed.error_type == "StepTimeout":
                     end_strays(root)
                 return _explain_timeout(parsed, spec)
@@ -74,7 +72,6 @@ class _Clock:
         self._node = node
         self._root = root
         self._spec = spec
-        self._look_at_memory = time.monotonic() + _MEMORY_SECONDS
         self._is_interrupted = False
         self._set(spec.block_timeout_seconds)
 
@@ -84,17 +81,21 @@ class _Clock:
         Raises:
             BlockKilledError: It was interrupted in vain, or its episode holds too much memory.
         """
-        now = time.monotonic()
-        if now > self._look_at_memory:
-            _check_memory(self._root, self._spec.episode_memory_limit_bytes)
-            self._look_at_memory = time.monotonic() + _MEMORY_SECONDS
-        if now < self._deadline:
+        self.look_at_memory()
+        if time.monotonic() < self._deadline:
             return
         if self._is_interrupted:
             raise BlockKilledError("StepTimeout", _timeout_reason(self._spec, "killed"))
         self._is_interrupted = True
         self._set(self._spec.interrupt_grace_seconds)
         self._node.interrupt()
+
+    def look_at_memory(self) -> None:
+        """Look at the episode's memory, if nobody has for a while; raise `BlockKilledError` where it is too much."""
+        if time.monotonic() < self._root.looked_at + _MEMORY_SECONDS:
+            return
+        _check_memory(self._root, self._spec.episode_memory_limit_bytes)
+        self._root.looked_at = time.monotonic()
 
     def _set(self, seconds: float) -> None:
         self._deadline = self._node.channel.deadline = time.monotonic() + seconds

@@ -13,15 +13,6 @@ def descendants(process: int) -> list[int]:
     return children + [other for child in children for other in descendants(child)]
 
 
-def child_count(process: int) -> int:
-    """Return how many processes the first thread of one forked or adopted; 0 when it has ended."""
-    try:
-        with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as children:  # noqa: PTH123 - hot path
-            return len(children.read().split())
-    except OSError:
-        return 0
-
-
 def parent(process: int) -> int:
     """Return the process that forked another or adopted it.
 

@@ -39,7 +39,7 @@ class Node:
     All processes of an episode that the host knows of form its family: whatever else descends from the root is stray.
     """
 
-    __slots__ = ("_process_id", "channel", "family", "handle")
+    __slots__ = ("_process_id", "channel", "family", "handle", "looked_at")
 
     def __init__(self, channel: Channel, handle: int, family: "set[Node] | None" = None) -> None:
         self.channel = channel
@@ -47,6 +47,8 @@ class Node:
         self.family: set[Node] = set() if family is None else family
         self.family.add(self)
         self._process_id: int | None = None
+        self.looked_at = time.monotonic()
+        """When the memory of what descends from it was looked at last."""
 
     def send(self, message: Any, descriptors: tuple[int, ...] = ()) -> None:
         """Send a message; raise `NodeGoneError` when nobody reads."""

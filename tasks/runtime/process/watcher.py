@@ -5,66 +5,75 @@ import logging
 import os
 import signal
 import threading
+import time
+from typing import NamedTuple
 
-from tasks.runtime.process.descendants import child_count, descendants
+from tasks.runtime.process.descendants import descendants
 from tasks.runtime.process.memory import excess_bytes
 from tasks.runtime.process.node import Node
 
 logger = logging.getLogger(__name__)
 
-_PAUSE_SECONDS = 0.25
+_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 4.0
+"""Between two looks at an episode; each pause of one doubles, as most blocks leave nothing that grows."""
+
+
+class _Watched(NamedTuple):
+    limit_bytes: int
+    pause_seconds: float
+    """Before the next look."""
+    look_at: float
 
 
 class Watcher:
     """Ends the processes of an episode that holds too much; one thread for all episodes of a worker."""
 
     def __init__(self) -> None:
-        self._limits: dict[Node, int] = {}
-        self._changed = threading.Condition()
-        self._is_started = False
+        self._watched: dict[Node, _Watched] = {}
+        self._thread = threading.Thread(target=self._look_for_ever, name="memory-watcher", daemon=True)
+        self._lock = threading.Lock()
 
     def watch(self, root: Node, limit_bytes: int) -> None:
         """Look at an episode's memory from now on, until its next step begins or its root ends."""
-        with self._changed:
-            self._limits[root] = limit_bytes
-            if not self._is_started:
-                self._is_started = True
-                threading.Thread(target=self._look_for_ever, name="memory-watcher", daemon=True).start()
-            self._changed.notify()
+        root.process_id()  # asked for while its handle is open for sure
+        self._watched[root] = _Watched(limit_bytes, _PAUSE_SECONDS, time.monotonic() + _PAUSE_SECONDS)
+        if self._thread.ident is None:
+            with self._lock:
+                if self._thread.ident is None:
+                    self._thread.start()
 
     def leave(self, root: Node) -> None:
         """Look no longer: a running block is watched by whoever waits for it."""
-        if self._limits:
-            with self._changed:
-                self._limits.pop(root, None)
+        self._watched.pop(root, None)
 
     def _look_for_ever(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._limits)
-                for root, limit_bytes in list(self._limits.items()):
-                    self._look(root, limit_bytes)
-            threading.Event().wait(_PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)
+            for root, watched in tuple(self._watched.items()):
+                if time.monotonic() > watched.look_at:
+                    self._look(root, watched)
 
-    def _look(self, root: Node, limit_bytes: int) -> None:
-        if root not in root.family:  # it was closed, and its number may be another's
-            del self._limits[root]
+    def _look(self, root: Node, watched: _Watched) -> None:
+        """Look at an episode, unless it was closed: its number may be another's by now."""
+        used = excess_bytes(root.process_id(), watched.limit_bytes) if root in root.family else 0
+        if self._watched.get(root) is not watched:  # a step has begun
             return
-        used = excess_bytes(root.process_id(), limit_bytes)
+        if used or root not in root.family:
+            self._watched.pop(root, None)
+        else:
+            pause = min(2 * watched.pause_seconds, _LONGEST_PAUSE_SECONDS)
+            self._watched[root] = _Watched(watched.limit_bytes, pause, time.monotonic() + pause)
         if used:
-            logger.warning("an episode held %d MiB between two steps, %d are allowed", used >> 20, limit_bytes >> 20)
-            del self._limits[root]
-            for process in (*descendants(root.process_id()), root.process_id()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+            allowed = watched.limit_bytes >> 20
+            logger.warning("an episode held %d MiB between two steps, %d are allowed", used >> 20, allowed)
+            _end(root)
+
+
+def _end(root: Node) -> None:
+    for process in (*descendants(root.process_id()), root.process_id()):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 WATCHER = Watcher()
 """The worker's."""
-
-
-def leaves_anything(node: Node, root: Node) -> bool:
-    """Tell whether a block that has ended left a thread, or a process that the host does not know."""
-    if node.thread_count() > 1:
-        return True
-    return child_count(root.process_id()) + child_count(node.process_id()) > len(root.family) - 1
