@@ -34,8 +34,8 @@ def lint_files(files: Iterable[Path], contract: str | None, *, per_trace: bool) 
 
 
 def lint_warehouse(warehouse: Warehouse, *, per_trace: bool) -> pl.DataFrame:
-    """Lint the warehouse's own episodes; one row per declared contract, or per trace."""
-    traces = traces_of_rows(warehouse.scan("episodes"), warehouse.scan("turns"), warehouse.scan("steps"))
+    """Lint the warehouse's counted episodes, as they are exported; one row per declared contract, or per trace."""
+    traces = traces_of_rows(warehouse.sql(COUNTED_EPISODES).polars(), warehouse.scan("turns"), warehouse.scan("steps"))
     found = lint_traces(traces, tools=TOOL_NAMES)
     return found if per_trace else summarise_lint(found)
 

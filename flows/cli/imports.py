@@ -13,6 +13,7 @@ from storage.landing import LandingZone
 from storage.merger import merge
 from storage.runs import new_run_id
 from storage.warehouse import Warehouse
+from tasks.analysis.claims import published_claims
 from tasks.analysis.compute import compute_statistics
 from tasks.interchange.authors_import import KnownInstance
 from tasks.interchange.formats import import_traces
@@ -78,7 +79,7 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
             batch.add(rows.tables())
             advance(1)
     merge(zone, places.warehouse, open_bar=progress_bar)
-    _land_statistics(zone, places, chosen)
+    _land_analysis(zone, places, chosen)
     end = RunEndRow(run_id=run_id, status="finished", message="", finished_at=datetime.now(UTC))
     zone.write({"run_ends": [end]}, run_id)
     merge(zone, places.warehouse)
@@ -123,13 +124,12 @@ def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
         )
 
 
-def _land_statistics(zone: LandingZone, places: Places, setting: ImportSetting) -> None:
+def _land_analysis(zone: LandingZone, places: Places, setting: ImportSetting) -> None:
+    """Land what the end of a study lands: the plan's statistics, and the published claims."""
     with Warehouse.open(places.warehouse) as warehouse:
         episodes = warehouse.sql(PLAN_EPISODES, plan=setting.plan).polars()
-    if statistics := compute_statistics(
-        episodes, plan_digest=setting.plan, run_id=setting.run_id, open_bar=progress_bar
-    ):
-        zone.write({"statistics": statistics}, setting.run_id)
+    statistics = compute_statistics(episodes, plan_digest=setting.plan, run_id=setting.run_id, open_bar=progress_bar)
+    zone.write({"statistics": statistics, "claims": published_claims(setting.run_id)}, setting.run_id)
 
 
 def _run_row(source: Path, setting: ImportSetting) -> RunRow:

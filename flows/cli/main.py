@@ -121,7 +121,7 @@ def episode(episode_id: str, home: Home = None) -> None:
 
 @app.command()
 def diff(first_run: str, second_run: str, home: Home = None) -> None:
-    """Say in words what differs between two runs: plan, source, environment, the server of the models."""
+    """Say in words what differs between two runs: plan, source, environment, servers. First digits of an id will do."""
     from flows.cli.described_run import describe_run
     from tasks.plans.difference import describe_difference
 
@@ -186,7 +186,10 @@ def lint(
     per_trace: Annotated[bool, typer.Option("--per-trace", help="One row per trace instead of the summary.")] = False,
     format: Format = "rich",
 ) -> None:
-    """Say what the code of agent traces assumes about its interpreter; no model is asked."""
+    """Say what the code of agent traces assumes about its interpreter; no model is asked.
+
+    Tokens here are words and signs of the code, since no tokenizer is at hand for foreign traces.
+    """
     from flows.cli.exchange import lint_files, lint_warehouse
 
     if files:

@@ -6,8 +6,10 @@ import pytest
 
 from storage.landing import LandingZone
 from storage.merger import merge
+from storage.schemas import to_rows
 from storage.warehouse import Warehouse
 from tasks.running.errors import UserError
+from tasks.traces.rows import EpisodeRow, FinishReason
 from tasks.traces.study_rows import RunRow
 from tests.flows.cli.calling import call, import_records, run
 
@@ -53,6 +55,31 @@ def test_lint_shows_each_trace(chat):
 
 def test_lint_reads_the_warehouse_without_files(home):
     assert "needs_persistence" in run("lint", "--per-trace", "--format", "csv", "--home", home)
+
+
+def test_lint_leaves_out_what_failed_as_the_export_does(home, tmp_path):
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        (episode, _) = sorted(to_rows(warehouse.sql("from episodes").arrow(), EpisodeRow), key=str)
+    failed = episode.model_copy(
+        update={"run_id": "run", "episode_id": "failed", "instance_id": "two", "backend": "fork_tree",
+                "finish_reason": FinishReason.ERROR}
+    )  # fmt: skip
+    zone = LandingZone(home / "landing")
+    zone.write({"episodes": [failed]}, "run")
+    merge(zone, home / "warehouse.duckdb")
+    linted = run("lint", "--per-trace", "--format", "csv", "--home", home).splitlines()[1:]
+    assert len(linted) == 2
+    assert run("export", tmp_path / "out", "--home", home).startswith("2 episodes")
+
+
+def test_lint_says_what_its_tokens_are():
+    assert "words and signs" in run("lint", "--help")
+
+
+def test_an_import_brings_the_published_claims(home):
+    counted = "select count(*) > 0 as there, count(distinct run_id) as runs from claims"
+    assert run("query", counted, "--format", "csv", "--home", home).split()[1] == "true,1"
+    assert len(run("tables", "claims", "--plan", "import", "--format", "csv", "--home", home).splitlines()) > 20
 
 
 def test_what_is_imported_is_in_the_warehouse_with_its_run(home):

@@ -101,6 +101,7 @@ def test_an_episode_is_replayed_from_the_first_digits_of_its_id(home):
 def test_a_run_does_not_differ_from_itself(home):
     _, run_id = run("query", "select run_id from runs", "--format", "csv", "--home", home).split()
     assert "nothing differs" in run("diff", run_id, run_id, "--home", home)
+    assert "nothing differs" in run("diff", run_id[:10], run_id, "--home", home)
     with pytest.raises(UserError, match=f"no run 'other'; the latest are {run_id}"):
         run("diff", run_id, "other", "--home", home)
 
@@ -115,6 +116,8 @@ def test_the_servers_of_two_runs_are_told_apart(tmp_path, monkeypatch):
             with start_run("serve_models", plan, Limits(), joined_run=study.run_id, environment=served):
                 studies.append(study.run_id)
     run("merge")
+    with pytest.raises(UserError, match=f"several runs start with '2': .*{studies[0]}"):
+        run("diff", "2", studies[0])
     assert run("diff", *studies).splitlines() == [
         "servers[0].command[2]: '1' in the first, '2' in the second",
         "servers[0].version: '0.31.0' in the first, '0.32.0' in the second",
