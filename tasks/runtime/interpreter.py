@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 from tasks.runtime.describe import Injected, describe
 from tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
-from tasks.runtime.journal import Difference, Journal
+from tasks.runtime.journal import Journal
 from tasks.runtime.lifetime import lifetime_of
 from tasks.runtime.objects import Binding, bind_source, bind_value, read_value
 from tasks.runtime.policy import describe_violations
-from tasks.runtime.protocol import BlockError, BlockResult, Contract
+from tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference
 from tasks.runtime.spec import RuntimeSpec
 from tasks.runtime.state import Done, EpisodeSnapshot, EpisodeState
 from tasks.runtime.tools import ToolTable

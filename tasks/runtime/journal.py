@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.runtime.engine import Block, Report
-from tasks.runtime.protocol import Contract
+from tasks.runtime.protocol import Contract, Difference
 
 
 class Observed(NamedTuple):
@@ -79,17 +79,6 @@ class Journal(BaseModel):
     step_count: int
     """Steps executed, those included that left no state."""
     entries: tuple[Annotated[Entry, Field(discriminator="kind")], ...]
-
-
-class Difference(NamedTuple):
-    """An observation that came out otherwise when its block ran again."""
-
-    step: int
-    field: str
-    """A field of `Observed`, or `tool_calls`."""
-    recorded: str
-    """As Python would write it; requests as JSON, of those that were replayed one more than was recorded at most."""
-    replayed: str
 
 
 def differences(recorded: Ran, replayed: Observed, asked: Sequence[Request]) -> list[Difference]:

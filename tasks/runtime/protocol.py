@@ -5,6 +5,7 @@ A `Runtime` belongs to a worker and opens one `Interpreter` per episode. Both ar
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -108,6 +109,17 @@ class BlockResult(NamedTuple):
     seconds: float
 
 
+class Difference(NamedTuple):
+    """An observation that came out otherwise when its block ran again."""
+
+    step: int
+    field: str
+    """A field of `Observed`, or `tool_calls`."""
+    recorded: str
+    """As Python would write it; requests as JSON, of those that were replayed one more than was recorded at most."""
+    replayed: str
+
+
 class Snapshot(Protocol):
     """A frozen interpreter state; close it when it is no longer needed."""
 
@@ -137,8 +149,13 @@ class Interpreter(Protocol):
         """
         ...
 
-    def inject(self, name: str, value: Any, *, description: str = "") -> None:
-        """Bind a variable, type or function in the namespace (arXiv 2601.01569, object injection)."""
+    def inject(
+        self, name: str, value: Any, *, description: str = "", runs_in: Literal["host", "sandbox"] = "host"
+    ) -> None:
+        """Bind a variable, type or function in the namespace (arXiv 2601.01569, object injection).
+
+        A function runs on the host, like a tool, or from its source in the sandbox.
+        """
         ...
 
     def retrieve(self, name: str) -> Any:
@@ -151,6 +168,18 @@ class Interpreter(Protocol):
 
     def restore(self, snapshot: Any) -> tuple[str, ...]:
         """Go on from a state that this interpreter's `snapshot` froze; return what the model must be told."""
+        ...
+
+    def branch(self) -> "Interpreter":
+        """Return a second interpreter that goes on from the present state by itself."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write what brings the state about again, in this worker or in another."""
+        ...
+
+    def reload(self, path: Path) -> tuple[Difference, ...]:
+        """Bring a saved state about by running its blocks again; return every observation that came out otherwise."""
         ...
 
     def close(self) -> None:
