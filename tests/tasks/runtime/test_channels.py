@@ -89,6 +89,7 @@ CHANNELS = {
     ),
     "flags of the output": Channel("import fcntl, os; fcntl.fcntl(1, fcntl.F_SETFL, os.O_APPEND)", "bool(__import__('fcntl').fcntl(1, 3) & os.O_APPEND)"),
     "flags of the input": Channel("import fcntl, os; fcntl.fcntl(0, fcntl.F_SETFL, os.O_APPEND)", "bool(__import__('fcntl').fcntl(0, 3) & os.O_APPEND)"),
+    "page cache": Channel("_evict_page()", "_is_page_evicted()", is_open_to_persistent=False, held_back_from="seccomp"),
     "limits of another process": Channel(
         "_try_on_others(lambda process: resource.prlimit(process, resource.RLIMIT_CPU, (4714, 4714)))",
         "resource.getrlimit(resource.RLIMIT_CPU)[0] == 4714",
@@ -171,6 +172,26 @@ def _are_files_left(folders=None):
 """A file in every folder that a block finds, under a name that is fixed and under generated ones."""
 
 
+PAGES = """
+import json.tool, os
+
+def _evict_page(path=json.tool.__file__):
+    descriptor = os.open(path, os.O_RDONLY)
+    try: os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    except OSError: pass
+    os.close(descriptor)
+
+def _is_page_evicted(path=json.tool.__file__):
+    descriptor = os.open(path, os.O_RDONLY)
+    try: os.preadv(descriptor, [bytearray(1)], 0, os.RWF_NOWAIT)
+    except BlockingIOError: return True
+    except OSError: return False
+    finally: os.close(descriptor)
+    return False
+"""
+"""A library's file, one bit to a page: whether the kernel holds it in memory."""
+
+
 @pytest.fixture
 def skip_open(skip_below, runtime):
     """Skip a channel that this machine cannot close: nothing can be shown there."""
@@ -184,7 +205,12 @@ def skip_open(skip_below, runtime):
 
 
 def survives(interpreter, channel: Channel) -> bool:
-    helpers = HELPERS + FILES * ("files" in channel.write) + f"PROCESSORS = {len(os.sched_getaffinity(0))}"
+    helpers = (
+        HELPERS
+        + FILES * ("files" in channel.write)
+        + PAGES * ("page" in channel.write)
+        + f"PROCESSORS = {len(os.sched_getaffinity(0))}"
+    )
     written = interpreter.run_block(f"{helpers}\n{channel.write}")
     assert written.error is None, written.error
     probed = interpreter.run_block(f"{helpers}\n{channel.probe}")
@@ -218,6 +244,43 @@ def test_probe_sees_a_file_that_was_left(tmp_path):
     assert scope["_are_files_left"]([tmp_path])
     for left in tmp_path.iterdir():
         assert left.name.startswith("kept")
+
+
+def test_probe_sees_a_page_that_was_evicted(tmp_path):
+    scope: dict[str, Any] = {}
+    exec(PAGES, scope)
+    path = tmp_path / "page"
+    with path.open("wb") as written:
+        written.write(b"x" * 4096)
+        written.flush()
+        os.fsync(written.fileno())
+    path.read_bytes()
+    try:
+        is_cached = not scope["_is_page_evicted"](path)
+        scope["_evict_page"](path)
+    except OSError as error:
+        pytest.skip(f"the file system here tells nothing of its pages: {error}")
+    if not scope["_is_page_evicted"](path):
+        pytest.skip("the file system here keeps its pages")
+    assert is_cached
+
+
+def test_libraries_read_files_without_the_calls_that_are_denied(open_one):
+    code = """
+import io, numpy, polars, pyarrow, pyarrow.parquet
+path, written = numpy.__file__, io.BytesIO()
+size = len(pyarrow.OSFile(path).read())
+polars.DataFrame({"a": [1, 2, 3]}).write_parquet(written)
+content = written.getvalue()
+lines = polars.scan_csv(path, separator="|", has_header=False, truncate_ragged_lines=True, quote_char=None).collect()
+(
+    len(lines) > 100,
+    pyarrow.memory_map(path).size() == len(numpy.fromfile(path, "u1")) == len(numpy.memmap(path, "u1", "r")) == size,
+    len(polars.read_parquet(content)), pyarrow.parquet.read_table(io.BytesIO(content)).num_rows,
+)
+"""
+    result = open_one("persistent").run_block(code)
+    assert (result.error, result.result) == (None, "(True, True, 3, 3)")
 
 
 def test_process_of_a_stateless_step_cannot_reach_the_next_one(open_fork_tree):

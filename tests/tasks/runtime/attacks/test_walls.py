@@ -78,6 +78,12 @@ ATTEMPTS = {
     "descriptor of a process": "call('syscall', 438, os.pidfd_open(os.getpid()), 0, 0)",  # pidfd_getfd, everywhere
     "user namespace": "call('unshare', 0x10000000)",
     "mount": "call('mount', b'none', b'/', b'tmpfs', 0, None)",
+    "residency of pages": "os.preadv(os.open(os.__file__, os.O_RDONLY), [bytearray(1)], 0, os.RWF_NOWAIT)",
+    "written pages": "os.pwritev(1, [b''], 0, os.RWF_NOWAIT)",
+    "advice on pages": "os.posix_fadvise(os.open(os.__file__, os.O_RDONLY), 0, 0, os.POSIX_FADV_DONTNEED)",
+    "pages read ahead": "call('readahead', os.open(os.__file__, os.O_RDONLY), 0, 4096)",
+    "map of pages": "call('mincore', None, 0, memory)",
+    "statistics of pages": "call('syscall', 451, os.open(os.__file__, os.O_RDONLY), memory, memory, 0)",  # cachestat
     "file in memory": "os.memfd_create('flood')",
     "attributes in memory": "os.setxattr(1, 'user.flood', b'x')",
     "mode": "os.chmod({own!r}, 0o640)",
