@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from storage.bundles import BundleFile, Share
 from storage.connection import quoted
+from storage.errors import LandingError
 from storage.files import FileStore
 from storage.landing import schema_digest
 from storage.migrations import value_of_older_rows
@@ -81,6 +82,10 @@ def why_torn(file: BundleFile, store: FileStore) -> str | None:
         return "file missing"
     except (pa.ArrowException, OSError, ValueError) as error:
         return f"not readable as Parquet: {error}"
+    except LandingError as error:
+        if isinstance(error.__cause__, OSError):
+            return str(error)
+        raise  # a bucket that cannot be reached says nothing about the file
     if table.num_rows != file.row_count:
         return f"{table.num_rows} rows instead of {file.row_count}"
     if file.schema_digest == schema_digest(schema := arrow_schema(file.table)):

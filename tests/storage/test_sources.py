@@ -1,13 +1,17 @@
 import io
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from storage.bundles import Manifest
+from storage.errors import LandingError
+from storage.files import FileStore
 from storage.landing import LandingZone, schema_digest
 from storage.merger import merge
+from storage.sources import why_torn
 from storage.warehouse import Warehouse
 from tasks.traces.study_rows import StatisticRow
 
@@ -36,6 +40,22 @@ def _rewritten(landing: LandingZone, bundle_id: str, table: str, change: Callabl
     files = tuple(file.model_copy(update=written) if file.table == table else file for file in manifest.files)
     landing.store.write(manifest_path, manifest.model_copy(update={"files": files}).model_dump_json().encode())
     return LandingZone(landing.url)
+
+
+def test_a_file_that_the_disk_refuses_is_refused_and_an_unreachable_bucket_is_no_reason(landing, make_episode):
+    landing.write(make_episode("e", step_count=1), "run")
+    ((file, *_),) = (manifest.files for manifest in landing.manifests().bundles)
+    path = Path(landing.store.absolute(file.path))
+    path.unlink()
+    assert why_torn(file, landing.store) == "file missing"
+    path.mkdir()
+    assert "cannot read" in (why_torn(file, landing.store) or "")
+    options = {"endpoint_url": "http://127.0.0.1:9", "key": "test", "secret": "test"}
+    bucket = FileStore(
+        "s3://carryover/unreachable", options | {"config_kwargs": {"retries": {"total_max_attempts": 1}}}
+    )
+    with pytest.raises(LandingError, match="cannot read carryover/unreachable"):
+        why_torn(file, bucket)
 
 
 def test_a_column_that_came_later_is_null_in_older_files(land_otherwise, tmp_path):
