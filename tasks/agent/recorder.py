@@ -140,10 +140,9 @@ class EpisodeRecorder:
         """Record why a turn ran no block."""
         self._errors.add_of_turn(turn, kind, error_type, message)
 
-    def record_drop(self, step: int, name: str) -> None:
-        """Record that the harness removed a user name before a step."""
+    def record_drop(self, name: str) -> None:
+        """Remember that the harness removed a user name: what goes wrong without it was injected."""
         self._errors.dropped_names.add(name)
-        self.record_runtime_event(step - 1, "drop", name)
 
     def record_step(
         self, turn: int, code: str, result: BlockResult, active_before: tuple[str, ...], injected_fault: str | None
@@ -162,8 +161,6 @@ class EpisodeRecorder:
         if result.error is not None:
             self._record_violations(step, result.error)
             self._errors.add_of_block(turn, step, result.error, failing)
-        if result.state_event != "kept":
-            self.record_runtime_event(step, result.state_event)
 
     def record_runtime_event(
         self, step: int, kind: str, name: str | None = None, detail_json: str | None = None

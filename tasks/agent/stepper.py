@@ -1,5 +1,6 @@
 """The interpreter's side of an episode: verify the contract, inject faults, run a block, record it, tell the names."""
 
+import json
 from typing import Any
 
 from tasks.agent.condition import Condition
@@ -36,7 +37,7 @@ class Stepper:
         self._injector = None if faults is None else FaultInjector(faults, instance_id)
         self._instance_id = instance_id
         self._interpreter: Interpreter | None = None
-        self._step = 0
+        self._step = self._event_count = 0
         self._known_names: tuple[str, ...] = ()
         self.verified_count = 0
         """Recorded steps before which the canary agreed with the contract."""
@@ -56,6 +57,7 @@ class Stepper:
     def close(self) -> None:
         """End the interpreter, if it was started."""
         if self._interpreter is not None:
+            self._record_events(self._interpreter)
             self._interpreter.close()
 
     def run(self, turn: int, code: str) -> BlockResult:
@@ -79,6 +81,7 @@ class Stepper:
             self._injector.before_step(self._step, code, active_before, self, self._environment)
         result = encodable_result(interpreter.run_block(code))
         fault = None if self._injector is None else self._injector.after_step(result, self._environment)
+        self._record_events(interpreter)
         self._recorder.record_step(turn, code, result, active_before, fault)
         self.verified_count += is_verified
         self._known_names = active_before
@@ -89,8 +92,13 @@ class Stepper:
         """Remove a user name before the next block, on the injector's behalf; tell whether it was there."""
         was_there = self._interpreter is not None and self._interpreter.drop_name(name)
         if was_there:
-            self._recorder.record_drop(self._step, name)
+            self._recorder.record_drop(name)
         return was_there
+
+    def _record_events(self, interpreter: Interpreter) -> None:
+        for step, kind, name, detail in interpreter.events[self._event_count :]:
+            self._recorder.record_runtime_event(step, kind, name, None if detail is None else json.dumps(detail))
+        self._event_count = len(interpreter.events)
 
     def header(self) -> dict[str, Any] | None:
         """Return the runtime header as the shown contract words it (arXiv 2603.01209, listing 1), null for none.

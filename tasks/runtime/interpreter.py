@@ -11,7 +11,7 @@ from tasks.runtime.journal import Journal
 from tasks.runtime.lifetime import lifetime_of
 from tasks.runtime.objects import Binding, bind_source, bind_value, read_value
 from tasks.runtime.policy import describe_violations
-from tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference
+from tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference, RuntimeEvent
 from tasks.runtime.spec import RuntimeSpec
 from tasks.runtime.state import Done, EpisodeSnapshot, EpisodeState
 from tasks.runtime.tools import ToolTable
@@ -29,18 +29,6 @@ class Identity(NamedTuple):
     def seed(self, step: int) -> str:
         """Return a step's seed: equal under every contract, and no way back to the instance's own."""
         return hashlib.sha256(f"{self.instance_id}:{step}:{self.salt}".encode()).hexdigest()
-
-
-class RuntimeEvent(NamedTuple):
-    """A change of the state other than a step; the trace schema has a table for them."""
-
-    step: int
-    """Steps executed before it."""
-    kind: str
-    """`inject`, `retrieve`, `drop`, `snapshot`, `restore`, `branch`, `roll_back`, `save` or `reload`."""
-    name: str | None = None
-    """Variable or function concerned."""
-    detail: dict[str, Any] | None = None
 
 
 class EpisodeInterpreter:
@@ -222,7 +210,7 @@ class EpisodeInterpreter:
     def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:
         output = self._state.shaped_output(self._step)
         recovered = self._state.roll_back()
-        self._note("roll_back", detail={"event": recovered.event})
+        self._note(recovered.event)
         if isinstance(ended, StateLostError):
             ended = BlockKilledError("InterpreterDied", "the interpreter's process ended between two steps")
         return self._result(

@@ -4,7 +4,7 @@ A `Runtime` belongs to a worker and opens one `Interpreter` per episode. Both ar
 `run_block` in a thread. Two backends stand behind the protocol, `fork_tree` and `jupyter`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -120,6 +120,18 @@ class Difference(NamedTuple):
     replayed: str
 
 
+class RuntimeEvent(NamedTuple):
+    """A change of the state other than a step; the trace schema has a table for them."""
+
+    step: int
+    """Steps executed before it."""
+    kind: str
+    """`inject`, `retrieve`, `drop`, `snapshot`, `restore`, `branch`, `rolled_back`, `lost`, `save` or `reload`."""
+    name: str | None = None
+    """Variable or function concerned."""
+    detail: dict[str, Any] | None = None
+
+
 class Snapshot(Protocol):
     """A frozen interpreter state; close it when it is no longer needed."""
 
@@ -132,6 +144,11 @@ class Interpreter(Protocol):
     """One episode's interpreter under one contract."""
 
     contract: Contract
+
+    @property
+    def events(self) -> Sequence[RuntimeEvent]:
+        """Changes of the state other than steps, in order."""
+        ...
 
     def run_block(self, code: str) -> BlockResult:
         """Run a block; whatever it does is an observation, never an exception here."""

@@ -341,7 +341,7 @@ class ErrorRow(Row):
 
 
 class RuntimeEventRow(Row):
-    """A change of an interpreter's state other than a step: snapshot, branch, restore, roll back, inject, retrieve.
+    """A change of an interpreter's state other than a step, in the words of the runtime's `RuntimeEvent`.
 
     Also a place in a block that the static policy forbids (`policy_violation`): the block was not run.
     """

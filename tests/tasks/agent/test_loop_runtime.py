@@ -61,6 +61,36 @@ def test_a_block_that_bends_the_canary_ends_its_episode_and_no_run(runtime):
     assert (recorded.episode.turn_count, recorded.episode.step_count) == (2, 1)
 
 
+class Meddling:
+    """A runtime whose interpreters are injected into and frozen beside their steps."""
+
+    def __init__(self, runtime):
+        self._runtime = runtime
+        self.backend, self.sandbox_level = runtime.backend, runtime.sandbox_level
+
+    def open_interpreter(self, contract, tools, **options):
+        interpreter = self._runtime.open_interpreter(contract, tools, **options)
+        interpreter.inject("limit", 3)
+        snapshot = interpreter.snapshot()
+        interpreter.restore(snapshot)
+        snapshot.close()
+        return interpreter
+
+
+def test_each_change_of_the_state_is_a_row_in_its_order(runtime):
+    model = Model(block("x = limit"), block("import os; os._exit(0)"), block("y = x"), block("finish()"))
+    recorded = play(Meddling(runtime), model)
+
+    assert [(event.sequence, event.step, event.kind, event.name) for event in recorded.runtime_events] == [
+        (0, 0, "inject", "limit"),
+        (1, 0, "snapshot", None),
+        (2, 0, "restore", None),
+        (3, 2, "rolled_back", None),
+    ]
+    assert recorded.runtime_events[0].detail_json == '{"runs_in": "host"}'
+    assert [step.state_event for step in recorded.steps] == ["kept", "rolled_back", "kept", "kept"]
+
+
 def test_an_unknown_contract_is_named_with_the_choices(runtime):
     with pytest.raises(ValueError, match="unknown contract 'eternal'; choose from persistent, stateless"):
         play(runtime, Model(block("finish()")), "eternal")

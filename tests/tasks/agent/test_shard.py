@@ -49,6 +49,7 @@ class MeetingInterpreter:
     """Its block ends, and with it the episode, when as many others run."""
 
     contract = CONTRACTS["stateless"]
+    events = ()
 
     def __init__(self, meeting, finish):
         self._meeting = meeting
