@@ -106,7 +106,7 @@ def _paper() -> StudyPlan:
     return StudyPlan(
         name="paper",
         scale="paper",
-        runtime=RuntimeSpec(require_sandbox="seccomp"),
+        runtime=RuntimeSpec(require_sandbox="landlock+seccomp"),
         serving=ServingSpec(engine="vllm"),
         parts=(part,),
         source=current_source(),

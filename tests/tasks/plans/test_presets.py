@@ -31,6 +31,10 @@ def test_the_paper_evaluates_its_base_beside_one_model_per_contract():
     ]
 
 
+def test_the_paper_runs_only_where_the_files_of_the_host_are_out_of_reach():
+    assert PAPER.runtime.require_sandbox == "landlock+seccomp"
+
+
 def test_the_rules_of_an_episode_are_those_of_the_paper():
     (part,) = PAPER.parts
     for evaluation in part.evaluations:
