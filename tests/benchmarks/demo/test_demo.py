@@ -3,8 +3,8 @@
     pytest -m benchmark tests/benchmarks/demo -s [-k smoke]
 
 Says something about an idle machine with two cores only. Installing is not counted: what runs is what `make demo` runs
-once the environment is there. The laptop study's trained models play anew what `sql/results/laptop` keeps of them, to the last
-token on a machine whose arithmetic rounds as that of its `plans.json`.
+once the environment is there. The laptop study's trained models play anew what `sql/results/laptop` keeps of them, to
+the last token on a machine whose arithmetic rounds as that of its `plans.json`.
 """
 
 import os
