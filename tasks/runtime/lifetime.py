@@ -77,10 +77,10 @@ def lifetime_of(contract: Contract) -> Lifetime:
     """
     word, _, count = contract.lifetime.partition(":")
     match word:
-        case "episode":
+        case "episode" if not count:
             return EpisodeLifetime()
-        case "block":
+        case "block" if not count:
             return BlockLifetime(runs_in="fresh" if contract.scope == "process" else "live")
-        case "recent" if count.isdigit():
+        case "recent" if count.isdecimal() and int(count) > 0:
             return RecentLifetime(step_count=int(count))
     raise ValueError(f"unknown lifetime {contract.lifetime!r}; choose from episode, block, recent:K")

@@ -34,5 +34,5 @@ def test_memory_of_a_live_episode(cave_python, table, show, tmp_path):
     table.leave_out("ipykernel_host_tools", "MiB per episode", "its kernel is ipykernel's")
     for name in ("ours_persistent", "ours_stateless"):
         share = mebibytes["ipykernel"] / mebibytes[name]
-        show(f"memory     {name:22} {mebibytes[name]:.2f} MiB = 1/{share:.0f} of an ipykernel's (goal 1/15)")
+        show(f"memory     {name:22} {mebibytes[name]:.2f} MiB = 1/{share:.1f} of an ipykernel's (goal 1/15)")
     assert mebibytes["ipykernel"]

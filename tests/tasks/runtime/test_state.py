@@ -11,7 +11,8 @@ from tasks.runtime.engine import Block, StateLostError
 from tasks.runtime.fork_tree.engine import ForkTreeEngine
 from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 from tasks.runtime.jupyter.engine import JupyterEngine
-from tasks.runtime.lifetime import BlockLifetime, Bound, EpisodeLifetime
+from tasks.runtime.lifetime import BlockLifetime, Bound, EpisodeLifetime, lifetime_of
+from tasks.runtime.objects import bind_value
 from tasks.runtime.protocol import CONTRACTS, Contract
 from tasks.runtime.shaping import WholeOutput
 from tasks.runtime.state import EpisodeState
@@ -192,9 +193,37 @@ def test_third_lifetime_is_one_small_class(runtime):
     engine.close()
 
 
-def test_unknown_lifetime_is_refused(open_one):
-    with pytest.raises(ValueError, match="unknown lifetime 'forever'; choose from episode, block, recent:K"):
-        open_one(Contract(name="odd", lifetime="forever"))
+@pytest.mark.parametrize("word", ["forever", "episode:3", "block:1", "recent", "recent:", "recent:²", "recent:0"])
+def test_unknown_lifetime_is_refused(word):
+    with pytest.raises(ValueError, match=f"unknown lifetime '{word}'; choose from episode, block, recent:K"):
+        lifetime_of(Contract(name="odd", lifetime=word))
+
+
+@dataclass(frozen=True)
+class Injected:
+    """A lifetime of what was injected alone: all names that blocks bind end, in a process that lives on."""
+
+    runs_in: Literal["live", "fresh"] = "live"
+    keeps: Literal["all", "some", "nothing"] = "nothing"
+
+    def survives(self, bound: Bound, step: int) -> bool:
+        return False
+
+
+def test_lifetime_of_what_was_injected_is_one_small_class(fork_tree):
+    lifetime = Injected()
+    engine = ForkTreeEngine(lifetime, fork_tree.spec, lambda output: fork_tree._open_root({}, output))
+    engine.install(bind_value("given", [1], is_user=False, limit_bytes=1 << 20))
+    state = EpisodeState(lifetime, engine, WholeOutput())
+
+    def run(step: int, code: str) -> str | None:
+        return state.run(Block(step, "0", code), lambda *_call: ("value", None), tuple).report.result
+
+    run(1, "x = 1\ngiven.append(2)")
+    assert state.is_as_promised()
+    assert run(2, "'x' in globals(), given") == "(False, [1, 2])"
+    assert state.active == ()
+    engine.close()
 
 
 def test_contracts_of_the_study_are_two():
