@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import time
 import uuid
 from pathlib import Path
@@ -13,6 +14,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from tasks.runtime.jupyter.relay import ANSWER_BYTES, open_relay
 from tasks.runtime.process.descendants import parent
 from tasks.runtime.process.node import Node, NodeGoneError, receive_handle, set_timeouts
+from tasks.runtime.process.strays import end_strays
 from tasks.runtime.protocol import SandboxLevel
 from tasks.runtime.sandbox.launch import launch
 from tasks.runtime.spec import RuntimeSpec
@@ -54,6 +56,7 @@ class Kernel:
         self.keeper = Node(process.channel, keeper, self.node.family)
         """The kernel's parent: whatever a block forked descends from it, orphans included."""
         started.callback(self.keeper.close)
+        started.callback(self._end_strays)
 
     def execute(self, step: int, seed: str, code: str) -> None:
         """Ask for a step to be run; its report comes on the node's channel.
@@ -88,6 +91,13 @@ class Kernel:
     def close(self) -> None:
         """End the kernel."""
         self._undo.close()
+
+    def _end_strays(self) -> None:
+        """End what blocks forked, which outlives the kernel where it has no namespace of processes to end with."""
+        if self.keeper.is_alive():
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.node.handle, signal.SIGSTOP)  # it forks no more
+            end_strays(self.keeper)
 
     def _connect(self, path: Path) -> None:
         """Connect Jupyter's client, which knows a path as an address and a number."""

@@ -4,6 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tasks.runtime.protocol import CONTRACTS
+
 NAMES = ("a", "b", "c", "d")
 SETTINGS = settings(
     max_examples=15, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -36,8 +38,22 @@ def shown(result) -> tuple:
 
 @SETTINGS
 @given(program=programs)
-def test_stateless_runs_that_prepend_all_earlier_blocks_end_in_the_persistent_state(open_fork_tree, program):
-    persistent, stateless = open_fork_tree("persistent"), open_fork_tree("stateless")
+def test_stateless_runs_that_prepend_all_earlier_blocks_end_in_the_persistent_state(fork_tree, program):
+    assert_prepending_is_persisting(fork_tree, program)
+
+
+@pytest.mark.kernel
+@settings(parent=SETTINGS, max_examples=2)
+@given(program=programs)
+def test_stateless_kernels_that_prepend_all_earlier_blocks_end_in_the_persistent_state(jupyter, program):
+    assert_prepending_is_persisting(jupyter, program)
+
+
+def assert_prepending_is_persisting(runtime, program: list[str]) -> None:
+    """Run a program block by block in one state, and all its blocks so far in a new one each time."""
+    persistent, stateless = (
+        runtime.open_interpreter(CONTRACTS[name], {}, instance_id="a") for name in ("persistent", "stateless")
+    )
     for count in range(1, len(program) + 1):
         kept = persistent.run_block(program[count - 1])
         guarded = [f"try:\n{indented(block)}\nexcept Exception: pass" for block in program[: count - 1]]
@@ -53,8 +69,6 @@ def test_stateless_runs_that_prepend_all_earlier_blocks_end_in_the_persistent_st
 @settings(parent=SETTINGS, max_examples=5)
 @given(program=programs)
 def test_both_backends_show_the_same(fork_tree, jupyter, contract, program):
-    from tasks.runtime.protocol import CONTRACTS
-
     interpreters = [
         runtime.open_interpreter(CONTRACTS[contract], {}, instance_id="a") for runtime in (fork_tree, jupyter)
     ]
