@@ -114,6 +114,18 @@ def test_the_tax_of_the_table_and_of_half_of_the_training():
     assert f"({half['S->S']:,.0f} against {same_seed['S->S']:,.0f})" in FINDINGS
 
 
+def test_the_table_s_shorter_traces_are_more():
+    without, with_table = (trained_on("retained", variant=name)[1] for name in ("no-table", "main"))
+    assert f"{without:.0f} stateless ones against {with_table:.0f} (Table 5)" in FINDINGS
+
+
+def test_a_header_without_names_is_cheaper_at_home():
+    named, nameless = (
+        means("total_tokens", **where)["P->P"] for where in ({"training_seed": 1}, {"variant": "header-none"})
+    )
+    assert f"P→P's tokens fall from {named:,.0f} to {nameless:,.0f}" in FINDINGS
+
+
 def test_tests_of_replicates_that_were_made_and_that_could_not_be():
     rows = pl.read_parquet(FOLDER / "statistics.parquet").filter(analysis="replicates")
     made = rows.filter(pl.col("p_value").is_not_null())
