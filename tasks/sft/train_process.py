@@ -23,6 +23,8 @@ from tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
 OUTPUT_NAME = "training_output.txt"
 """What the process printed, in the folder of the model."""
 LAST_LINES = 5
+ROOM_BYTES = 1 << 20
+"""A training that ended on a disk with less room than this is taken to have ended for want of it."""
 POLL_SECONDS = 0.5
 UNTIL_INPUT_ENDS = "--until-input-ends"
 USER_ERROR_CODE = 2
@@ -120,11 +122,22 @@ def _failure(job: TrainingJob, code: int, printed: Path) -> str:
     lines = [line for line in printed.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     if code == USER_ERROR_CODE and lines:
         return lines[-1]
+    try:
+        _try_to_write(job.output / f"{OUTPUT_NAME}.unfinished")  # on a full disk even what it said last is cut off
+    except OSError as error:
+        return f"cannot write {job.output}: {error.strerror}; free space there and start again"
     reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
     last = " | ".join(lines[-LAST_LINES:]) or "no output"
     return (
         f"training {job.spec.name} of {job.contract or 'the base'} failed ({reason}): {last}; all of it is in {printed}"
     )
+
+
+def _try_to_write(path: Path) -> None:
+    try:
+        path.write_bytes(bytes(ROOM_BYTES))
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _end_with_input() -> None:
