@@ -30,10 +30,10 @@ def frame(message):
 import stat
 for fd in range(3, 64):
     try:
-        if stat.S_ISSOCK(os.fstat(fd).st_mode): os.write(fd, {frame})
+        if stat.S_ISSOCK(os.fstat(fd).st_mode) and os.write(1, b'found'): os.write(fd, {frame})
     except OSError: pass
 """
-    interpreter.run_block(code)
+    assert "found" in interpreter.run_block(code).output
     interpreter.run_block("look('a')")
     interpreter.run_block("look('a')")
     result = interpreter.run_block("look('a')")
