@@ -24,7 +24,8 @@ _TRACEBACK_LIMIT = 2000
 def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
     """Answer a block's tool calls until it reports; interrupt it at its time limit, then kill it.
 
-    What an interrupted block forked ends with it: a fork bomb would leave the episode no room for another process.
+    So does Ctrl-C in the thread that it reaches: once interrupts the block, twice kills it. What an interrupted block
+    forked ends with it: a fork bomb would leave the episode no room for another process.
 
     Raises:
         BlockKilledError: It did not heed the interrupt, or its episode held too much memory.
@@ -43,26 +44,36 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
 
 def _answer_until_done(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
     clock = _Clock(node, root, spec)
-    while True:
-        match node.receive():
-            case ["done", int(done), report] if done == step:
-                parsed = parse_report(report)
-                clock.look_at_memory()
-                if parsed.error_type == "StepTimeout":
-                    end_strays(root)
-                return _explain_timeout(parsed, spec)
-            case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
-                reply = answer(tool, arguments, keywords)
-                clock.check()
-                node.send((ticket, reply))
-            case ["failed", str(traceback)]:
-                logger.warning("an interpreter's own code failed: %s", ascii(traceback[-_TRACEBACK_LIMIT:]))
-                raise ProtocolError("the interpreter's own code failed")
-            case None:
-                clock.check()
-                put_strays_last(root)
-            case message:
-                raise ProtocolError(f"not a message of a running block: {repr(message)[:200]}")
+    report = None
+    while report is None:
+        try:
+            report = _answer_next(node, root, step, answer, clock)
+        except KeyboardInterrupt:
+            clock.interrupt("the block was stopped by hand")
+    return report
+
+
+def _answer_next(node: Node, root: Node, step: int, answer: Answer, clock: "_Clock") -> Report | None:
+    match node.receive():
+        case ["done", int(done), report] if done == step:
+            parsed = parse_report(report)
+            clock.look_at_memory()
+            if parsed.error_type == "StepTimeout":
+                end_strays(root)
+            return _explain_interrupt(parsed, clock.reason)
+        case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
+            reply = answer(tool, arguments, keywords)
+            clock.check()
+            node.send((ticket, reply))
+        case ["failed", str(traceback)]:
+            logger.warning("an interpreter's own code failed: %s", ascii(traceback[-_TRACEBACK_LIMIT:]))
+            raise ProtocolError("the interpreter's own code failed")
+        case None:
+            clock.check()
+            put_strays_last(root)
+        case message:
+            raise ProtocolError(f"not a message of a running block: {repr(message)[:200]}")
+    return None
 
 
 class _Clock:
@@ -72,7 +83,8 @@ class _Clock:
         self._node = node
         self._root = root
         self._spec = spec
-        self._is_interrupted = False
+        self.reason: str | None = None
+        """Why it was interrupted, if it was."""
         self._set(spec.block_timeout_seconds)
 
     def check(self) -> None:
@@ -82,11 +94,14 @@ class _Clock:
             BlockKilledError: It was interrupted in vain, or its episode holds too much memory.
         """
         self.look_at_memory()
-        if time.monotonic() < self._deadline:
-            return
-        if self._is_interrupted:
-            raise BlockKilledError("StepTimeout", _timeout_reason(self._spec, "killed"))
-        self._is_interrupted = True
+        if time.monotonic() >= self._deadline:
+            self.interrupt(f"the block ran longer than {self._spec.block_timeout_seconds:g} s")
+
+    def interrupt(self, reason: str) -> None:
+        """Interrupt the block; raise `BlockKilledError` where it has been interrupted before."""
+        if self.reason is not None:
+            raise BlockKilledError("StepTimeout", f"{self.reason} and was killed")
+        self.reason = reason
         self._set(self._spec.interrupt_grace_seconds)
         self._node.interrupt()
 
@@ -108,12 +123,8 @@ def _check_memory(root: Node, limit_bytes: int) -> None:
         raise BlockKilledError("MemoryLimitExceeded", reason)
 
 
-def _explain_timeout(report: Report, spec: RuntimeSpec) -> Report:
-    if report.error_type != "StepTimeout":
+def _explain_interrupt(report: Report, reason: str | None) -> Report:
+    if report.error_type != "StepTimeout" or reason is None:
         return report
     traceback, _, _ = report.error_text.rpartition("StepTimeout")
-    return report._replace(error_text=f"{traceback}StepTimeout: {_timeout_reason(spec, 'interrupted')}")
-
-
-def _timeout_reason(spec: RuntimeSpec, what: str) -> str:
-    return f"the block ran longer than {spec.block_timeout_seconds:g} s and was {what}"
+    return report._replace(error_text=f"{traceback}StepTimeout: {reason} and was interrupted")

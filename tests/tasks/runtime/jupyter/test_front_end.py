@@ -1,9 +1,12 @@
 import contextlib
 import sys
+import time
 
 import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
+
+from tasks.runtime.protocol import CONTRACTS
 
 pytestmark = pytest.mark.kernel
 
@@ -17,7 +20,7 @@ from tasks.runtime.protocol import CONTRACTS
 from tasks.runtime.spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec())
-tools = {"look": lambda name: f"seen {name}"}
+tools = {"look": lambda name: f"seen {name}", "begin": lambda path: open(path, "x").close()}
 EpisodeKernel.interpreter = runtime.open_interpreter(CONTRACTS[sys.argv.pop(1)], tools, instance_id="a")
 assert EpisodeKernel.interpreter.run_block("x = look('beforehand')").error is None
 IPKernelApp.launch_instance(kernel_class=EpisodeKernel)
@@ -90,3 +93,25 @@ def test_front_end_attaches_to_an_episode_that_is_open(contract):
         assert published[0][1]["traceback"][1] == '  File "<step 3>", line 2, in <module>'
         _, published = run(client, "'y' in globals()")
         assert published[0][1]["data"]["text/plain"] == str(contract == "persistent")
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_cell_that_is_interrupted_ends_and_the_next_one_runs(contract, tmp_path):
+    with serving(["-c", OPEN_EPISODE, contract]) as client:
+        request = client.execute(f"y = 1\nbegin({str(tmp_path / 'begun')!r})\nwhile True: pass")
+        wait_until((tmp_path / "begun").exists)
+        manager = client.parent
+        assert isinstance(manager, KernelManager)
+        manager.interrupt_kernel()
+        reply = client.get_shell_msg(timeout=60)
+        assert reply["parent_header"]["msg_id"] == request
+        assert reply["content"]["ename"] == "StepTimeout"
+        assert "stopped by hand" in reply["content"]["evalue"]
+        assert run(client, "1 + 1")[0]["status"] == "ok"
+
+
+def wait_until(holds) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
