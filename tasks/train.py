@@ -142,7 +142,7 @@ def _train_with_progress(run: Run, job: TrainingJob, label: str) -> TrainedModel
 
 def turn(spec: TrainingSpec) -> AbstractContextManager[object]:
     """Return what a training waits for: none but one meant for a GPU, whose memory is estimated for one at a time."""
-    return _gpu if spec.precision == "bfloat16" else nullcontext()
+    return _gpu if spec.is_for_gpu else nullcontext()
 
 
 def describe(metric: TrainingMetric) -> str:

@@ -75,7 +75,7 @@ def free_bytes(folder: Path) -> int:
 def _missing_gpu(
     plan: StudyPlan, gpu_pool_lacks: Callable[[], str | None], find_gpu: Callable[[], str | None]
 ) -> Iterator[str]:
-    if all(part.training.method != "qlora" for part in plan.parts) or find_gpu() is not None:
+    if not any(part.training.is_for_gpu for part in plan.parts) or find_gpu() is not None:
         return
     if gpu_pool_lacks() is None:
         yield "a GPU here, or --train-on gpu_pool, as a worker on the work pool 'gpu' is online"

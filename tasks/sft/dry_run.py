@@ -104,7 +104,7 @@ def plan_training(
         seed: Seed of the training; it decides which conversations are held out, and what shares a batch.
         base_model: What to start from instead of `spec.base_model`.
         base_training: How a base of the study's own is trained, which tells its shape.
-        gpu_gib: Memory of the GPU that a bfloat16 training is meant for, in GiB.
+        gpu_gib: Memory of the GPU that a training is meant for, in GiB.
 
     Raises:
         UserError: A setting cannot work; the message names it, its value and the way out.
@@ -165,7 +165,7 @@ def _fitting_resources(spec: TrainingSpec, shape: ModelShape, gpu_gib: float) ->
             "lower it"
         )
     resources = estimate_resources(spec, shape)
-    if spec.precision == "bfloat16" and resources.memory_bytes > gpu_gib * GIB:
+    if spec.is_for_gpu and resources.memory_bytes > gpu_gib * GIB:
         raise UserError(
             f"training {spec.name} takes about {resources.memory_bytes / GIB:.0f} GiB and the GPU has {gpu_gib:.0f}; "
             "lower batch.max_length or batch.sequences, or use method 'qlora'"
@@ -218,6 +218,6 @@ def _hours(spec: TrainingSpec, shape: ModelShape | None, token_count: float) -> 
     if shape is None:
         return {}
     operations = 6.0 * shape.parameter_count * token_count
-    if spec.precision == "float32":
+    if not spec.is_for_gpu:
         return {"one CPU core": operations / (CORE_FLOPS * spec.cpu_threads) / 3600}
     return {device: operations / (peak * UTILISATION) / 3600 for device, peak in PEAK_FLOPS.items()}

@@ -139,6 +139,11 @@ class TrainingSpec(_Spec):
     cpu_threads: int = Field(default=1, gt=0)
     """Torch threads on a CPU: arms train side by side, one core each."""
 
+    @property
+    def is_for_gpu(self) -> bool:
+        """Whether it is meant for a GPU: quantized, in bfloat16, or from a model of the hub, whatever its format."""
+        return self.method == "qlora" or self.precision == "bfloat16" or self.base == "hub"
+
     @model_validator(mode="after")
     def _parts_fit_together(self) -> "TrainingSpec":
         needs = {

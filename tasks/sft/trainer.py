@@ -64,6 +64,14 @@ def open_trainer(
                 return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
             return learned_loss(model, inputs, num_items_in_batch)
 
+        def _load_from_checkpoint(self, resume_from_checkpoint: str, model: "torch.nn.Module | None" = None) -> None:
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+            if spec.method == "qlora":  # where TRL gives an adapter the format of the computation, PEFT loads float32
+                trained: Any = self.model
+                for parameter in trained.parameters():
+                    if parameter.requires_grad:
+                        parameter.data = parameter.data.bfloat16()
+
         def get_train_dataloader(self) -> DataLoader:
             if spec.batch.packing:
                 return super().get_train_dataloader()

@@ -10,6 +10,8 @@ from tasks.sft.resources import GIB
 PEAKS = {"H100 PCIe": 756e12, "H100": PEAK_FLOPS["one H100"], "H200": PEAK_FLOPS["one H100"],
          "A100": PEAK_FLOPS["one A100"]}  # fmt: skip
 """Dense bfloat16 operations per second by what the driver's name of the device holds (vendor's data sheets)."""
+QWEN3_ROPE = {"rope_type": "default", "rope_theta": 1e6}
+"""Qwen3-8B's rotary embedding (its published configuration); the library's own default is another."""
 SAMPLE_SECONDS = 0.5
 
 

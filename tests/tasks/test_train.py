@@ -89,9 +89,11 @@ def test_a_base_whose_size_nobody_tells_is_named_once_and_others_are_not(part, t
 
 
 def test_trainings_meant_for_a_gpu_take_turns_and_others_run_side_by_side():
-    other: Any = turn(TRAINING["paper"])
-    with turn(TRAINING["paper"]):
-        assert other.locked()
-    assert not other.locked()
+    paper = TRAINING["paper"]
+    for spec in (paper, paper.model_copy(update={"method": "lora", "precision": "float32"})):
+        other: Any = turn(paper)
+        with turn(spec):
+            assert other.locked()
+        assert not other.locked()
     with turn(TRAINING["laptop_scratch"]), turn(TRAINING["laptop_scratch"]):
         pass

@@ -107,6 +107,8 @@ class ModelEngine:
             max_batch_tokens: New tokens per pass; a longer prompt takes several.
         """
         self.loaded = loaded
+        self._hidden = frozenset(loaded.tokenizer.all_special_ids)
+        """Tokens that no text shows."""
         self._pool = pool
         self._max_running = max_running
         self._max_draft_tokens = max_draft_tokens
@@ -212,8 +214,9 @@ class ModelEngine:
 
     def _text_before_stop(self, request: GenerationRequest) -> str | None:
         stops = request.parameters.stop
-        # A token holds one byte at least, so the longest stop text lies within as many tokens as it has bytes.
-        tail = self._decode(request.generated[-max(len(stop.encode()) for stop in stops) :])
+        # A token that is shown holds one byte at least, so the longest stop text lies within as many as it has bytes.
+        shown = [token for token in request.generated if token not in self._hidden]
+        tail = self._decode(shown[-max(len(stop.encode()) for stop in stops) :])
         if not any(stop in tail for stop in stops):
             return None
         text = self._decode(request.generated)

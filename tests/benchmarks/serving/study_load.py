@@ -23,7 +23,7 @@ from tasks.sft.card import ModelCard, write_card
 from tasks.sft.model_shape import ModelShape
 from tasks.sft.spec import LoraSpec, TokenizerSpec
 from tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer, load_tokenizer
-from tests.benchmarks.gpu import utilisation_in_words
+from tests.benchmarks.gpu import QWEN3_ROPE, utilisation_in_words
 
 TEXT = "Inspect the items, keep a running weight, and pack what is worth most: inspect(item_id), take_item(item_id)."
 CELLS = 6
@@ -100,6 +100,7 @@ def save_base(folder: Path, shape: ModelShape, *, has_weights: bool) -> Path:
         eos_token_id=tokens[END_OF_TURN],
         pad_token_id=tokens[PADDING],
         dtype="bfloat16",
+        rope_parameters=QWEN3_ROPE,
     )
     if has_weights:
         AutoModelForCausalLM.from_config(config).save_pretrained(folder)

@@ -115,13 +115,28 @@ def test_the_seed_decides_the_weights_to_the_byte(trained, world, tmp_path):
     assert other.model_digest != trained.model_digest
 
 
-@pytest.mark.parametrize("spec", [SMOKE, ADAPTER, PACKED], ids=["scratch", "adapter", "packed"])
-def test_a_training_that_broke_off_goes_on_to_the_same_weights(spec, world, base, tmp_path):
+def _name_spec(base, name):
+    """Return a training that saves every second of its steps."""
+    lora = LoraSpec(rank=4, alpha=8, dropout=0.1, has_trained_embedding=True)
+    specs = {
+        "scratch": SMOKE,
+        "adapter": ADAPTER,
+        "packed": PACKED,
+        "embedding": ADAPTER.model_copy(update={"lora": lora}),
+    }
+    small = {"max_steps": 4, "logging_steps": 2, "save_steps": 2}
+    return _small_paper(base).model_copy(update=small) if name == "paper" else specs[name]
+
+
+@pytest.mark.parametrize("name", ["scratch", "adapter", "packed", "embedding", "paper"])
+def test_a_training_that_broke_off_goes_on_to_the_same_weights(name, world, base, tmp_path):
+    spec = _name_spec(base, name)
+
     def break_off(metric):
         if metric.optimizer_step == 4:
             raise KeyboardInterrupt
 
-    start = {"tokenizer": world / "tokenizer", "base_model": base}
+    start = {"tokenizer": world / "tokenizer", "base_model": None if name == "paper" else base}
     unbroken = _train(spec, world, tmp_path / "unbroken", **start)
     with pytest.raises(KeyboardInterrupt):
         _train(spec, world, tmp_path / "broken", **start, on_log=break_off)
@@ -135,9 +150,10 @@ def test_a_training_that_broke_off_goes_on_to_the_same_weights(spec, world, base
     assert resumed.token_count == unbroken.token_count
 
 
-@pytest.mark.parametrize("spec", [SMOKE, ADAPTER, PACKED], ids=["scratch", "adapter", "packed"])
-def test_a_training_that_broke_off_behind_its_last_step_takes_no_more(spec, world, base, tmp_path):
-    start = {"tokenizer": world / "tokenizer", "base_model": base}
+@pytest.mark.parametrize("name", ["scratch", "adapter", "packed", "embedding", "paper"])
+def test_a_training_that_broke_off_behind_its_last_step_takes_no_more(name, world, base, tmp_path):
+    spec = _name_spec(base, name)
+    start = {"tokenizer": world / "tokenizer", "base_model": None if name == "paper" else base}
     unbroken = _train(spec, world, tmp_path / "model", **start)
     for path in [tmp_path / "model" / "carryover.json", *(tmp_path / "model").glob("*.safetensors")]:
         path.unlink()

@@ -126,6 +126,16 @@ def test_a_stop_text_ends_the_reply_before_it(loaded, reference):
     assert request.reply.text == text[: text.index(stop)]
 
 
+def test_a_stop_text_is_found_across_tokens_that_no_text_shows(loaded):
+    hidden, *_ = loaded.tokenizer.all_special_ids
+    letters = [loaded.tokenizer.encode(letter, add_special_tokens=False) for letter in "END"]
+    request = request_of(prompt_of(9), stop=("END",))
+    request.generated.extend(token for letter in letters for token in (*letter, *[hidden] * 3))
+    build_engine(loaded)._finish_if_done(request, request.generated[-1])
+    assert request.reply is not None
+    assert (request.reply.finish_reason, request.reply.text) == ("stop", "")
+
+
 @pytest.mark.parametrize("max_running", [1, 3])
 def test_more_requests_than_places_are_answered_in_turn(loaded, max_running):
     replies = run(build_engine(loaded, max_running=max_running), sampled_requests())
