@@ -14,7 +14,6 @@ from tasks.running.places import HOME_VARIABLE, name_places
 from tasks.serving.ask import Answer, ask
 from tasks.serving.server import vllm_program
 
-HUB_URL = "https://huggingface.co"
 BYTES_OF_A_STUDY = 100_000_000
 """Room for a study of no episodes: Prefect's database, documents, logs, an empty warehouse and its copies."""
 BYTES_PER_EPISODE = 100_000
@@ -28,7 +27,7 @@ def check_needs(
     trains_here: bool,
     find_gpu: Callable[[], str | None] = gpu_name,
     find_free: Callable[[Path], int] | None = None,
-    hub_url: str = HUB_URL,
+    hub_url: str | None = None,
 ) -> None:
     """Return when the plan can run here.
 
@@ -38,7 +37,7 @@ def check_needs(
         trains_here: Whether the training stays in this process, or is handed to that pool.
         find_gpu: Names this machine's GPU, if it has one.
         find_free: Tells the free bytes where a folder lies; the disk's own without it.
-        hub_url: Where a model that is not here is looked for.
+        hub_url: Where a model that is not here is looked for; where HF_ENDPOINT or the library says without it.
 
     Raises:
         UserError: Something is missing; one line names all of it.
@@ -106,10 +105,9 @@ def _missing_room(plan: StudyPlan, home: Path, find_free: Callable[[Path], int])
         )
 
 
-def _missing(plan: StudyPlan, part: StudyPart, hub_url: str) -> Iterator[str]:
-    model = part.training.base_model
-    if model is not None and not _has_model(model, hub_url):
-        yield f"the model {model} (download it, or name its folder with --base-model)"
+def _missing(plan: StudyPlan, part: StudyPart, hub_url: str | None) -> Iterator[str]:
+    if part.training.base_model is not None:
+        yield from _missing_model(part.training.base_model, part.training.base_revision, hub_url)
     if plan.serving.engine == "vllm" and vllm_program() is None:
         yield "vllm (sh deployments/install_vllm.sh, or name a running server with --endpoint-url)"
     if plan.serving.url is not None:
@@ -126,13 +124,16 @@ def _missing_teacher(part: StudyPart) -> Iterator[str]:
         )
 
 
-def _has_model(model: str, hub_url: str) -> bool:
-    """Tell whether a model is a folder here, in the hub's local cache, or on a hub that has it."""
-    if Path(model).is_dir():
-        return True
-    from huggingface_hub import try_to_load_from_cache
+def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Iterator[str]:
+    """Yield what keeps a model from being loaded: it is no folder here, nor in the hub's cache, nor given by a hub."""
+    from huggingface_hub import get_token, hf_hub_url, try_to_load_from_cache
 
-    if isinstance(try_to_load_from_cache(model, "config.json"), str):
-        return True
-    answer = ask(f"{hub_url}/{model}/resolve/main/config.json")
-    return isinstance(answer, Answer) and answer.status == 200
+    if Path(model).is_dir() or isinstance(try_to_load_from_cache(model, "config.json", revision=revision), str):
+        return
+    match ask(hf_hub_url(model, "config.json", revision=revision, endpoint=hub_url), get_token()):
+        case Answer(status=200):
+            return
+        case Answer(error_code="GatedRepo"):
+            yield f"access to the model {model} (accept its licence on the hub and set HF_TOKEN, or name a local copy)"
+        case _:
+            yield f"the model {model} (download it, or name its folder with --base-model)"

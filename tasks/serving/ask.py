@@ -19,6 +19,8 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
+    error_code: str | None = None
+    """What a model hub says of a refusal, e.g. `GatedRepo`."""
 
 
 class NoAnswer(NamedTuple):
@@ -50,7 +52,7 @@ def ask(url: str, key: str | None = None, *, timeout_seconds: float = PROBE_SECO
                 return NoAnswer("the answer is too long")
             if getattr(response, "length", None):
                 return NoAnswer("the answer broke off")
-            return Answer(status, body)
+            return Answer(status, body, response.headers.get("X-Error-Code"))
     except OSError as error:
         cause = error.reason if isinstance(error, urllib.error.URLError) else error
         return NoAnswer((cause.strerror if isinstance(cause, OSError) else None) or str(cause))

@@ -20,13 +20,17 @@ def tables_of(printed: str) -> str:
     return printed[printed.index("smoke: smoke") : printed.index("\nThe warehouse is ")]
 
 
+@pytest.mark.kernel
+@pytest.mark.slow
+@pytest.mark.prefect
+@pytest.mark.timeout(1500)
 def test_a_study_ends_with_its_tables_a_picture_and_three_queries(smoke_study):
     wanted = [
         *(f"table_{number:02d}: Table {number}: " for number in (1, 2, 3, 5, 6, 7, 8, 9, 10)),
         "failure_percentages: ",
     ]
     assert [title for title in wanted if f"\n{title}" not in smoke_study.printed] == []
-    assert smoke_study.printed.count('carryover query "select ') == 3
+    assert smoke_study.printed.count("carryover query ") == 3
     assert f"The warehouse is {smoke_study.home}" in smoke_study.printed
 
 

@@ -10,6 +10,7 @@ from tasks.plans.presets import resolve_plan
 from tasks.running.errors import UserError
 
 MODEL = "nobody/no-model"
+GATED = "somebody/gated"
 NOBODY = "http://127.0.0.1:9"
 """An address at which nothing listens."""
 KEY = "CARRYOVER_TEST_TEACHER_KEY"
@@ -18,11 +19,16 @@ NO_WORKER = "an online worker on the work pool 'gpu' (prefect worker start --poo
 
 @pytest.fixture
 def endpoint():
-    """A server on loopback that lists no models, nor has any."""
+    """A server on loopback that lists no models, nor has any; one it gives to who holds a token."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_error(404)
+            is_gated = self.path == f"/{GATED}/resolve/main/config.json"
+            is_let_in = is_gated and self.headers["authorization"] == "Bearer secret"
+            self.send_response(200 if is_let_in else 403 if is_gated else 404)
+            self.send_header("X-Error-Code", "GatedRepo" if is_gated else "RepoNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
 
         def log_message(self, format, *args):
             pass
@@ -103,6 +109,17 @@ def test_a_hub_that_refuses_a_model_does_not_have_it(endpoint, monkeypatch):
     assert complaint(make_plan(endpoint), gpu="H100", hub_url=endpoint).endswith(
         f": the model {MODEL} (download it, or name its folder with --base-model)"
     )
+
+
+def test_a_gated_model_is_missing_only_to_who_may_not_have_it(endpoint, monkeypatch):
+    monkeypatch.setenv(KEY, "secret")
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    plan = make_plan(endpoint, GATED)
+    assert complaint(plan, gpu="H100", hub_url=endpoint).endswith(
+        f": access to the model {GATED} (accept its licence on the hub and set HF_TOKEN, or name a local copy)"
+    )
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    check_needs(plan, lambda: NO_WORKER, trains_here=True, find_gpu=lambda: "H100", hub_url=endpoint)
 
 
 def test_an_empty_key_is_no_key(endpoint, monkeypatch, tmp_path):
