@@ -52,13 +52,20 @@ def test_event_loops_of_several_threads_share_the_places():
     assert (inside, most) == (0, 2)
 
 
+async def hold_one_and_ask_twice(places, end):
+    """Return the tasks: the first holds the only place, the others wait for it in turn."""
+    began = asyncio.Event()
+    first = asyncio.create_task(hold(places, until=end, began=began))
+    await began.wait()
+    others = [asyncio.create_task(hold(places, until=end)) for _ in range(2)]
+    await asyncio.sleep(0)
+    return first, *others
+
+
 def test_who_is_cancelled_while_waiting_leaves_the_queue():
     async def play():
-        places, end, began = Places(1), asyncio.Event(), asyncio.Event()
-        first = asyncio.create_task(hold(places, until=end, began=began))
-        await began.wait()
-        second, third = (asyncio.create_task(hold(places, until=end)) for _ in range(2))
-        await asyncio.sleep(0)
+        end = asyncio.Event()
+        first, second, third = await hold_one_and_ask_twice(Places(1), end)
         second.cancel()
         end.set()
         await asyncio.wait_for(asyncio.gather(first, third), 60)
@@ -69,11 +76,8 @@ def test_who_is_cancelled_while_waiting_leaves_the_queue():
 
 def test_who_is_cancelled_as_its_turn_comes_hands_the_place_over():
     async def play():
-        places, end, began = Places(1), asyncio.Event(), asyncio.Event()
-        first = asyncio.create_task(hold(places, until=end, began=began))
-        await began.wait()
-        second, third = (asyncio.create_task(hold(places, until=end)) for _ in range(2))
-        await asyncio.sleep(0)
+        places, end = Places(1), asyncio.Event()
+        first, second, third = await hold_one_and_ask_twice(places, end)
         end.set()
         await first  # its place is the second's now, which has not run since
         second.cancel()
