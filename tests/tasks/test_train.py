@@ -1,6 +1,7 @@
 """A model is the plan's only where the plan's training data made it."""
 
 import hashlib
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from tasks.prepare import TrainingData, data_file
 from tasks.running.errors import UserError
 from tasks.sft.card import ModelCard, write_card
 from tasks.sft.spec import TRAINING
+from tasks.sft.train import read_trained
 from tasks.sft.training_log import TrainingMetric
 from tasks.train import describe, train_model, turn, unknown_sizes
 
@@ -77,6 +79,36 @@ def test_a_bar_tells_what_a_logging_step_saw():
     )  # fmt: skip
     assert describe(metric) == "loss 1.235, rate 2.0e-04, 35,000 tokens in 12 s"
     assert ", gradient 0.50, " in describe(metric.model_copy(update={"gradient_norm": 0.5}))
+
+
+def test_a_bar_goes_on_with_every_logging_step(run, part, tmp_path, monkeypatch):
+    metrics = [
+        TrainingMetric(
+            optimizer_step=step, total_steps=30, epoch=0.1, loss=3.0 / step, learning_rate=1e-4, gradient_norm=2.0,
+            token_count=100 * step, wall_seconds=1.0 * step,
+        )
+        for step in (10, 20, 30)
+    ]  # fmt: skip
+    shown = []
+
+    @contextmanager
+    def open_bar(label, total, unit):
+        shown.append((label, total, unit))
+        yield lambda count, words: shown.append((count, words))
+
+    def train_in_process(job, on_log, check):
+        check()
+        for metric in metrics:
+            on_log(metric)
+        return read_trained(finish_training(run, part, DATA))
+
+    monkeypatch.setattr("tasks.train.progress_bar", open_bar)
+    monkeypatch.setattr("tasks.train.train_in_process", train_in_process)
+    train_model.fn(run, part, "persistent", 0, tmp_path / "tokenizer")
+    assert shown == [
+        ("main, training persistent seed 0", 30, "steps"),
+        *((10, describe(metric)) for metric in metrics),
+    ]
 
 
 def test_a_base_whose_size_nobody_tells_is_named_once_and_others_are_not(part, tmp_path):

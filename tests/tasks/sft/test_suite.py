@@ -71,6 +71,12 @@ def test_a_yield_too_small_stops_with_reasons_and_counts(judged, tmp_path):
     assert "yield" in {row.check_name for row in caught.value.rows if not row.is_passed}
 
 
+def test_a_reason_that_nobody_knows_stops(judged, tmp_path):
+    unheard = pl.when(pl.col("episode_id") == "persistent-poor").then(pl.lit("other")).otherwise("reason")
+    with pytest.raises(FailedChecksError, match="traces_persistent: known_reason broken by 1"):
+        gate(judged.with_columns(unheard.alias("reason")), tmp_path)
+
+
 def test_a_trace_without_its_counterpart_stops(traces, tmp_path):
     recorded = [traces.trace("p", "persistent", "one"), traces.trace("s", "stateless", "other")]
     verdicts = judge_traces(*traces.record(*recorded).all, spec=LENIENT)

@@ -3,7 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
+from tasks.sft.load import _four_bit
 from tasks.sft.spec import TRAINING, ArchitectureSpec, TrainingSpec
+from tasks.sft.trainer import _arguments
 
 
 def test_the_paper_preset_is_appendix_c2():
@@ -11,7 +13,9 @@ def test_the_paper_preset_is_appendix_c2():
     assert (spec.base_model, spec.method, spec.precision) == ("Qwen/Qwen3-8B", "qlora", "bfloat16")
     assert spec.lora is not None
     assert (spec.lora.rank, spec.lora.alpha, spec.lora.dropout) == (64, 128, 0.05)
-    assert len(spec.lora.target_modules) == 7
+    assert {name.removesuffix("_proj") for name in spec.lora.target_modules} == {
+        "q", "k", "v", "o", "gate", "up", "down",
+    }  # fmt: skip
     assert (spec.epochs, spec.optimizer.kind, spec.optimizer.schedule) == (3, "adamw", "cosine")
     assert (spec.optimizer.learning_rate, spec.optimizer.warmup_ratio, spec.optimizer.weight_decay) == (
         1e-4,
@@ -22,6 +26,25 @@ def test_the_paper_preset_is_appendix_c2():
     assert (spec.batch.sequences, spec.batch.accumulation) == (1, 16)
     assert (spec.logging_steps, spec.save_steps, spec.evaluation_steps, spec.kept_checkpoints) == (10, 100, 100, 3)
     assert (spec.validation_share, spec.gradient_checkpointing) == (0.05, True)
+
+
+def test_the_paper_s_base_is_held_in_nf4_with_double_quantization():
+    settings = _four_bit().to_dict()
+    assert {name: settings[name] for name in settings if name.startswith("bnb_4bit") and "storage" not in name} == {
+        "bnb_4bit_quant_type": "nf4",
+        "bnb_4bit_use_double_quant": True,
+        "bnb_4bit_compute_dtype": "bfloat16",
+    }
+    assert settings["load_in_4bit"]
+
+
+def test_the_trainer_is_told_what_the_paper_preset_says(tmp_path):
+    told = _arguments(TRAINING["paper"], tmp_path, 3407, is_validated=True)
+    assert (told.seed, told.data_seed, told.optim, told.lr_scheduler_type) == (3407, 3407, "adamw_torch", "cosine")
+    assert (told.learning_rate, told.warmup_steps, told.weight_decay) == (1e-4, 0.03, 0.01)
+    assert (told.adam_beta1, told.adam_beta2, told.max_grad_norm) == (0.9, 0.999, 1.0)
+    assert (told.max_length, told.packing, told.bf16, told.gradient_checkpointing) == (16384, True, True, True)
+    assert (told.eval_strategy, told.eval_steps, told.save_steps, told.save_total_limit) == ("steps", 100, 100, 3)
 
 
 def test_every_preset_survives_json():
