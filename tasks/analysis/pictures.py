@@ -20,24 +20,27 @@ class Cell(NamedTuple):
 
     score: float | None
     """Mean normalized optimality in [0, 1]; None where no episode has a score."""
-    tokens: float
-    """Mean tokens per episode."""
+    tokens: float | None
+    """Mean tokens per episode; None where nobody counted them."""
     token_ratio: float | None
     """Tokens over those of P->P; None without a P->P, or where nobody counted its tokens."""
     missing_name_share: float
     """Share of episodes with a missing-name error."""
     imports_per_step: float
-    state_utilization: float
+    state_utilization: float | None
+    """None where nobody told which names were alive."""
 
     def lines(self) -> list[str]:
         """Return the cell in words, most important first."""
         ratio = f" ({self.token_ratio:.2f} x P→P)" if self.token_ratio is not None else ""
         return [
-            f"{self.tokens:,.0f} tokens{ratio}",
+            "tokens unknown" if self.tokens is None else f"{self.tokens:,.0f} tokens{ratio}",
             f"missing name in {100 * self.missing_name_share:.0f} % of episodes",
             "no score" if self.score is None else f"score {100 * self.score:.1f}",
             f"{self.imports_per_step:.2f} imports per step",
-            f"state utilization {self.state_utilization:.2f}",
+            "state utilization unknown"
+            if self.state_utilization is None
+            else f"state utilization {self.state_utilization:.2f}",
         ]
 
 
@@ -59,7 +62,9 @@ def cells_of(episodes: pl.DataFrame) -> dict[tuple[str, str], Cell]:
     by_cell = {(row[0], row[1]): row[2:] for row in means.rows()}
     aligned = by_cell.get(("persistent", "persistent"))
     return {
-        key: Cell(score, tokens, tokens / aligned[1] if aligned and aligned[1] else None, missing, imports, used)
+        key: Cell(
+            score, tokens, tokens / aligned[1] if aligned and aligned[1] and tokens else None, missing, imports, used
+        )
         for key, (score, tokens, missing, imports, used) in sorted(by_cell.items())
     }
 

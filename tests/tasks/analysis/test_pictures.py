@@ -47,6 +47,13 @@ def test_cells_are_means_with_tokens_over_those_of_the_aligned_cell():
     ]
 
 
+def test_what_nobody_counted_is_unknown():
+    counted = pl.col("train_contract").is_null()
+    uncounted = STUDY.with_columns(pl.when(counted).then(pl.col("total_tokens", "state_utilization")))
+    lines = cells_of(uncounted)["persistent", "stateless"].lines()
+    assert (lines[0], lines[-1]) == ("tokens unknown", "state utilization unknown")
+
+
 def test_without_the_aligned_cell_there_is_no_ratio():
     assert cells_of(episodes(("persistent", "stateless", 500)))["persistent", "stateless"].token_ratio is None
     uncounted = cells_of(episodes(("persistent", "persistent", 0), ("persistent", "stateless", 0)))
