@@ -1,5 +1,7 @@
 """A kernel behind the engine's protocol. It cannot go back in time: a killed one takes its state along."""
 
+import logging
+
 from tasks.runtime.engine import Answer, Block, BlockKilledError, ProtocolError, Recovery, Report, StateLostError
 from tasks.runtime.jupyter.kernel import Kernel
 from tasks.runtime.jupyter.pool import KernelPool
@@ -10,6 +12,8 @@ from tasks.runtime.process.attend import attend
 from tasks.runtime.process.node import NodeGoneError
 from tasks.runtime.spec import RuntimeSpec
 from tasks.runtime.transfer import fetch, send_binding
+
+logger = logging.getLogger(__name__)
 
 
 class JupyterEngine:
@@ -43,6 +47,7 @@ class JupyterEngine:
             if not self._kernel.settle():
                 self._kernel.ask(("output",), (self._output.descriptor,))
         except (NodeGoneError, ProtocolError) as error:
+            logger.info("block %d ended its kernel, or nobody answers any more: %s", block.step, ascii(str(error)))
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error
         return report

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -127,6 +128,12 @@ def list_items() -> str:
 def tools() -> dict[str, Callable[..., str]]:
     """Two tools of a small world."""
     return {"inspect": inspect, "list_items": list_items}
+
+
+@pytest.fixture(autouse=True)
+def told_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """Show with a failure why an interpreter ended."""
+    caplog.set_level(logging.INFO, "tasks.runtime")
 
 
 @pytest.fixture
