@@ -1,7 +1,6 @@
 """Places for episodes that go on at the same time, shared by the event loops of a process."""
 
 import asyncio
-import functools
 import threading
 from collections import deque
 
@@ -52,10 +51,14 @@ class Places:
         turn.get_loop().call_soon_threadsafe(_begin, turn)
 
 
-@functools.cache
 def places_of(base_url: str, count: int) -> Places:
     """Return the places before an endpoint: the same for whoever in this process asks with the same limit."""
-    return Places(count)
+    with _ASKING:
+        return _PLACES.setdefault((base_url, count), Places(count))
+
+
+_PLACES: dict[tuple[str, int], Places] = {}
+_ASKING = threading.Lock()
 
 
 def _begin(turn: asyncio.Future[None]) -> None:

@@ -62,9 +62,12 @@ def _answer_next(node: Node, root: Node, step: int, answer: Answer, clock: "_Clo
                 end_strays(root)
             return _explain_interrupt(parsed, clock.reason)
         case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
-            reply = answer(tool, arguments, keywords)
-            clock.check()
-            node.send((ticket, reply))
+            try:
+                reply = answer(tool, arguments, keywords)
+                clock.check()
+                node.send((ticket, reply))
+            except RecursionError as error:
+                raise ProtocolError("a call whose arguments are nested too deep") from error
         case ["failed", str(traceback)]:
             logger.warning("an interpreter's own code failed: %s", ascii(traceback[-_TRACEBACK_LIMIT:]))
             raise ProtocolError("the interpreter's own code failed")

@@ -63,7 +63,7 @@ def test_frame_that_would_grow_beyond_the_limit_is_refused_before_it_is_made(lib
         NotPortableError, match=r"would take some .* bytes or more in memory; an object may have 1048576"
     ):
         read_frame(content, library)
-    assert pa.total_allocated_bytes() == before
+    assert pa.total_allocated_bytes() <= before
 
 
 def test_texts_within_lists_are_objects_to_pandas_and_numbers_are_not():
@@ -101,7 +101,7 @@ def test_compressed_frame_is_refused_unread(library, codec, is_dictionary):
     before = pa.total_allocated_bytes()
     with pytest.raises(NotPortableError, match="a compressed Arrow stream does not travel"):
         read_frame(content, library)
-    assert pa.total_allocated_bytes() == before
+    assert pa.total_allocated_bytes() <= before
 
 
 def test_dictionary_that_grows_by_additions_is_refused():
