@@ -15,7 +15,10 @@ import resource
 from prefect import flow
 
 from flows.cli.command import run_as_command
+from storage.batching import BatchedLanding
 from tasks.plans.overrides import Overrides
+
+BatchedLanding.__init__.__kwdefaults__["seconds_per_batch"] = 3600.0  # a slow machine lands no smaller batches
 
 
 def run(stage: str, scale: str, train_count: int) -> None:
