@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import fsspec
 from fsspec import AbstractFileSystem
@@ -57,6 +57,12 @@ class FileStore:
         with self._telling(f"read {self.absolute(path)}"):
             return self.filesystem.cat_file(self.absolute(path))
 
+    @contextmanager
+    def open(self, path: str) -> Iterator[IO[bytes]]:
+        """Open a file to read parts of it; raise `FileNotFoundError` where there is none."""
+        with self._telling(f"read {self.absolute(path)}"), self.filesystem.open(self.absolute(path)) as file:
+            yield file
+
     def read_many(self, paths: list[str]) -> dict[str, bytes]:
         """Return the bytes of several files by path, vanished ones left out; fetched at once where the store can."""
         if self.is_local:
@@ -65,7 +71,7 @@ class FileStore:
             found = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return") if paths else {}
         for error in found.values():
             if isinstance(error, Exception) and not isinstance(error, FileNotFoundError):
-                raise LandingError(f"cannot read from {self.url}: {error}") from error
+                raise LandingError(f"cannot read from {self.url}: {' '.join(str(error).split())}; {REACH}") from error
         return {self.relative(name): content for name, content in found.items() if isinstance(content, bytes)}
 
     def find(self, folder: str = "") -> list[FoundFile]:
@@ -113,9 +119,8 @@ class FileStore:
         except _errors_of(self.filesystem) as error:
             if can_be_absent and isinstance(error, FileNotFoundError):
                 raise
-            is_local = isinstance(error, OSError)
-            said = (error.strerror if is_local else None) or " ".join(str(error).split())
-            raise LandingError(f"cannot {deed}: {said}; {way_out if is_local else REACH}") from error
+            said = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
+            raise LandingError(f"cannot {deed}: {said}; {way_out if self.is_local else REACH}") from error
 
 
 def filesystem_for_duckdb(store: FileStore) -> AbstractFileSystem | None:

@@ -66,6 +66,8 @@ def why_unfit(file: BundleFile, store: FileStore) -> str | None:
         present = _footer_columns(file, store)
     except (pa.ArrowException, OSError) as error:
         return f"not readable as Parquet: {error}"
+    except LandingError as error:
+        return _damage(error, store)
     known = duckdb_columns(file.table)
     if unknown := sorted(present - {column.name for column in known}):
         return f"column {unknown[0]!r} of {file.table!r} is unknown to this version; upgrade Carryover"
@@ -83,9 +85,7 @@ def why_torn(file: BundleFile, store: FileStore) -> str | None:
     except (pa.ArrowException, OSError, ValueError) as error:
         return f"not readable as Parquet: {error}"
     except LandingError as error:
-        if isinstance(error.__cause__, OSError):
-            return str(error)
-        raise  # a bucket that cannot be reached says nothing about the file
+        return _damage(error, store)
     if table.num_rows != file.row_count:
         return f"{table.num_rows} rows instead of {file.row_count}"
     if file.schema_digest == schema_digest(schema := arrow_schema(file.table)):
@@ -94,6 +94,16 @@ def why_torn(file: BundleFile, store: FileStore) -> str | None:
         except (pa.ArrowException, ValueError) as error:
             return f"its columns are not those that its manifest says: {error}"
     return None
+
+
+def _damage(error: LandingError, store: FileStore) -> str:
+    """Return what is wrong with a file of a disk that cannot read it; raise on what says nothing about the file.
+
+    A bucket may be out of reach, or refuse who asks.
+    """
+    if not store.is_local:
+        raise error
+    return str(error)
 
 
 def _pieces(store: FileStore, table: str, shares: Sequence[Share]) -> list[_Piece]:
@@ -133,5 +143,5 @@ def _missing(table: str, column: Column) -> str:
 
 
 def _footer_columns(file: BundleFile, store: FileStore) -> set[str]:
-    with store.filesystem.open(store.absolute(file.path)) as source:
+    with store.open(file.path) as source:
         return set(pq.read_schema(source).names)

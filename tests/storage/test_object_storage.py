@@ -11,6 +11,7 @@ from storage.errors import LandingError
 from storage.files import FileStore
 from storage.landing import LandingZone
 from storage.merger import merge
+from storage.sources import why_torn, why_unfit
 from storage.warehouse import Warehouse
 
 
@@ -69,6 +70,20 @@ def test_a_damaged_object_is_quarantined(landing, tmp_path, make_episode):
     assert report.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
     assert landing.store.read("quarantine/notes.txt") == b"foreign"
     assert landing.read("episodes", ["episode_id"]).to_pylist() == [{"episode_id": "whole"}]
+
+
+def test_a_file_that_is_refused_to_whoever_reads_is_not_taken_for_a_damaged_one(landing, make_episode, monkeypatch):
+    landing.write(make_episode("e"), "run")
+    (file,) = (each for bundle in landing.bundles() for each in bundle.files if each.table == "steps")
+
+    def refuse(*_, **__):
+        raise PermissionError("An error occurred (403)\nwhen calling GetObject: Forbidden")
+
+    for name in ("cat_file", "open"):
+        monkeypatch.setattr(landing.store.filesystem, name, refuse)
+    for judge, judged in ((why_torn, file), (why_unfit, file.model_copy(update={"schema_digest": "other"}))):
+        with pytest.raises(LandingError, match=r"^cannot read .*steps.*\(403\) when .*; see that it can be reached"):
+            judge(judged, landing.store)
 
 
 def test_a_bucket_that_does_not_exist_is_named(options, make_episode):
