@@ -74,7 +74,7 @@ def test_a_damaged_object_is_quarantined(landing, tmp_path, make_episode):
 
 def test_a_file_that_is_refused_to_whoever_reads_is_not_taken_for_a_damaged_one(landing, make_episode, monkeypatch):
     landing.write(make_episode("e"), "run")
-    (file,) = (each for bundle in landing.bundles() for each in bundle.files if each.table == "steps")
+    (file,) = (each for each in landing.manifests().bundles[0].files if each.table == "steps")
 
     def refuse(*_, **__):
         raise PermissionError("An error occurred (403)\nwhen calling GetObject: Forbidden")

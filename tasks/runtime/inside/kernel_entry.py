@@ -1,11 +1,10 @@
 """The way into a kernel's process: the walls first, then Jupyter, and the last wall before it serves."""
 
-import _socket
 import os
 
 from . import confine
 from .wire import Channel
-from .zygote import enter
+from .zygote import enter, open_channel
 
 
 def main(descriptor: int) -> None:
@@ -15,7 +14,7 @@ def main(descriptor: int) -> None:
     that whatever its blocks forked ends with it. The first one waits for it, and is the parent of all whose own parent
     ends. Both that wait are filtered before any block runs: one that writes to their memory gains nothing.
     """
-    channel = Channel(_socket.socket(fileno=descriptor))
+    channel = open_channel(descriptor)
     settings, (listener,) = channel.receive_with_descriptors()
     seeder = enter(settings)
     is_apart = settings["unshares"] and confine.unshare_user(processes=True)

@@ -24,7 +24,7 @@ from .wire import Channel
 
 def main(descriptor: int) -> NoReturn:
     """Prepare as the host's first message says, then fork a root for each episode until the host is gone."""
-    channel = Channel(_socket.socket(fileno=descriptor))
+    channel = open_channel(descriptor)
     settings, numbers = channel.receive_with_descriptors()
     seeder = enter(settings)
     confine.adopt_orphans()
@@ -50,6 +50,16 @@ def main(descriptor: int) -> NoReturn:
             _open_episode(setup, settings, root, *descriptors)
         for unused in descriptors:
             os.close(unused)
+
+
+def open_channel(descriptor: int) -> Channel:
+    """Return the host's channel at a low number of this process: the given one says how many files the host has open.
+
+    Left there, it could also be where blocks' output is kept, which a block may close.
+    """
+    lowest = os.dup(descriptor)
+    os.close(descriptor)
+    return Channel(_socket.socket(fileno=lowest))
 
 
 def enter(settings: dict[str, Any]) -> Seeder:

@@ -1,12 +1,17 @@
 """The file that takes what a block prints."""
 
+import contextlib
 import errno
+import json
 import os
 from collections.abc import Iterator
 
 import pytest
 
+from tasks.runtime.open import open_runtime
 from tasks.runtime.output import Output
+from tasks.runtime.protocol import CONTRACTS
+from tasks.runtime.spec import RuntimeSpec
 
 
 @pytest.fixture
@@ -14,6 +19,19 @@ def output() -> Iterator[Output]:
     output = Output()
     yield output
     output.close()
+
+
+LIST_OPEN_DESCRIPTORS = """
+import os
+
+def is_open(number):
+    try:
+        return bool(os.fstat(number))
+    except OSError:
+        return False
+
+[number for number in range(200) if is_open(number)]
+"""
 
 
 def refuse(*arguments):
@@ -42,3 +60,18 @@ def test_cleared_output_begins_empty_also_where_the_file_is_new(output):
     output.clear()
     os.write(output.descriptor, b"of the block")
     assert output.read(100) == "of the block"
+
+
+@pytest.mark.parametrize("backend", ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)])
+def test_descriptors_of_a_block_are_numbered_apart_from_the_files_that_its_host_has_open(backend):
+    with contextlib.ExitStack() as host:
+        for _ in range(100):
+            host.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        runtime = open_runtime(RuntimeSpec(backend=backend))
+        host.callback(runtime.close)
+        interpreter = host.enter_context(
+            contextlib.closing(runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="instance"))
+        )
+        numbers = interpreter.run_block(LIST_OPEN_DESCRIPTORS).result
+    assert numbers is not None
+    assert json.loads(numbers)[-1] == 63
