@@ -40,7 +40,7 @@ def _trained_model(run: Run, part: StudyPart, contract: str, seed: int) -> Study
 
 def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel:
     """Return the base: the weights that a scratch training starts from, or the model that the adapters sit on."""
-    path = part.training.base_model
+    path, revision = part.training.base_model, part.training.base_revision
     if part.own_base is not None:
         path = str(own_base_folder(run, part))
     if part.training.architecture is not None:
@@ -53,4 +53,6 @@ def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel
             save_untrained(part.training.architecture, tokenizer, unfinished, seed).rename(folder)
         path = str(folder)
     assert path is not None
-    return StudyModel(name=BASE_NAME, kind="base", path=path, digest=None, train_contract=None, training_seed=None)
+    return StudyModel(
+        name=BASE_NAME, kind="base", path=path, revision=revision, digest=None, train_contract=None, training_seed=None
+    )

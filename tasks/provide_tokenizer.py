@@ -21,7 +21,7 @@ from tasks.running.progress import Advance, progress_bar
 from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import Runtime
 from tasks.sft.spec import TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer
+from tasks.sft.tokenizer import build_tokenizer, fetch_tokenizer
 from tasks.traces.rows import FinishReason, TurnRow
 
 SAMPLE_COUNT = 100
@@ -36,13 +36,16 @@ def provide_tokenizer(run: Run, part: StudyPart) -> Path:
     come from a sample of the same episodes, played beforehand and not recorded.
 
     Raises:
-        UserError: One of them failed, and a tokenizer of the others would be another one.
+        UserError: One of them failed, and a tokenizer of the others would be another one; or the hub does not give the
+            tokenizer of the commit that the plan names.
     """
     spec, folder = _learned_tokenizer(part), tokenizer_folder(run, part)
     if spec is not None and not folder.exists():
         unfinished = folder.with_suffix(".unfinished")
         build_tokenizer(_sample_texts(run, part), spec, unfinished)
         unfinished.rename(folder)
+    if (revision := part.training.base_revision) is not None:
+        return fetch_tokenizer(str(folder), revision)
     return folder
 
 

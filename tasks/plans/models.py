@@ -26,6 +26,8 @@ class StudyModel(BaseModel):
     kind: Literal["base", "adapter", "checkpoint"]
     path: str
     """Folder, or hub id of a base."""
+    revision: str | None = None
+    """Commit of a base's repository on the hub, where the plan names one."""
     digest: str | None
     """SHA-256 over its tensors, where known."""
     train_contract: str | None
@@ -101,6 +103,7 @@ def served_models(models: Sequence[StudyModel]) -> ServedModels:
     (base,) = (model for model in models if model.kind == "base")
     return ServedModels(
         base=base.path,
+        base_revision=base.revision,
         base_name=base.name,
         adapters={model.name: Path(model.path) for model in models if model.kind == "adapter"},
         checkpoints={model.name: Path(model.path) for model in models if model.kind == "checkpoint"},

@@ -45,6 +45,8 @@ def vllm_command(spec: ServingSpec, models: ServedModels, *, host: str, port: in
             raise UserError(f"vllm reads no adapter whose name or path holds '=' or ',': {name} at {path}; rename it")
     command = ["vllm", "serve", models.base]
     command += _shared_flags(spec, models, host, port)
+    if models.base_revision is not None:
+        command += ["--tokenizer-revision", models.base_revision]
     command += [
         *("--dtype", spec.dtype),
         *("--gpu-memory-utilization", str(spec.gpu_memory_share)),
@@ -74,6 +76,8 @@ def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int)
         *("--max-num-seqs", str(spec.max_concurrent)),
         *("--default-chat-template-kwargs", json.dumps({"enable_thinking": spec.is_thinking})),
     ]
+    if models.base_revision is not None:
+        flags += ["--revision", models.base_revision]
     if models.adapters:
         flags += ["--lora-modules", *(f"{name}={path}" for name, path in models.adapters.items())]
     if (template := _adapters_template(models)) is not None:

@@ -34,6 +34,7 @@ def parse_options(arguments: Sequence[str]) -> ServerOptions:
     """Read the flags; names follow vLLM wherever it has them."""
     parser = argparse.ArgumentParser(prog="python -m tasks.serving.cpu_server", description=__doc__)
     parser.add_argument("--model", required=True, help="directory or hub name of the base model")
+    parser.add_argument("--revision", help="commit, branch or tag of a base from the hub (default: the newest)")
     parser.add_argument("--served-model-name", help="name of the base model in requests (default: --model)")
     parser.add_argument("--lora-modules", nargs="*", default=[], metavar="NAME=PATH", help="LoRA adapters on the base")
     parser.add_argument("--checkpoints", nargs="*", default=[], metavar="NAME=PATH", help="whole models")
@@ -48,6 +49,7 @@ def parse_options(arguments: Sequence[str]) -> ServerOptions:
     read = parser.parse_args(arguments)
     models = ServedModels(
         base=read.model,
+        base_revision=read.revision,
         base_name=read.served_model_name or read.model,
         adapters=dict(_name_and_path(parser, item) for item in read.lora_modules),
         checkpoints=dict(_name_and_path(parser, item) for item in read.checkpoints),

@@ -61,6 +61,8 @@ class ServedModels(BaseModel):
 
     base: str
     """Directory or hub name of the base model."""
+    base_revision: str | None = None
+    """Commit of the hub's repository that the base is taken from; none for the newest."""
     base_name: str = "base"
     """Name of the base model itself."""
     adapters: dict[str, Path] = {}

@@ -17,6 +17,8 @@ END_OF_TURN = "<|im_end|>"
 PADDING = "<|endoftext|>"
 WORDS = r"\d{1,2}| ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+|\n *| +"
 """Pieces that no token crosses: names whole, digits by two, a newline with its indentation."""
+TOKENIZER_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
+"""What a tokenizer of the hub is made of."""
 TEMPLATES = Path(__file__).parent / "templates"
 _loading = threading.Lock()
 """Held by the thread that loads a tokenizer: conditions are played side by side in threads."""
@@ -77,6 +79,20 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
         from transformers import AutoTokenizer
 
         return AutoTokenizer.from_pretrained(place, local_files_only=is_local(place))
+
+
+def fetch_tokenizer(source: str, revision: str) -> Path:
+    """Return the folder with the tokenizer of a commit of the hub, downloaded where it is not; a folder as it is.
+
+    Raises:
+        UserError: There is none, it is gated, or the hub cannot be reached.
+    """
+    if is_local(source):
+        return Path(source)
+    with explained(source, "tokenizer"):
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(source, revision=revision, allow_patterns=list(TOKENIZER_FILES)))
 
 
 class TokenCounter:

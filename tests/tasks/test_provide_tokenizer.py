@@ -6,9 +6,11 @@ from storage.runs import open_run
 from tasks.agent.client import EndpointClientSpec, open_client
 from tasks.agent.spec import EndpointSpec
 from tasks.plans.overrides import Overrides
+from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
 from tasks.provide_tokenizer import provide_tokenizer, tokenizer_folder
 from tasks.running.errors import UserError
+from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
 
 NOBODY = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", max_retries=0))
 """A teacher that is not there."""
@@ -29,6 +31,17 @@ def test_a_teacher_that_prints_no_table_has_a_tokenizer_of_such_episodes(run):
     )
     learned = {(provide_tokenizer.fn(run, one) / "tokenizer.json").read_bytes() for one in (part, terse)}
     assert len(learned) == 2
+
+
+def test_the_tokenizer_of_a_base_of_the_hub_is_of_the_commit_that_the_plan_names(run, tmp_path, monkeypatch):
+    (part,) = resolve_plan("paper").parts
+    training = part.training.model_copy(update={"base_model": "tiny/base", "base_revision": OLD_COMMIT})
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "tokenizer.json").write_text("{}")
+    keep_as_downloaded(tmp_path / "cache", "tiny/base", {OLD_COMMIT: tmp_path / "old"}, newest=OLD_COMMIT)
+    read_offline(monkeypatch, tmp_path / "cache")
+    folder = provide_tokenizer.fn(run, part.model_copy(update={"training": training}))
+    assert folder == tmp_path / "cache" / "models--tiny--base" / "snapshots" / OLD_COMMIT
 
 
 def test_an_episode_that_failed_is_no_sample(run, monkeypatch):

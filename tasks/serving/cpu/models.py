@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,13 +52,21 @@ def load_models(models: ServedModels, *, template_path: Path | None = None) -> l
 
     logging.disable_progress_bar()
     template = None if template_path is None else template_path.read_text(encoding="utf-8")
-    loaded = [_load(models.base_name, models.base, template=template)]
-    loaded += [_load(name, models.base, adapter=path, template=template) for name, path in models.adapters.items()]
+    load_base = partial(_load, source=models.base, revision=models.base_revision, template=template)
+    loaded = [load_base(models.base_name)]
+    loaded += [load_base(name, adapter=path) for name, path in models.adapters.items()]
     loaded += [_load(name, str(path)) for name, path in models.checkpoints.items()]
     return loaded
 
 
-def _load(name: str, source: str, adapter: Path | None = None, template: str | None = None) -> LoadedModel:
+def _load(
+    name: str,
+    source: str,
+    adapter: Path | None = None,
+    *,
+    revision: str | None = None,
+    template: str | None = None,
+) -> LoadedModel:
     import torch
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -69,8 +78,10 @@ def _load(name: str, source: str, adapter: Path | None = None, template: str | N
     print(f"loading {name} from {adapter or source}", flush=True)
     register_ragged_attention()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, attn_implementation=ATTENTION_NAME)
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
+        model = AutoModelForCausalLM.from_pretrained(
+            source, revision=revision, dtype=torch.float32, attn_implementation=ATTENTION_NAME
+        )
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelLoadError(f"model {name!r} cannot be loaded from {source}: {first_line(error)}") from error
     if adapter is not None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.agent.condition import Condition
-from tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel
+from tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
 from tasks.running.errors import UserError
 
 
@@ -37,6 +37,11 @@ def test_every_cell_of_a_study_is_a_cross_evaluation():
     assert ALL_CELLS.served(MODELS) == MODELS
     assert ALL_CELLS.runtime_contracts == ("persistent", "stateless")
     assert all(ALL_CELLS.holds(make_condition(model.name, "stateless")) for model in MODELS)
+
+
+def test_the_commit_of_a_base_reaches_the_server():
+    pinned = MODELS[0].model_copy(update={"revision": "b968826"})
+    assert [served_models([base, *MODELS[1:]]).base_revision for base in (MODELS[0], pinned)] == [None, "b968826"]
 
 
 @pytest.mark.parametrize("choice", [{"model": "persistent-0"}, {"runtime_contract": "stateless"}])

@@ -8,6 +8,7 @@ from tasks.plans.overrides import Overrides
 from tasks.plans.preflight import check_needs, free_bytes
 from tasks.plans.presets import resolve_plan
 from tasks.running.errors import UserError
+from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 
 MODEL = "nobody/no-model"
 GATED = "somebody/gated"
@@ -109,6 +110,23 @@ def test_a_hub_that_refuses_a_model_does_not_have_it(endpoint, monkeypatch):
     assert complaint(make_plan(endpoint), gpu="H100", hub_url=endpoint).endswith(
         f": the model {MODEL} (download it, or name its folder with --base-model)"
     )
+
+
+def test_a_downloaded_model_is_missing_at_another_commit_than_the_plan_names(endpoint, monkeypatch, tmp_path):
+    monkeypatch.setenv(KEY, "secret")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "config.json").write_text("{}")
+    keep_as_downloaded(tmp_path / "cache", MODEL, {OLD_COMMIT: tmp_path / "old"}, newest=OLD_COMMIT)
+    read_offline(monkeypatch, tmp_path / "cache")
+
+    def pinned(commit):
+        plan = make_plan(endpoint)
+        (part,) = plan.parts
+        training = part.training.model_copy(update={"base_revision": commit})
+        return plan.model_copy(update={"parts": (part.model_copy(update={"training": training}),)})
+
+    check_needs(pinned(OLD_COMMIT), lambda: NO_WORKER, trains_here=True, find_gpu=lambda: "H100", hub_url=endpoint)
+    assert f": the model {MODEL} " in complaint(pinned(NEW_COMMIT), gpu="H100", hub_url=endpoint)
 
 
 def test_a_gated_model_is_missing_only_to_who_may_not_have_it(endpoint, monkeypatch):

@@ -25,6 +25,18 @@ def test_the_paper_is_served_by_one_vllm_with_both_adapters():
     )
 
 
+@pytest.mark.parametrize(
+    ("build", "flags"),
+    [(vllm_command, ["--revision", "--tokenizer-revision"]), (cpu_command, ["--revision"])],
+)
+def test_a_base_of_the_hub_is_served_at_the_commit_that_was_trained_on(build, flags):
+    pinned = PAPER.model_copy(update={"base_revision": "b968826"})
+    command = build(ServingSpec(), pinned, host="127.0.0.1", port=8000)
+    assert [flag for flag in command if "revision" in flag] == flags
+    assert all(command[command.index(flag) + 1] == "b968826" for flag in flags)
+    assert not [flag for flag in build(ServingSpec(), PAPER, host="127.0.0.1", port=8000) if "revision" in flag]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_vllm_takes_every_flag_that_we_build(tmp_path, vllm_environment):
@@ -32,7 +44,7 @@ def test_vllm_takes_every_flag_that_we_build(tmp_path, vllm_environment):
     for path in adapters.values():
         path.mkdir()
         (path / "chat_template.jinja").write_text("{{ messages }}")
-    models = ServedModels(base="Qwen/Qwen3-8B", adapters=adapters)
+    models = ServedModels(base="Qwen/Qwen3-8B", base_revision="b968826", adapters=adapters)
     spec = ServingSpec(engine="vllm", load_format="dummy")
     command = vllm_command(spec, models, host="127.0.0.1", port=8000)
     read = subprocess.run(
@@ -50,6 +62,8 @@ def test_vllm_takes_every_flag_that_we_build(tmp_path, vllm_environment):
     assert given == {
         "model_tag": "Qwen/Qwen3-8B",
         "served_model_name": ["base"],
+        "revision": "b968826",
+        "tokenizer_revision": "b968826",
         "host": "127.0.0.1",
         "port": 8000,
         "max_model_len": 40960,
@@ -96,7 +110,8 @@ def test_adapters_are_served_with_the_chat_template_that_they_were_trained_with(
 
 
 def test_our_server_reads_what_we_write():
-    models = PAPER.model_copy(update={"checkpoints": {"whole": Path("/models/run=1/whole")}})
+    changes = {"base_revision": "b968826", "checkpoints": {"whole": Path("/models/run=1/whole")}}
+    models = PAPER.model_copy(update=changes)
     spec = ServingSpec(context_tokens=4096, max_concurrent=100, cpu_threads=2, cache_bytes=1000)
     command = cpu_command(spec, models, host="127.0.0.1", port=8000)
     assert command[:3] == [sys.executable, "-m", "tasks.serving.cpu_server"]

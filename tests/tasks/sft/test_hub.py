@@ -14,8 +14,10 @@ from tasks.running.errors import UserError
 from tasks.sft.hub import expanded, explained, is_local
 from tasks.sft.load import load_start
 from tasks.sft.room import find_shape
-from tasks.sft.spec import TRAINING, TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from tasks.sft.spec import TRAINING, ArchitectureSpec, TokenizerSpec
+from tasks.sft.tiny import save_untrained
+from tasks.sft.tokenizer import build_tokenizer, fetch_tokenizer, load_tokenizer
+from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 
 PAPER = TRAINING["paper"]
 
@@ -46,6 +48,46 @@ def test_a_folder_below_the_home_folder_is_found(tmp_path, monkeypatch):
     build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), tmp_path / "tokenizer")
     assert len(load_tokenizer("~/tokenizer").get_vocab()) == 259
     assert Overrides(base_model="~/base").base_model == str(tmp_path / "base")
+
+
+@pytest.fixture
+def downloaded(tmp_path, monkeypatch):
+    """Two commits of `tiny/base`, in the hub's cache as the training finds them, and out of it, by commit."""
+    tokenizer = build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), tmp_path / "tokenizer")
+    shape = ArchitectureSpec(hidden_size=32, layer_count=1, head_size=16, intermediate_size=64)
+    commits = {
+        commit: save_untrained(shape, tokenizer, tmp_path / commit, seed)
+        for seed, commit in enumerate((OLD_COMMIT, NEW_COMMIT))
+    }
+    keep_as_downloaded(tmp_path / "cache", "tiny/base", commits, newest=NEW_COMMIT)
+    read_offline(monkeypatch, tmp_path / "cache")
+    return commits
+
+
+def _first_weights(model):
+    return model.get_input_embeddings().weight.tolist()
+
+
+@pytest.mark.parametrize(("revision", "commit"), [(OLD_COMMIT, OLD_COMMIT), (None, NEW_COMMIT)])
+def test_a_training_starts_from_the_commit_of_a_downloaded_model_that_its_spec_names(downloaded, revision, commit):
+    spec = PAPER.model_copy(
+        update={"base_model": "tiny/base", "base_revision": revision, "method": "lora", "precision": "float32"}
+    )
+    model, tokenizer = load_start(spec, "tiny/base", 0)
+    (expected, _), (other, _) = (
+        load_start(spec, str(downloaded[each]), 0) for each in (commit, ({OLD_COMMIT, NEW_COMMIT} - {commit}).pop())
+    )
+    assert _first_weights(model) == _first_weights(expected) != _first_weights(other)
+    assert len(tokenizer.get_vocab()) == 259
+
+
+def test_the_tokenizer_of_a_commit_is_found_where_it_was_downloaded(downloaded, tmp_path):
+    snapshots = tmp_path / "cache" / "models--tiny--base" / "snapshots"
+    assert fetch_tokenizer("tiny/base", OLD_COMMIT) == snapshots / OLD_COMMIT
+    assert fetch_tokenizer(str(tmp_path / "tokenizer"), OLD_COMMIT) == tmp_path / "tokenizer"
+    with pytest.raises(UserError, match="no usable tokenizer tiny/base on the hub, or the hub cannot") as caught:
+        fetch_tokenizer("tiny/base", "3" * 40)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_gated_model_says_how_to_get_it():

@@ -9,6 +9,7 @@ from tasks.serving.cpu.models import ModelLoadError, load_models
 from tasks.serving.cpu.qwen3 import Qwen3Forward
 from tasks.serving.cpu.ragged import Row
 from tasks.serving.spec import ServedModels
+from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 from tests.tasks.serving.tiny import build_model, build_tokenizer, prompt_of
 
 
@@ -24,6 +25,28 @@ def test_base_adapter_and_checkpoint_stand_side_by_side(torch, base_path, adapte
     assert [base.name, adapter.name, checkpoint.name] == ["base", "adapter", "checkpoint"]
     assert not torch.allclose(logits_of(base), logits_of(adapter), atol=1e-2)
     assert not torch.allclose(logits_of(base), logits_of(checkpoint), atol=1e-2)
+
+
+@pytest.fixture
+def _downloaded(tmp_path, monkeypatch, base_path, other_path):
+    """The base and, as a newer commit, the other model, in the hub's cache as `tiny/base`."""
+    keep_as_downloaded(tmp_path, "tiny/base", {OLD_COMMIT: base_path, NEW_COMMIT: other_path}, newest=NEW_COMMIT)
+    read_offline(monkeypatch, tmp_path)
+
+
+@pytest.mark.usefixtures("_downloaded")
+def test_a_base_of_the_hub_and_its_adapters_are_loaded_at_the_commit_that_is_named(
+    torch, base_path, other_path, adapter_path
+):
+    def logits(base, revision=None):
+        models = ServedModels(base=str(base), base_revision=revision, adapters={"adapter": adapter_path})
+        return [logits_of(loaded) for loaded in load_models(models)]
+
+    torch.testing.assert_close(logits("tiny/base", OLD_COMMIT), logits(base_path))
+    torch.testing.assert_close(logits("tiny/base"), logits(other_path))
+    with pytest.raises(ModelLoadError, match="model 'base' cannot be loaded from tiny/base") as caught:
+        load_models(ServedModels(base="tiny/base", base_revision="3" * 40))
+    assert "\n" not in str(caught.value)
 
 
 def test_an_adapter_is_served_as_peft_computes_it(torch, base_path, adapter_path):

@@ -1,0 +1,19 @@
+"""Which models an evaluation asks for."""
+
+from storage.runs import open_run
+from tasks.find_models import find_models
+from tasks.plans.models import served_models
+from tasks.plans.overrides import Overrides
+from tasks.plans.run import Limits
+
+
+def test_the_commit_of_a_base_that_the_plan_names_is_the_one_that_is_served(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    with open_run("toy", "paper", Overrides(), Limits()) as run:
+        (part,) = run.plan.parts
+    untrained = part.model_copy(
+        update={"training": part.training.model_copy(update={"base_revision": "b968826"}), "training_seeds": ()}
+    )
+    served = served_models(find_models.fn(run, untrained, None))
+    assert (served.base, served.base_revision) == ("Qwen/Qwen3-8B", "b968826")
