@@ -10,6 +10,7 @@ from tasks.sft.batches import group_by_length
 from tasks.sft.conversations import Conversation, read_conversations
 from tasks.sft.example_lengths import ExpectedExamples
 from tasks.sft.hub import check_folder, expanded
+from tasks.sft.intervals import find_intervals
 from tasks.sft.load import load_training_tokenizer
 from tasks.sft.model_shape import ModelShape, shape_of
 from tasks.sft.packing import packed_count
@@ -52,6 +53,9 @@ class TrainingEstimate(BaseModel):
     """Optimizer steps, all passes."""
     effective_batch: str
     """What one optimizer step sees, in words."""
+    save_steps: int
+    """Optimizer steps between checkpoints, which is what a kill can lose."""
+    kept_checkpoints: int
     resources: ResourceEstimate | None
     """Estimated bytes; none where the model's shape is not known here."""
     download_bytes: int
@@ -71,6 +75,7 @@ class TrainingEstimate(BaseModel):
             f"sequences per pass: {about}{self.sequence_count:,}{filled}",
             f"optimizer steps: {about}{self.step_count:,}",
             f"effective batch: {self.effective_batch}",
+            f"checkpoints: {about}every {self.save_steps:,} steps, the last {self.kept_checkpoints:,} are kept",
         ]
         if self.resources is not None:
             parts = self.resources
@@ -135,6 +140,8 @@ def plan_training(
         filled_share=sum(lengths) / (sequences * spec.batch.max_length) if spec.batch.packing else None,
         step_count=step_count,
         effective_batch=effective_batch(spec),
+        save_steps=find_intervals(spec, step_count).saving,
+        kept_checkpoints=spec.kept_checkpoints,
         resources=resources,
         download_bytes=0 if shape is None else download_bytes(spec, source, shape),
         hours=_hours(spec, shape, sum(lengths) * step_count / per_pass),

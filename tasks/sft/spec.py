@@ -134,6 +134,7 @@ class TrainingSpec(_Spec):
     """Recompute activations in the backward pass (non-reentrant) to save memory."""
     logging_steps: int = Field(default=10, gt=0)
     save_steps: int = Field(default=100, gt=0)
+    """Optimizer steps between checkpoints at most; a short training saves more often (`find_intervals`)."""
     evaluation_steps: int = Field(default=100, gt=0)
     kept_checkpoints: int = Field(default=3, gt=0)
     cpu_threads: int = Field(default=1, gt=0)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.sft.batches import LengthBatches, right_padded
 from tasks.sft.folder import LAST_FILE
+from tasks.sft.intervals import interval_callback
 from tasks.sft.loss import learned_loss
 from tasks.sft.optimizer import muon_with_adamw
 from tasks.sft.prepare import PreparedData
@@ -87,7 +88,7 @@ def open_trainer(
         eval_dataset=data.validation,
         processing_class=tokenizer,
         peft_config=_adapter(spec),
-        callbacks=[callback],
+        callbacks=[interval_callback(spec), callback],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)

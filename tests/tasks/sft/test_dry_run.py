@@ -59,6 +59,7 @@ def test_estimates_are_labelled_for_a_person():
         "tokens per pass: about 311,334 (estimated from a guess)",
         "sequences per pass: about 38, 50% full",
         "optimizer steps: about 9",
+        "checkpoints: about every 3 steps, the last 3 are kept",
         "memory (estimate)",
         "GiB, and 15.3 for the base's download",
         "hours on one A100 (estimate)",

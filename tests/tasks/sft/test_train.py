@@ -101,6 +101,23 @@ def test_what_a_training_says_of_itself(trained):
     assert len(list((trained.path / "checkpoints").glob("checkpoint-*"))) == SMOKE.kept_checkpoints
 
 
+def test_a_training_of_fewer_steps_than_its_save_interval_has_checkpoints_to_go_on_from(world, base, tmp_path):
+    spec = PACKED.model_copy(update={"max_steps": 9, "epochs": 3.0, "logging_steps": 10, "save_steps": 100})
+
+    def break_off(metric):
+        if metric.optimizer_step == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _train(spec, world, tmp_path / "broken", base_model=base, on_log=break_off)
+    assert [path.name for path in (tmp_path / "broken" / "checkpoints").glob("checkpoint-*")] == ["checkpoint-3"]
+    resumed = _train(spec, world, tmp_path / "broken", base_model=base)
+    unbroken = _train(spec, world, tmp_path / "unbroken", base_model=base)
+    assert [metric.optimizer_step for metric in resumed.metrics] == [3, 6, 9]
+    assert [metric.loss for metric in resumed.metrics] == [metric.loss for metric in unbroken.metrics]
+    assert resumed.model_digest == unbroken.model_digest
+
+
 def test_two_trainings_never_write_into_one_folder(world, tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.sft.folder.PATIENCE_SECONDS", 0.0)
     with held(tmp_path / "model"), pytest.raises(UserError, match=r"is training in .*/model; wait for it"):
@@ -116,7 +133,7 @@ def test_the_seed_decides_the_weights_to_the_byte(trained, world, tmp_path):
 
 
 def _name_spec(base, name):
-    """Return a training that saves every second of its steps."""
+    """Return a training of a few steps that saves at least every second of them."""
     lora = LoraSpec(rank=4, alpha=8, dropout=0.1, has_trained_embedding=True)
     specs = {
         "scratch": SMOKE,

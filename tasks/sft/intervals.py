@@ -1,0 +1,40 @@
+"""How often a training logs and saves, once the number of its steps is known."""
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tasks.sft.spec import TrainingSpec
+
+if TYPE_CHECKING:
+    from transformers import TrainerCallback
+
+SPARED_SHARE = 0.25
+"""Share of its steps that a killed training loses at most."""
+
+
+class Intervals(NamedTuple):
+    """Optimizer steps from one log line, and from one checkpoint, to the next."""
+
+    logging: int
+    saving: int
+    """A multiple of `logging`, so that a resumed run logs the same averages as an unbroken one."""
+
+
+def find_intervals(spec: TrainingSpec, step_count: int) -> Intervals:
+    """Return the spec's intervals, or shorter ones where a kill would lose more than a quarter of the steps."""
+    longest = math.ceil(step_count * SPARED_SHARE)
+    logging = min(spec.logging_steps, longest)
+    return Intervals(logging, min(spec.save_steps, longest) // logging * logging)
+
+
+def interval_callback(spec: TrainingSpec) -> "TrainerCallback":
+    """Return a trainer callback that sets the intervals when the training begins and has counted its steps."""
+    from transformers import TrainerCallback
+
+    class IntervalCallback(TrainerCallback):
+        """Replaces the intervals that the trainer took from its arguments."""
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            state.logging_steps, state.save_steps = find_intervals(spec, state.max_steps)
+
+    return IntervalCallback()

@@ -1,0 +1,32 @@
+"""A kill loses little of a training, however few its steps are."""
+
+import math
+
+import pytest
+
+from tasks.sft.intervals import Intervals, find_intervals
+from tasks.sft.spec import TRAINING
+
+PAPER = TRAINING["paper"]
+
+
+@pytest.mark.parametrize(
+    ("step_count", "expected"),
+    [
+        (1000, Intervals(10, 100)),  # the spec's own
+        (300, Intervals(10, 70)),  # a quarter is 75
+        (54, Intervals(10, 10)),  # the paper's persistent arm: a quarter is 14
+        (30, Intervals(8, 8)),
+        (9, Intervals(3, 3)),
+        (1, Intervals(1, 1)),
+    ],
+)
+def test_checkpoints_are_as_far_apart_as_the_spec_says_or_a_quarter_of_the_steps(step_count, expected):
+    assert find_intervals(PAPER, step_count) == expected
+
+
+def test_a_kill_loses_at_most_a_quarter_and_a_log_line_ends_at_every_checkpoint():
+    for step_count in range(1, 2000):
+        logging, saving = find_intervals(PAPER, step_count)
+        assert 1 <= saving <= math.ceil(step_count / 4)
+        assert saving % logging == 0
