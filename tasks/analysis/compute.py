@@ -11,10 +11,11 @@ from tasks.analysis.arms import Arms, mean_pair
 from tasks.analysis.contrasts import contrast, difference, itself, ratio, ratio_of_ratios
 from tasks.analysis.decisions import holm, smallest_detectable_difference
 from tasks.analysis.equivalence import equivalence_rows
-from tasks.analysis.intervals import Interval, MeanStatistic, bootstrap_intervals, point_estimate
+from tasks.analysis.intervals import Interval, bootstrap_intervals, point_estimate
 from tasks.analysis.paired_tests import mcnemar_rows, rank_test_rows, told_of_instances
 from tasks.analysis.rank_tests import signed_rank
 from tasks.analysis.replicates import replicate_rows
+from tasks.analysis.resampling import MeanStatistic
 from tasks.analysis.spec import (
     BINARY_METRICS,
     COMPARISONS,

@@ -6,7 +6,7 @@ from tasks.analysis.alignment import Aligned
 from tasks.analysis.arms import Arms, mean_pair
 from tasks.analysis.contrasts import difference
 from tasks.analysis.decisions import Equivalence, holm, two_one_sided_shares, two_one_sided_tests
-from tasks.analysis.intervals import crossed_resamples, resampled_statistics
+from tasks.analysis.resampling import resample
 from tasks.analysis.spec import Comparison, StatisticsSpec
 from tasks.analysis.statistic_rows import StatisticGroup
 from tasks.traces.study_rows import IntervalKind, StatisticRow
@@ -59,11 +59,9 @@ def _test(scores: Aligned, spec: StatisticsSpec) -> Equivalence:
     if scores.instance_count < 2:
         note = f"no test: {scores.instance_count} instances, 2 are needed"
         return Equivalence(None, None, None, None, "equivalence, bootstrap percentile, not run", note)
+    resamples = resample(scores, difference, spec)
     return two_one_sided_shares(
-        resampled_statistics(scores, difference, spec),
-        margin=spec.equivalence_margin,
-        alpha=spec.alpha,
-        drawn=crossed_resamples(scores, spec),
+        resamples.statistics, margin=spec.equivalence_margin, alpha=spec.alpha, drawn=resamples.drawn
     )
 
 

@@ -8,8 +8,9 @@ from tasks.analysis.alignment import Aligned
 from tasks.analysis.arms import Arms, mean_pair
 from tasks.analysis.contrasts import difference
 from tasks.analysis.decisions import holm
-from tasks.analysis.intervals import MeanStatistic, point_estimate
+from tasks.analysis.intervals import point_estimate
 from tasks.analysis.rank_tests import SignedRank, mcnemar_exact, signed_rank
+from tasks.analysis.resampling import MeanStatistic
 from tasks.analysis.spec import Comparison
 from tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from tasks.traces.study_rows import StatisticRow

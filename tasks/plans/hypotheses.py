@@ -43,7 +43,7 @@ class Criterion(NamedTuple):
     def holds(self, rows: Iterable[StatisticRow]) -> bool:
         """Tell whether a statistic keeps the bound under every method that gives the number; none is no proof.
 
-        Not every method gives every number: there is no BCa interval over several training seeds.
+        Not every method gives every number: where nothing varies there is no BCa interval.
         """
         values = [value for row in rows if (value := getattr(row, self.field)) is not None]
         return bool(values) and all(_RELATIONS[self.relation](value, self.threshold) for value in values)

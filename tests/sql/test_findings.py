@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from storage.results import EPISODES, open_results
+from storage.results import EPISODES, STATISTICS, open_results
 from tasks.analysis.queries import table_query
 
 FOLDER = Path(str(files("sql") / "results" / "laptop_full"))
 FINDINGS = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+README = " ".join((FOLDER.parents[2] / "README.md").read_text(encoding="utf-8").split())
 CELLS = ["P->P", "P->S", "S->S", "S->P"]
 MAIN = {"variant": "main", "base": "scratch", "visibility": "declared", "bucket": "small"}
 
@@ -55,6 +56,24 @@ def test_t_intervals_over_the_seeds(where):
     mean, error = values.mean(), values.std() / len(values) ** 0.5  # pyright: ignore
     low, high = stats.t.interval(0.95, len(values) - 1, mean, error)
     assert f"{mean:,.0f} [{low:,.0f}, {high:,.0f}]" in FINDINGS
+
+
+def _bootstrapped(analysis: str, metric: str, **where: str) -> tuple[float, float, float]:
+    rows = pl.read_parquet(FOLDER / STATISTICS).filter(
+        analysis=analysis, metric=metric, interval_kind="percentile", **{**MAIN, **where}
+    )
+    ((estimate, low, high),) = rows.select("estimate", "low", "high").rows()
+    return estimate, low, high
+
+
+def test_bootstrap_intervals_in_the_prose():
+    effect = "{:,.0f} [{:,.0f}, {:,.0f}]".format(*_bootstrapped("interaction", "total_tokens"))
+    assert f"over three seeds ({effect})" in README
+    control = _bootstrapped("interaction", "total_tokens", variant="shuffled-labels")
+    assert "by {:,.0f} [{:,.0f}, {:,.0f}] with halves".format(*control) in FINDINGS
+    end_to_end = {"comparison_group": "end_to_end", "base": "common", "bucket": "small_large"}
+    points = (100 * end for end in _bootstrapped("equivalence", "score", **end_to_end))
+    assert "equivalence not shown ({:.1f} [{:.1f}, {:.1f}] points)".format(*points) in FINDINGS
 
 
 def test_shuffled_labels_seed_by_seed():

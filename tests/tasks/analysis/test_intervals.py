@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tasks.analysis import resampling
 from tasks.analysis.alignment import Aligned
 from tasks.analysis.intervals import bootstrap_intervals
 from tasks.analysis.spec import StatisticsSpec
@@ -52,7 +53,41 @@ def test_seeds_are_resampled_too():
     percentile, accelerated = bootstrap_intervals(aligned([[0, 0], [1, 1]], seeds=(0, 1)), mean, SPEC)
     assert (percentile.estimate, percentile.low, percentile.high) == (0.5, 0.0, 1.0)
     assert "2 training seeds x 2 instances" in percentile.method
-    assert accelerated.note == "no BCa interval: leaving out one of 2 training seeds gives no acceleration"
+    assert (accelerated.low, accelerated.high, accelerated.note) == (0.0, 1.0, None)
+
+
+@pytest.mark.parametrize("values", [[[0, 0], [0, 0], [3, 3]], [[0, 0, 3], [0, 0, 3]]], ids=["seeds", "instances"])
+def test_bca_over_seeds_and_instances_leaves_out_each_of_both(values):
+    # Resampled means are 0, 1, 2 and 3 with the chances of a binomial of 3 draws at 1/3, summed up 0.296, 0.741, 0.963
+    # and 1. Half of the ties counted, 14/27 of them lie below the mean: a bias of z0 = 0.046. Leaving out one of three
+    # gives 1.5, 1.5 and 0, of two equal ones nothing: an acceleration of a = 0.068. At 89 %, the upper end 0.945 (z =
+    # 1.598) moves to 0.955 by the bias, and to 0.971 by both, which is where the 3 begins.
+    percentile, accelerated = bootstrap_intervals(
+        aligned(values, seeds=range(len(values))), mean, StatisticsSpec(resample_count=20_000), confidence=0.89
+    )
+    assert (percentile.low, percentile.high) == (0.0, 2.0)
+    assert (accelerated.low, accelerated.high, accelerated.note) == (0.0, 3.0, None)
+    assert accelerated.method.startswith(f"bootstrap BCa, 20000 resamples of {len(values)} training seeds x ")
+    assert accelerated.method.endswith("scipy.stats.bootstrap, seed 0")
+
+
+def test_without_variation_bca_says_why_there_is_none():
+    percentile, accelerated = bootstrap_intervals(aligned([[2, 2], [2, 2]], seeds=(0, 1)), mean, SPEC)
+    assert (percentile.low, percentile.high) == (2.0, 2.0)
+    assert (accelerated.low, accelerated.note) == (None, "no variation between training seeds and instances")
+
+
+@pytest.mark.parametrize(("seeds", "rows"), [((0,), [[1, 2, 3]]), ((0, 1), [[1, 2, 3], [4, 5, 6]])])
+def test_arms_that_are_equal_everywhere_have_no_bca_and_say_so(seeds, rows):
+    percentile, accelerated = bootstrap_intervals(aligned(rows, rows, seeds=seeds), ratio, SPEC)
+    assert (percentile.low, percentile.high, percentile.note) == (1.0, 1.0, None)
+    assert (accelerated.low, accelerated.note) == (None, "all resamples are equal")
+
+
+def test_batches_bound_the_memory_and_leave_out_no_resample(monkeypatch):
+    monkeypatch.setattr(resampling, "BATCH_VALUES", 7)
+    percentile, _ = bootstrap_intervals(aligned([[0, 0], [1, 1]], seeds=(0, 1)), mean, SPEC)
+    assert (percentile.low, percentile.high) == (0.0, 1.0)
 
 
 def test_replicates_of_a_seed_are_averaged_and_not_resampled():
