@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from importlib import metadata
 from typing import Any, Literal
 
+from jinja2 import TemplateError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -152,9 +153,13 @@ class ChatApi:
     def _render(self, model: LoadedModel, request: ChatRequest) -> list[int]:
         messages = [{"role": message.role, "content": message.text} for message in request.messages]
         template_kwargs = self._template_kwargs | request.chat_template_kwargs
-        text = model.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, **template_kwargs
-        )
+        try:
+            text = model.tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **template_kwargs
+            )
+        except (TemplateError, TypeError, ValueError) as error:  # of the request: another one may be rendered
+            message = f"The chat template of `{model.name}` refuses the request: {error}"
+            raise ApiError(400, "BadRequestError", message) from error
         # The template writes the special tokens itself.
         assert isinstance(text, str)
         return model.tokenizer.encode(text, add_special_tokens=False)

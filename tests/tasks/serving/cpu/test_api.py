@@ -13,9 +13,21 @@ import pytest
 
 from tasks.serving.cpu.cache import CachePool
 from tasks.serving.cpu.engine import ModelEngine
+from tasks.sft.conversations import Conversation, TrainingMessage
+from tasks.sft.prepare import IGNORED, tokenize
+from tasks.sft.tokenizer import chat_template
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say something."}]
 CONTEXT_TOKENS = 600
+CONVERSATION = Conversation(
+    messages=(
+        TrainingMessage(role="system", content="You write code.\n"),
+        TrainingMessage(role="user", content="Take é."),
+        TrainingMessage(role="assistant", content="\n  I look.\n```python\nprint(1)\n```"),
+        TrainingMessage(role="user", content='{"output": "1\\n<think>"}'),
+        TrainingMessage(role="assistant", content="Done."),
+    )
+)
 
 
 class HeldEngine(ModelEngine):
@@ -158,6 +170,39 @@ def test_chat_template_arguments_reach_the_template(client):
     plain = ask(client).usage.prompt_tokens
     without_thinking = ask(client, extra_body={"chat_template_kwargs": {"enable_thinking": False}}).usage.prompt_tokens
     assert without_thinking == plain + len("<think></think>")
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("{{ raise_exception('Roles must alternate, got system') }}", "Roles must alternate, got system"),
+        ("{{ messages[7].content }}", "has no element 7"),
+        ("{{ messages[0].content + effort }}", "can only concatenate str"),
+    ],
+)
+def test_a_request_that_the_chat_template_refuses_is_told_its_words(client, engines, monkeypatch, template, words):
+    with monkeypatch.context() as patch:
+        patch.setattr(engines["base"].loaded.tokenizer, "chat_template", template)
+        with pytest.raises(openai.BadRequestError, match=rf"chat template of `base` refuses the request: .*{words}"):
+            ask(client, extra_body={"chat_template_kwargs": {"effort": 3}})
+    with pytest.raises(openai.BadRequestError, match="multiple values for keyword argument"):
+        ask(client, extra_body={"chat_template_kwargs": {"add_generation_prompt": False}})
+    assert ask(client, extra_body={"ignore_eos": True}).usage.completion_tokens == 20
+
+
+def test_what_the_server_reads_is_token_for_token_what_the_training_read(client, engines, monkeypatch):
+    engine = engines["base"]
+    tokenizer = engine.loaded.tokenizer
+    monkeypatch.setattr(tokenizer, "chat_template", chat_template("qwen3"))
+    ((ids, labels),) = tokenize([CONVERSATION], tokenizer)
+    for place in (2, 4):
+        history = [{"role": each.role, "content": each.content} for each in CONVERSATION.messages[:place]]
+        ask(client, history, extra_body={"chat_template_kwargs": {"enable_thinking": False}})
+        read = list(engine.submitted[-1].prompt_ids)
+        assert read == ids[: len(read)]
+        assert tokenizer.decode(read).endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+        # what is learned begins where the server's model begins to write
+        assert labels[len(read) - 1] == IGNORED != labels[len(read)] == ids[len(read)]
 
 
 def test_content_in_parts_is_the_same_as_one_string(client):
