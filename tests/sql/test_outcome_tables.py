@@ -153,6 +153,18 @@ def test_table_3_of_a_held_out_bucket_stands_beside_hard(warehouse):
     }
 
 
+@pytest.mark.parametrize(
+    ("bucket", "is_told"), [("small", True), ("small_large", True), ("hard", True), ("easy", False)]
+)
+def test_what_the_paper_tells_of_hard_alone_stands_beside_hard_and_beside_buckets_of_ours(warehouse, bucket, is_told):
+    warehouse.episode("P->S", score=0.5, bucket=bucket, is_out_of_distribution=bucket in {"small_large", "hard"})
+    (row,) = warehouse.table("table_03")
+    assert row["qwen3_8b_hard_missing_name_episode_pct"] == (80 if is_told else None)
+    rows = {row["category"]: row for row in warehouse.table("failure_percentages")}
+    published = rows["cascading_execution_failure"]["qwen3_8b_hard_unsolved_pct"]
+    assert published == (57.0 if is_told else None)
+
+
 @pytest.mark.parametrize("values", [{"is_injected": True}, {"is_caught": True}, {"kind": "tool"}])
 def test_injected_caught_and_tool_errors_are_no_missing_names(warehouse, values):
     warehouse.error(warehouse.episode("P->S"), 1, "NameError: name 'ids' is not defined", **values)
