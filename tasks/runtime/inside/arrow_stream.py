@@ -9,17 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from .flatbuffer import Table, read_root
+from .arrow_messages import COLUMN_BYTES, check_messages
 from .portable import Allowance, NotPortableError
 
-_SCHEMA_SLOT_FIELDS, _FIELD_SLOT_CHILDREN = 1, 5
-_DICTIONARY_SLOT_DATA, _DICTIONARY_SLOT_IS_DELTA = 1, 2
-_BATCH_SLOT_COMPRESSION = 3
-"""Places in the tables of Arrow's `Message.fbs` and `Schema.fbs`."""
-_FIELD_BYTES = 16
-"""A field's description takes more; one that takes less describes others again."""
-_COLUMN_BYTES = 1024
-"""What a library holds for a column beside its cells."""
 _POINTER_BYTES = 8
 _VIEW_BYTES = 16
 """A text in a frame of texts, beside its characters."""
@@ -33,9 +25,8 @@ def read_table(content: bytes, library: str, allowance: Allowance) -> pa.Table:
     Raises:
         NotPortableError: It holds what no encoder here writes, or the frame would exceed the allowance.
     """
-    _check_messages(content)
+    check_messages(content, allowance)
     reader = pa.ipc.open_stream(content)
-    allowance.take(f"a frame of {len(reader.schema)} columns", len(reader.schema) * _COLUMN_BYTES)
     for field in reader.schema:
         _check_type(field.name, field.type)
     batches = []
@@ -48,38 +39,6 @@ def read_table(content: bytes, library: str, allowance: Allowance) -> pa.Table:
     table = pa.Table.from_batches(batches, reader.schema)
     table.validate(full=True)
     return table.replace_schema_metadata(None)
-
-
-def _check_messages(content: bytes) -> None:
-    for message in pa.ipc.MessageReader.open_stream(content):
-        header = read_root(message.metadata.to_pybytes())
-        match message.type:
-            case "schema":
-                _check_field_count(header)
-            case "dictionary":
-                if header.flag(_DICTIONARY_SLOT_IS_DELTA):
-                    raise NotPortableError("an Arrow stream that adds to its dictionaries does not travel")
-                _check_compression(header.table(_DICTIONARY_SLOT_DATA))
-            case "record batch":
-                _check_compression(header)
-            case other:
-                raise NotPortableError(f"an Arrow stream with a message of type {other!r:.100} does not travel")
-
-
-def _check_compression(batch: Table | None) -> None:
-    if batch is not None and batch.table(_BATCH_SLOT_COMPRESSION) is not None:
-        raise NotPortableError("a compressed Arrow stream does not travel")
-
-
-def _check_field_count(schema: Table) -> None:
-    """Refuse a schema that describes more fields than it has room for, by describing one in many places."""
-    waiting = list(schema.tables(_SCHEMA_SLOT_FIELDS))
-    left = schema.size_bytes() // _FIELD_BYTES
-    while waiting:
-        left -= 1
-        if left < 0:
-            raise NotPortableError(f"a schema of {schema.size_bytes()} bytes describes more fields than it can hold")
-        waiting += waiting.pop().tables(_FIELD_SLOT_CHILDREN)
 
 
 def _check_type(name: str, kind: pa.DataType) -> None:
@@ -140,18 +99,18 @@ def _size(  # noqa: PLR0911 - one kind per line
     objects = rows * (_OBJECT_BYTES if library == "pandas" else _POINTER_BYTES)
     if pa.types.is_dictionary(kind):
         entries = _dictionary_size(array.dictionary, counted)
-        return _COLUMN_BYTES + entries + (rows * array.dictionary.nbytes + objects if is_object else rows * _VIEW_BYTES)
+        return COLUMN_BYTES + entries + (rows * array.dictionary.nbytes + objects if is_object else rows * _VIEW_BYTES)
     if _is_nested(kind):
         is_apart = is_object or (library == "pandas" and not _is_list_of_numbers(kind))
         children = sum(_size(child, library, counted, is_object=is_apart) for child in _children(array))
-        return _COLUMN_BYTES + objects + children
+        return COLUMN_BYTES + objects + children
     if pa.types.is_null(kind) or pa.types.is_boolean(kind):
-        return _COLUMN_BYTES + rows * _POINTER_BYTES
+        return COLUMN_BYTES + rows * _POINTER_BYTES
     if is_object or not (_is_flat(kind) or _is_text(kind)):
-        return _COLUMN_BYTES + array.nbytes + objects
+        return COLUMN_BYTES + array.nbytes + objects
     if _is_text(kind):
-        return _COLUMN_BYTES + array.nbytes + rows * _VIEW_BYTES
-    return _COLUMN_BYTES + max(array.nbytes, rows * _POINTER_BYTES if array.null_count else 0)
+        return COLUMN_BYTES + array.nbytes + rows * _VIEW_BYTES
+    return COLUMN_BYTES + max(array.nbytes, rows * _POINTER_BYTES if array.null_count else 0)
 
 
 def _children(array: Any) -> Iterator[Any]:

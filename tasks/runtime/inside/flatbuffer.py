@@ -1,38 +1,38 @@
-"""A look into the FlatBuffers that head Arrow's messages, for what pyarrow does not tell before it acts on it.
+"""A look into the FlatBuffers that head Arrow's messages, for what Arrow does not tell before it acts on it.
 
-Arrow has verified a buffer before it is seen here: every offset in it stays within it.
+Nobody has verified a buffer that is looked into here: an offset that leaves it is an error of `struct`'s.
 """
 
 import struct
 from collections.abc import Iterator
 
-_HEADER_SLOT = 2
 _OFFSET_BYTES, _SLOT_BYTES = 4, 2
 
 
 class Table:
     """A table of a buffer: fields by their slots, each there or not."""
 
-    def __init__(self, data: bytes, position: int) -> None:
+    def __init__(self, data: memoryview, position: int) -> None:
         self._data = data
         self._position = position
 
-    def size_bytes(self) -> int:
-        """Return the size of the whole buffer."""
-        return len(self._data)
-
-    def flag(self, slot: int) -> bool:
-        """Return a truth value; false where there is none."""
+    def number(self, slot: int, form: str) -> int:
+        """Return a number of the form that `struct` names so; 0 where there is none."""
         place = self._place(slot)
-        return place is not None and self._data[place] != 0
+        return 0 if place is None else self._number(form, place)
 
     def table(self, slot: int) -> "Table | None":
         """Return the table in a field."""
         place = self._place(slot)
         return None if place is None else self._at(place)
 
+    def count(self, slot: int) -> int:
+        """Return how many elements a field's vector says it has, or bytes its text; 0 where there is none."""
+        place = self._place(slot)
+        return 0 if place is None else self._number("<I", place + self._number("<I", place))
+
     def tables(self, slot: int) -> Iterator["Table"]:
-        """Go through the tables of a field that holds a vector of them."""
+        """Go through the tables of a field that holds a vector of them; ask for their count before."""
         place = self._place(slot)
         if place is None:
             return
@@ -55,9 +55,6 @@ class Table:
         return struct.unpack_from(form, self._data, position)[0]
 
 
-def read_root(data: bytes) -> Table:
-    """Return the header of the message that a buffer holds."""
-    header = Table(data, struct.unpack_from("<I", data)[0]).table(_HEADER_SLOT)
-    if header is None:
-        raise ValueError("an Arrow message without a header")
-    return header
+def read_root(data: memoryview) -> Table:
+    """Return the table that a buffer begins with."""
+    return Table(data, struct.unpack_from("<I", data)[0])

@@ -1,6 +1,10 @@
 """What the sandbox sends as a value, forged: small on its way and large in the host's memory, or no value at all."""
 
 import io
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,6 +120,17 @@ def test_dictionary_that_grows_by_additions_is_refused():
         read_frame(target.getvalue())
 
 
+def test_schema_that_says_one_thing_in_many_places_costs_no_more_than_an_object_may():
+    script = Path(__file__).with_name("forged_schemas.py")
+    ended = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, check=True)
+    outcomes = json.loads(ended.stdout)
+    assert outcomes.pop("honest")[0] == "read"
+    assert len(outcomes) == 7
+    for outcome, taken_bytes in outcomes.values():
+        assert "bytes or more in memory; an object may have 1048576" in outcome
+        assert taken_bytes < 4 * MIB
+
+
 UNKNOWN_TYPES = {
     "string_view": pa.array(["a" * 20], pa.string_view()),
     "list_view": pa.array([[1]], pa.list_view(pa.int64())),
@@ -221,7 +236,7 @@ def test_members_that_share_a_hash_are_refused_before_they_are_compared(node):
 
 def test_a_refusal_names_the_variable():
     content = stream(FORGED["nulls"])
-    with pytest.raises(RetrievalError, match=r"^basket: column 'column_0' would take some 160002048 bytes"):
+    with pytest.raises(RetrievalError, match=r"^basket: column 'column_0' would take some 160002056 bytes"):
         read_value("basket", Room(["frame", "pandas", False, 0], (len(content),)), content, {}, MIB)
 
 
