@@ -62,7 +62,7 @@ def learnable_rows(
     conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase", max_length: int
 ) -> list[TokenizedRow]:
     """Tokenize conversations and leave out those with nothing to learn; raises what `prepare_data` raises."""
-    if "weight" not in str(tokenizer.chat_template) and any(each.has_context_only for each in conversations):
+    if _learns_context(conversations, tokenizer):
         raise UserError(
             "the training data have replies of weight 0 and the base's own chat template knows no weights; "
             "set chat_template to 'chatml' or 'qwen3'"
@@ -74,10 +74,23 @@ def learnable_rows(
                 f"conversation {number} has {len(ids):,} tokens, more than batch.max_length {max_length:,}; "
                 "truncate the dataset to the training length"
             )
-    rows = [row for row in rows if any(label != IGNORED for label in row[1])]
+    rows = [row for row in rows if _has_learned(row)]
     if not rows:
         raise UserError(NOTHING_TO_LEARN)
     return rows
+
+
+def _learns_context(conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase") -> bool:
+    """Tell whether the chat template has replies of weight 0 learned, as seen on a conversation that has one."""
+    example = next((each for each in conversations if each.has_context_only), None)
+    if example is None:
+        return False
+    unlearned = Conversation(messages=tuple(message.model_copy(update={"weight": 0}) for message in example.messages))
+    return any(_has_learned(row) for row in tokenize([unlearned], tokenizer))
+
+
+def _has_learned(row: TokenizedRow) -> bool:
+    return any(label != IGNORED for label in row[1])
 
 
 def split_rows(rows: Sequence[Row], validation_share: float, seed: int) -> tuple[list[Row], list[Row]]:

@@ -62,10 +62,11 @@ def test_a_conversation_without_a_trained_reply_is_left_out(tokenizer):
         prepare_data(conversations[1:], tokenizer, max_length=26, validation_share=0.0, seed=0)
 
 
-def test_a_template_that_knows_no_weights_may_not_imitate_a_fault(tokenizer):
+@pytest.mark.parametrize("remark", ["", "{# a fair weight for every word #}"])
+def test_a_template_that_knows_no_weights_may_not_imitate_a_fault(tokenizer, remark):
     foreign = copy.deepcopy(tokenizer)
     shown = "{% generation %}{{ message.content }}{% endgeneration %}"
-    foreign.chat_template = f"{{% for message in messages %}}{shown}{{% endfor %}}"
+    foreign.chat_template = f"{remark}{{% for message in messages %}}{shown}{{% endfor %}}"
     conversations = [_conversation("ab", "xyz")]
     assert len(prepare_data(conversations, foreign, max_length=26, validation_share=0.0, seed=0).train) == 1
     with pytest.raises(UserError, match="knows no weights; set chat_template"):
@@ -73,6 +74,16 @@ def test_a_template_that_knows_no_weights_may_not_imitate_a_fault(tokenizer):
             [*conversations, _conversation("ab", "xyz", weight=0)],
             foreign, max_length=26, validation_share=0.0, seed=0,
         )  # fmt: skip
+
+
+def test_a_template_knows_weights_by_what_it_marks_and_not_by_a_word_in_it(tokenizer):
+    foreign = copy.deepcopy(tokenizer)
+    shown = "{% generation %}{{ message.content }}{% endgeneration %}"
+    marked = f"{{% if message['wei' ~ 'ght'] is defined %}}{{{{ message.content }}}}{{% else %}}{shown}{{% endif %}}"
+    foreign.chat_template = f"{{% for message in messages %}}{marked}{{% endfor %}}"
+    conversations = [_conversation("ab", "xyz"), _conversation("ab", "xyz", weight=0)]
+    data = prepare_data(conversations, foreign, max_length=26, validation_share=0.0, seed=0)
+    assert (len(data.train), data.learned_token_count) == (2, 5 + 2)  # no role is told apart: questions are learned
 
 
 def test_a_conversation_that_is_too_long_is_named_and_never_cut(tokenizer):
