@@ -9,6 +9,8 @@ from tasks.serving.spec import ServedModels, ServingSpec
 
 TEMPLATE_NAME = "chat_template.jinja"
 """File in which a saved tokenizer keeps its chat template."""
+ADAPTER_SETTINGS = "adapter_config.json"
+"""File in which PEFT tells what an adapter is made of."""
 
 
 def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
@@ -34,15 +36,10 @@ def vllm_command(spec: ServingSpec, models: ServedModels, *, host: str, port: in
 
     Raises:
         UserError: The models include whole checkpoints, of which one vLLM server holds a single one, or an adapter's
-            path has a character that vLLM's `name=path` form does not allow, or they were trained with different chat
-            templates.
+            path has a character that vLLM's `name=path` form does not allow, or an adapter has whole modules beside its
+            matrices, or they were trained with different chat templates.
     """
-    if models.checkpoints:
-        names = ", ".join(models.checkpoints)
-        raise UserError(f"vllm serves one base with adapters, not the checkpoints {names}; serve each by a server")
-    for name, path in models.adapters.items():
-        if {"=", ","} & set(f"{name}{path}"):
-            raise UserError(f"vllm reads no adapter whose name or path holds '=' or ',': {name} at {path}; rename it")
+    _check_vllm_takes(models)
     command = ["vllm", "serve", models.base]
     command += _shared_flags(spec, models, host, port)
     if models.base_revision is not None:
@@ -65,6 +62,31 @@ def vllm_command(spec: ServingSpec, models: ServedModels, *, host: str, port: in
     if spec.load_format != "auto":
         command += ["--load-format", spec.load_format]
     return command
+
+
+def _check_vllm_takes(models: ServedModels) -> None:
+    if models.checkpoints:
+        names = ", ".join(models.checkpoints)
+        raise UserError(f"vllm serves one base with adapters, not the checkpoints {names}; serve each by a server")
+    for name, path in models.adapters.items():
+        if {"=", ","} & set(f"{name}{path}"):
+            raise UserError(f"vllm reads no adapter whose name or path holds '=' or ',': {name} at {path}; rename it")
+        if whole := _whole_modules(path):
+            raise UserError(
+                f"vllm loads no adapter with whole modules beside its matrices, and {name} at {path} has "
+                f"{', '.join(whole)}; train without lora.has_trained_embedding, or serve it with engine 'cpu'"
+            )
+
+
+def _whole_modules(adapter: Path) -> list[str]:
+    """Return the modules that an adapter replaces (PEFT's `modules_to_save`); vLLM 0.32 takes a classifier's alone."""
+    settings = adapter / ADAPTER_SETTINGS
+    if not settings.is_file():
+        return []
+    try:
+        return json.loads(settings.read_text(encoding="utf-8")).get("modules_to_save") or []
+    except ValueError as error:
+        raise UserError(f"{settings} is torn ({error}); train or copy the adapter again") from error
 
 
 def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from tasks.running.errors import UserError
 from tasks.serving.commands import cpu_command, vllm_command
 from tasks.serving.cpu_server import parse_options
+from tasks.serving.server import open_server
 from tasks.serving.spec import ServedModels, ServingSpec
 
 ADAPTERS = {"persistent": Path("/models/p"), "stateless": Path("/models/s")}
@@ -93,6 +94,24 @@ def test_vllm_takes_no_checkpoints_and_no_path_that_its_flag_cannot_carry():
         vllm_command(spec, ServedModels(base="m", checkpoints={"trained": Path("/t")}), host="h", port=1)
     with pytest.raises(UserError, match="'=' or ','"):
         vllm_command(spec, ServedModels(base="m", adapters={"a": Path("/run=1/a")}), host="h", port=1)
+
+
+def test_an_adapter_with_whole_modules_is_refused_before_vllm_would_refuse_it(tmp_path):
+    settings = tmp_path / "adapter_config.json"
+    models = ServedModels(base="m", adapters={"persistent": tmp_path})
+    settings.write_text(json.dumps({"peft_type": "LORA", "modules_to_save": ["embed_tokens"]}))
+    with (
+        pytest.raises(UserError, match=rf"persistent at {tmp_path} has embed_tokens; .* engine 'cpu'"),
+        open_server(ServingSpec(engine="vllm"), models, tmp_path / "log"),
+    ):
+        pass
+    assert not (tmp_path / "log").exists()
+    assert cpu_command(ServingSpec(), models, host="h", port=1)
+    settings.write_text(json.dumps({"peft_type": "LORA", "modules_to_save": None}))
+    assert vllm_command(ServingSpec(engine="vllm"), models, host="h", port=1)
+    settings.write_text('{"peft_type"')
+    with pytest.raises(UserError, match=r"adapter_config\.json is torn .*; train or copy the adapter again"):
+        vllm_command(ServingSpec(engine="vllm"), models, host="h", port=1)
 
 
 def test_adapters_are_served_with_the_chat_template_that_they_were_trained_with(tmp_path):
