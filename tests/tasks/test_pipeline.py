@@ -25,6 +25,7 @@ from tasks.prepare import digest_traces, prepare_training_data
 from tasks.provide_tokenizer import provide_tokenizer
 from tasks.serve import serve_models
 from tasks.sft.card import ContractMismatchError
+from tasks.sft.training_log import LOG_NAME, read_log
 from tasks.train import train_model
 
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2
@@ -111,6 +112,17 @@ def test_every_stage_leaves_its_rows_in_the_warehouse(study):
         "training_examples": 2 * TRAIN_COUNT,
     }
     assert dict(episodes) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 8 * EVALUATION_COUNT}
+
+
+def test_every_logging_step_of_a_training_lands_as_the_training_logged_it(study):
+    (part,) = study.plan.parts
+    landed = LandingZone(study.landing).scan("training_metrics").sort("training_run_id", "optimizer_step").collect()
+    for contract in part.teacher.contracts:
+        folder = model_folder(study, part, contract, part.training_seeds[0])
+        logged = [metric.model_dump(exclude={"total_steps"}) for metric in read_log(folder / LOG_NAME)]
+        rows = landed.filter(pl.col("training_run_id") == folder.name)
+        assert rows.select(logged[0].keys()).to_dicts() == logged
+        assert rows["optimizer_step"].to_list() == [5, 10, 15, 20]  # of 20, every fifth
 
 
 def test_the_server_is_a_run_of_its_own_that_tells_its_version_and_how_it_was_started(study):
