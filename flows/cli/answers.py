@@ -3,6 +3,7 @@
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from storage.warehouse import Warehouse
 from tasks.plans.estimate import estimate_study
 from tasks.plans.machine_stages import StageEstimate
 from tasks.plans.run import Limits
-from tasks.plans.spec import StudyPlan
+from tasks.plans.spec import EvaluationSpec, StudyPlan
 from tasks.running.places import name_places
 
 SHOWN_HOURS = 0.01
@@ -108,8 +109,7 @@ def print_study(plan: StudyPlan) -> None:
     with Warehouse.open(places.warehouse) as warehouse:
         console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
         console.print(name_bases(plan), markup=False)
-        if plan.scale == "smoke":
-            console.print(name_ends(plan), markup=False)
+        console.print(name_ends(plan), markup=False)
         print_tables(warehouse, plan.digest, (*STUDY_TABLES, *CONTRAST_TABLES), "rich")
         print_pictures(warehouse, plan.digest)
         _print_failed(console, warehouse, plan)
@@ -125,10 +125,20 @@ def name_bases(plan: StudyPlan) -> str:
 
 
 def name_ends(plan: StudyPlan) -> str:
-    """Return where the episodes of a plan's models end, finished or not."""
-    episodes = dict.fromkeys(evaluation.episode for part in plan.parts for evaluation in part.evaluations)
-    ends = (f"{one.max_turns} turns of {one.max_completion_tokens} tokens" for one in episodes)
-    return f"Episodes of models end after {', '.join(dict.fromkeys(ends))}, so that none need be finished."
+    """Return after how many turns the episodes of a plan's models end, finished or not."""
+    evaluations = [evaluation for part in plan.parts for evaluation in part.evaluations]
+    trained = _say_ends(one for one in evaluations if one.has_trained_rows)
+    untrained = _say_ends(one for one in evaluations if one.has_base_rows)
+    if plan.scale == "smoke":
+        return f"Episodes of models end after {trained}, so that none need be finished."
+    if trained == untrained or not untrained:
+        return f"Episodes of models end after {trained}."
+    return f"Episodes of trained models end after {trained}, those of an untrained base after {untrained}."
+
+
+def _say_ends(evaluations: Iterable[EvaluationSpec]) -> str:
+    limits = {(one.episode.max_turns, one.episode.max_completion_tokens) for one in evaluations}
+    return " or ".join(f"{turns:,} turns of {tokens:,} tokens" for turns, tokens in sorted(limits))
 
 
 def name_queries(plan_digest: str) -> list[tuple[str, str]]:

@@ -10,7 +10,10 @@ from tasks.plans.machine_stages import StageEstimate, analysis_row, instance_row
 from tasks.plans.models import scripted_conditions
 from tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
 from tasks.running.limits import Prices, Spent
+from tasks.sft.dry_run import training_hours
 from tasks.sft.example_lengths import ExpectedExamples, LengthRange, likely_lengths
+from tasks.sft.hub import expanded
+from tasks.sft.model_shape import shape_of
 from tasks.sft.prepare import held_out_count
 from tasks.sft.spec import TrainingSpec
 
@@ -42,11 +45,8 @@ SCRIPTED_MEAN = EpisodeMean(0, 0, 0.1, 2)
 """A scripted episode on one core."""
 SCRIPTED_BASIS = "estimate: scripted, no endpoint is asked"
 SCRIPTED_CONCURRENCY = ScriptedClientSpec().concurrency
-TRAINING_TOKENS_PER_SECOND: dict[Scale, float] = {
-    "smoke": 4_600,
-    "laptop": 4_600,  # 575,000 parameters on one core
-    "paper": 8_200,  # Qwen3-8B, NF4, one H100; published for Unsloth
-}
+PUBLISHED_TOKENS_PER_SECOND = 8_200
+"""Of Qwen3-8B in NF4 on one H100, published for Unsloth; it stands in for a base whose shape is not known here."""
 LAPTOP_LENGTHS: dict[str, LengthRange] = {
     # Tokens of the scripted teachers' traces in a laptop run, chat template included.
     "persistent": LengthRange(469, 1_049, 2_240),
@@ -81,13 +81,13 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
         if part.own_base is not None and base not in shared:
             examples = base_examples(plan.scale, part, part.own_base)
             stage = f"{title}{part.variant}: training, {part.base} base"
-            rows.append(_training_row(stage, plan.scale, part.own_base.training, examples))
+            rows.append(_training_row(stage, part.own_base.training, examples))
         seeds = [seed for seed in part.training_seeds if ("model", part.variant, part.base, seed) not in shared]
         if seeds:
             for contract in part.teacher.contracts:
                 examples = arm_examples(plan.scale, part, contract)
                 stage = f"{title}{part.variant}: training, {contract}"
-                rows.append(_training_row(stage, plan.scale, part.training, examples, seed_count=len(seeds)))
+                rows.append(_training_row(stage, part.training, examples, part.own_base, len(seeds)))
         shared |= {traces, base, *(("model", part.variant, part.base, seed) for seed in seeds)}
         rows += _evaluation_rows(plan, part, title, prices, concurrency)
     return [*rows, analysis_row(plan, rows)]
@@ -171,17 +171,28 @@ def _row(stage: str, count: int, mean: EpisodeMean, basis: str, *, prices: Price
 
 
 def _training_row(
-    stage: str, scale: Scale, training: TrainingSpec, examples: ExpectedExamples, *, seed_count: int = 1
+    stage: str,
+    training: TrainingSpec,
+    examples: ExpectedExamples,
+    own_base: OwnBaseSpec | None = None,
+    seed_count: int = 1,
 ) -> StageEstimate:
     count = len(examples.lengths)
     trained = count - held_out_count(count, training.validation_share)
     tokens = examples.mean_tokens * trained * training.epochs * seed_count
+    shape = shape_of(own_base.training if own_base else training, expanded(training.base_model or ""))
+    known = training_hours(training, shape, tokens)
+    hours, device = min((hours, device) for device, hours in (known or _as_published(tokens)).items())
     return StageEstimate(
         stage=stage,
         training_tokens=round(tokens),
-        hours=tokens / TRAINING_TOKENS_PER_SECOND[scale] / 3600,
-        basis=f"estimate: {trained:,} examples of {examples.source}, training rate",
+        hours=hours,
+        basis=f"estimate: {trained:,} examples of {examples.source}, {device}",
     )
+
+
+def _as_published(tokens: float) -> dict[str, float]:
+    return {"one H100 as for Qwen3-8B": tokens / PUBLISHED_TOKENS_PER_SECOND / 3600}
 
 
 def _teacher_mean(part: StudyPart, contract: str) -> tuple[EpisodeMean, str]:

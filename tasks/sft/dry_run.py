@@ -144,7 +144,7 @@ def plan_training(
         kept_checkpoints=spec.kept_checkpoints,
         resources=resources,
         download_bytes=0 if shape is None else download_bytes(spec, source, shape),
-        hours=_hours(spec, shape, sum(lengths) * step_count / per_pass),
+        hours=training_hours(spec, shape, sum(lengths) * step_count / per_pass),
         warnings=warnings,
     )
 
@@ -220,8 +220,11 @@ def _sequence_count(spec: TrainingSpec, lengths: list[int], seed: int) -> int:
     return len(group_by_length(lengths, token_budget=spec.batch.tokens, seed=seed))
 
 
-def _hours(spec: TrainingSpec, shape: ModelShape | None, token_count: float) -> dict[str, float]:
-    """Forward 2, backward 2 for activations and 2 for weights or their recomputation: 6 operations per parameter."""
+def training_hours(spec: TrainingSpec, shape: ModelShape | None, token_count: float) -> dict[str, float]:
+    """Return the hours of a training by device, none where the model's shape is not known.
+
+    Forward 2, backward 2 for activations and 2 for weights or their recomputation: 6 operations per parameter.
+    """
     if shape is None:
         return {}
     operations = 6.0 * shape.parameter_count * token_count

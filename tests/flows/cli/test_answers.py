@@ -4,9 +4,10 @@ import subprocess
 import pytest
 
 from flows.cli.answers import name_bases, name_ends, name_queries, print_estimate
-from flows.cli.trainings import UNKNOWN_SHAPE
+from flows.cli.trainings import UNKNOWN_SHAPE, plan_trainings
 from storage.landing import LandingZone
 from storage.merger import merge
+from tasks.plans.estimate import estimate_study
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
@@ -180,9 +181,35 @@ def test_trainings_that_parts_share_are_planned_once(capsys):
     assert len(titles) == 2 + 2 * len(trainings)
 
 
-def test_a_smoke_study_says_why_its_models_finish_nothing():
-    told = "Episodes of models end after 4 turns of 64 tokens, so that none need be finished."
-    assert name_ends(resolve_plan("smoke")) == told
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("smoke", "Episodes of models end after 4 turns of 64 tokens, so that none need be finished."),
+        (
+            "laptop",
+            "Episodes of trained models end after 24 turns of 320 tokens, "
+            "those of an untrained base after 2 turns of 320 tokens.",
+        ),
+        ("paper", "Episodes of models end after 40 turns of 12,288 tokens."),
+    ],
+)
+def test_a_study_says_where_the_episodes_of_its_models_end(name, told):
+    assert name_ends(resolve_plan(name)) == told
+
+
+@pytest.mark.parametrize("name", ["laptop", "paper"])
+def test_a_training_takes_as_long_in_the_table_of_a_dry_run_as_below_it(name):
+    plan = resolve_plan(name)
+    rows = [row.hours for row in estimate_study(plan, Prices(), 1) if row.training_tokens]
+    assert rows == pytest.approx([min(one.estimate.hours.values()) for one in plan_trainings(plan)], rel=0.02)
+
+
+def test_a_base_whose_size_nothing_tells_takes_as_long_as_the_paper_s_in_the_table_of_a_dry_run():
+    known, unknown = (
+        [row.hours for row in estimate_study(plan, Prices(), 1) if row.training_tokens]
+        for plan in (resolve_plan("paper"), resolve_plan("paper", Overrides(base_model="no/body")))
+    )
+    assert unknown == pytest.approx(known, rel=0.05)
 
 
 def test_a_setting_that_cannot_work_stops_a_dry_run_before_anything_is_printed(capsys):

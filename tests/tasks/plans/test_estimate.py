@@ -83,11 +83,11 @@ def test_a_teacher_s_endpoint_is_asked_at_its_own_pace():
 
 def test_training_is_counted_in_tokens_and_costs_no_endpoint():
     row = estimate("paper")["main: training, persistent"]
-    # Table 5: 4,630.60 tokens an example, 1,000 examples kept, 50 of them held out, 3 passes; 8,200 tokens a second.
+    # Table 5: 4,630.60 tokens an example, 1,000 examples kept, 50 of them held out, 3 passes; 0.4 of an H100's peak.
     assert row.training_tokens == pytest.approx(13_197_210, rel=1e-4)
-    assert row.basis == "estimate: 950 examples of Table 5's range and mean, training rate"
+    assert row.basis == "estimate: 950 examples of Table 5's range and mean, one H100"
     assert (row.episodes, row.prompt_tokens, row.completion_tokens) == (0, 0, 0)
-    assert row.hours == pytest.approx(13_197_210 / 8200 / 3600, rel=1e-4)
+    assert row.hours == pytest.approx(13_197_210 * 6 * 8_190_735_360 / (0.4 * 989e12) / 3600, rel=1e-4)
     assert row.cost == 0
 
 
@@ -165,8 +165,8 @@ def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
     common, both = (rows[stages.index(stage)] for stage in bases[:2])
     # 60 of 1,500 plain examples are held out; one pass
     assert common.training_tokens == pytest.approx(1440 * PLAIN_LENGTHS.mean, rel=1e-4)
-    assert common.basis == "estimate: 1,440 examples of the range and mean of an earlier laptop run, training rate"
-    assert common.hours == pytest.approx(common.training_tokens / 4600 / 3600, rel=1e-3)
+    assert common.basis == "estimate: 1,440 examples of the range and mean of an earlier laptop run, one CPU core"
+    assert 3600 * common.hours == pytest.approx(common.training_tokens * 6 * 574_528 / 2e10, rel=1e-3)
     # 1,000 examples of 1,049 tokens and 481 of 2,181, less 59; 0.6 of a pass
     assert both.training_tokens == pytest.approx((1_049_000 + 1_049_061) / 1481 * 1422 * 0.6, rel=1e-4)
     assert (both.episodes, both.prompt_tokens, both.cost) == (0, 0, 0)
