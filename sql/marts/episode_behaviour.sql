@@ -132,6 +132,25 @@ episode_lives as (
     group by name_lives.episode_id, name_lives.scope
 ),
 
+-- imports that landed before a step could say `unknown`: blocks that ended well bind names, and no step lists any
+unlisted_names as (
+    select steps.episode_id
+    from main.steps
+    inner join main.episodes
+        on steps.episode_id = episodes.episode_id
+    left join main.name_events
+        on steps.episode_id = name_events.episode_id
+        and steps.step = name_events.step
+        and steps.error is null
+        and name_events.kind = 'bind'
+        and not name_events.is_deferred
+    where episodes.backend = 'imported'
+        and episodes.runtime_contract <> 'stateless'
+    group by steps.episode_id
+    having max(len(steps.active_globals)) = 0
+        and count(name_events.name) > 0
+),
+
 counted_steps as (
     select
         steps.episode_id,
@@ -139,13 +158,16 @@ counted_steps as (
         cast(sum(steps.import_count) as bigint) as import_count,
         count(*) filter (not steps.is_parsed) as unparsed_step_count,
         max(len(steps.active_globals)) as state_footprint,
-        -- imported traces may not hold what was alive after a step
-        bool_or(steps.state_event = 'unknown') as lacks_names_after,
+        -- imported traces may not hold what was alive after a step; before the first one nothing is
+        bool_or(steps.state_event = 'unknown' or unlisted_names.episode_id is not null) as lacks_names_after,
         coalesce(
-            min(steps.step) filter (steps.state_event = 'unknown') < greatest(max(steps.step), 2),
+            min(steps.step) filter (steps.state_event = 'unknown' or unlisted_names.episode_id is not null)
+            < max(steps.step),
             false
         ) as lacks_names_before
     from main.steps
+    left join unlisted_names
+        on steps.episode_id = unlisted_names.episode_id
     group by steps.episode_id
 ),
 

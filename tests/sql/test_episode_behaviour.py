@@ -167,6 +167,40 @@ def test_an_episode_without_steps_has_a_row(warehouse):
     assert (row["context_lifespan"], row["imports_per_step"], row["state_utilization"]) == (0.0, None, 0)
 
 
+def names_alive(warehouse) -> list[tuple]:
+    """Return what is told of names alive in each episode, an empty cell where nothing tells it."""
+    told = ("interpreter_lifespan", "redefinitions_per_step", "state_footprint")
+    return [tuple(row[column] for column in told) for row in behaviour(warehouse)]
+
+
+def test_an_import_that_binds_names_and_lists_none_holds_an_unknown_number_of_them(warehouse):
+    def play(cell, *blocks):
+        warehouse.steps(warehouse.episode(cell, backend="imported"), blocks)
+
+    play("P->P", ("x = 1", []), ("x = 2", []))
+    play("P->P", ("x = 1", ["x"]), ("x = 2", ["x"]))
+    play("P->P", ("print(1)", []), ("list_items()", []))
+    play("P->S", ("x = 1", []), ("x = 2", []))
+    # the second lists its name, the third binds none, and a stateless interpreter holds none
+    assert names_alive(warehouse) == [(None,) * 3, (2.0, 0.5, 1), (0.0, 0.0, 0), (0.0, 0.0, 0)]
+
+
+def test_a_block_that_failed_may_have_bound_nothing(warehouse):
+    failed = warehouse.episode("P->P", backend="imported")
+    warehouse.steps(failed, [("x = take_item('a')", []), ("1", [])])
+    assert names_alive(warehouse) == [(None,) * 3]
+    warehouse.connection.execute("update main.steps set error = 'disallowed class' where step = 1")
+    assert names_alive(warehouse) == [(0.0, 0.0, 0)]
+
+
+def test_nothing_is_alive_before_the_first_step_also_where_what_is_after_it_is_unknown(warehouse):
+    for blocks in ([("x = 1", [])], [("x = 1", ["x"]), ("x = 2", [])], [("x = 1", []), ("x = 2", ["x"])]):
+        warehouse.steps(warehouse.episode("P->P", backend="imported"), blocks)
+    warehouse.connection.execute("update main.steps set state_event = 'unknown' where len(active_globals) = 0")
+    # one step: 0 names can be bound again; the last one unknown: known before each step; the first one: not
+    assert [row["redefinitions_per_step"] for row in behaviour(warehouse)] == [0.0, 0.5, None]
+
+
 def test_exactly_one_reading_is_the_default(warehouse):
     for parameters in ("metric_parameters", "failure_parameters"):
         rows = warehouse.sql(f"select count(*) as count from staging.{parameters} where is_default")
