@@ -25,8 +25,8 @@ def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, ep
     """Add the training examples on a warehouse's traces to a folder of results.
 
     `kept_ids` tells under which `kept_id` the folder holds a trace `episode_id`: of parts that ran apart and played the
-    same ones, it holds the first part's traces. Of sets that hold the same it holds one, that of the part that is kept
-    last. `episode_ids` are those of all kept episodes; an example of any other goes.
+    same ones, it holds the first part's traces. Of sets that hold the same it holds one, that of the run that began
+    last, whichever part is kept last. `episode_ids` are those of all kept episodes; an example of any other goes.
     """
     landed = warehouse.sql(_EXAMPLES, episode_ids=kept_ids["episode_id"].to_list()).polars()
     named = landed.join(kept_ids, on="episode_id").with_columns(episode_id="kept_id").drop("kept_id")
@@ -55,7 +55,7 @@ def _with_former(folder: Path, table: str, new: pl.DataFrame, key: tuple[str, ..
 
 
 def _each_set_once(examples: pl.DataFrame) -> pl.DataFrame:
-    """Return the examples without sets that a later set equals in all but its names."""
+    """Return the examples without sets that the set of a run that began later equals in all but its names."""
     content = pl.struct(pl.exclude(_NAMES)).sort_by("episode_id")
     sets = examples.sort("run_id", maintain_order=True).group_by("dataset_id", maintain_order=True).agg(content=content)
     return examples.join(sets.unique("content", keep="last"), on="dataset_id", how="semi")

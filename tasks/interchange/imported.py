@@ -86,8 +86,10 @@ class ImportedRows(NamedTuple):
 
 
 def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
-    """Return a foreign episode as rows; its id is a digest of its content and of the setting.
+    """Return a foreign episode as rows; its id is a digest of its text and of the setting.
 
+    The text is the opening messages and every reply with its output and error, beside instance and start: recordings
+    that differ only in how they ended, or in the names that they list, are one episode.
     Times of single turns are not in such recordings, so those columns are empty, and so are the names alive between
     blocks where nothing tells them: a step's `state_event` is `unknown` then. A stateless contract tells them: none.
     """

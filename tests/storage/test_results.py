@@ -125,6 +125,13 @@ def test_sets_of_one_variant_are_kept_beside_each_other_and_told_apart_where_the
     assert tokens == [("main", "set-b", 7), ("main", "set-c", 8)]  # that of plan a is that of b
 
 
+def test_of_sets_that_hold_the_same_that_of_the_later_run_is_kept_whichever_part_is_kept_last(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed in (("b", 2), ("a", 1)):
+        keep_results(study(plan_digest, seed), [plan_digest], folder)
+    assert pl.read_parquet(folder / "training_examples.parquet")["run_id"].to_list() == ["run-b"]
+
+
 def test_examples_of_traces_that_are_kept_no_more_go(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2)):

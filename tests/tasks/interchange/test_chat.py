@@ -88,6 +88,15 @@ def test_names_that_a_conversation_lists_are_kept_and_others_unknown():
         assert live == ["ids" in names[1]]
 
 
+def test_the_id_of_an_import_is_of_its_text_and_neither_of_its_end_nor_of_the_names_that_it_lists():
+    def imported_id(**changes):
+        return import_trace(chat_trace({"messages": REUSING} | changes, "chat-1"), SETTING).episode.episode_id
+
+    assert imported_id(finish_reason="error") == imported_id()
+    assert imported_id(messages=[REUSING[0], headed([]), *REUSING[2:]]) == imported_id()
+    assert imported_id(messages=REUSING[2:]) != imported_id()
+
+
 def test_names_of_our_own_exports_come_back(played):
     for trace in played.traces():
         rows = import_trace(chat_trace(chat_record(trace), "chat-1"), SETTING)
