@@ -1,28 +1,46 @@
-"""The paper's training on a GPU: the true Qwen3-8B configuration with random weights, NF4, LoRA 64, 16k packing."""
+"""The paper's training on a GPU: the true Qwen3-8B configuration with random weights, NF4, LoRA 64, 16k packing.
+
+The same code trains a small shape on a CPU, so that nothing of it runs for the first time on a GPU.
+"""
 
 import random
-import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
-from tasks.sft.dry_run import GPU_GIB
+from tasks.sft.dry_run import CORE_FLOPS, GPU_GIB
 from tasks.sft.load import attention
-from tasks.sft.model_shape import KNOWN_SHAPES
+from tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
 from tasks.sft.resources import GIB, estimate_resources
-from tasks.sft.spec import TRAINING, TokenizerSpec
+from tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
-from tasks.sft.train import train
+from tasks.sft.train import TrainedModel, train
 from tests.benchmarks.gpu import QWEN3_ROPE, peak_flops, utilisation_in_words
 
-STEPS = 4
-CONVERSATIONS = 320
-"""Of some 4,600 tokens, as the persistent traces of Table 5: four optimizer steps of 262k tokens."""
+SMALL = ModelShape(64, 2, 4, 2, 16, 128, 400, 8192, is_tied=True)
 WORDS = ["the", "budget", "leaves", "room", "for", "more", "items", "so", "inspect", "another", "part", "of", "it"]
 
 
-def _conversations() -> list[Conversation]:
+class Load(NamedTuple):
+    """What is trained on, as a number of steps."""
+
+    shape: ModelShape
+    batch: BatchSpec
+    steps: int
+    conversation_count: int
+    exchange_count: int
+    """Pairs of question and reply in a conversation."""
+
+
+PAPER = Load(KNOWN_SHAPES["Qwen/Qwen3-8B"], TRAINING["paper"].batch, 4, 320, 6)
+"""Conversations of some 4,600 tokens, as the persistent traces of Table 5: four optimizer steps of 262k tokens."""
+ON_A_CPU = Load(SMALL, BatchSpec(max_length=1024, accumulation=2), 8, 8, 1)
+"""Eight optimizer steps of 2k tokens."""
+
+
+def _conversations(load: Load) -> list[Conversation]:
     draw = random.Random(0)
 
     def text(words: int) -> str:
@@ -32,19 +50,21 @@ def _conversations() -> list[Conversation]:
         return [TrainingMessage(role="user", content=text(350)), TrainingMessage(role="assistant", content=text(400))]
 
     return [
-        Conversation(messages=tuple(message for _ in range(6) for message in exchange())) for _ in range(CONVERSATIONS)
+        Conversation(messages=tuple(message for _ in range(load.exchange_count) for message in exchange()))
+        for _ in range(load.conversation_count)
     ]
 
 
-def _random_base(tokenizer_path: Path, folder: Path) -> None:
-    """Save random weights of Qwen3-8B's shape in bfloat16: 16 GB."""
+def _random_base(shape: ModelShape, tokenizer_path: Path, folder: Path) -> None:
+    """Save random weights of a shape in bfloat16: 16 GB at Qwen3-8B's."""
     import torch
     from transformers import Qwen3ForCausalLM
 
-    config = KNOWN_SHAPES["Qwen/Qwen3-8B"].configuration(dtype="bfloat16", rope_parameters=QWEN3_ROPE)
+    config = shape.configuration(dtype="bfloat16", rope_parameters=QWEN3_ROPE)
     torch.set_default_dtype(torch.bfloat16)
     try:
-        with torch.device("cuda"):
+        with torch.random.fork_rng(), torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+            torch.manual_seed(0)
             model = Qwen3ForCausalLM(config)
     finally:
         torch.set_default_dtype(torch.float32)
@@ -54,41 +74,63 @@ def _random_base(tokenizer_path: Path, folder: Path) -> None:
     torch.cuda.empty_cache()
 
 
+def _train_adapter(load: Load, folder: Path) -> TrainedModel:
+    """Train the paper's adapter on a random base and return it; its metrics tell every step."""
+    conversations = _conversations(load)
+    write_conversations(folder / "data.jsonl", conversations)
+    texts = [message.content for message in conversations[0].messages]
+    build_tokenizer(texts, TokenizerSpec(vocabulary_size=400), folder / "tokenizer")
+    _random_base(load.shape, folder / "tokenizer", folder / "base")
+    changes = {
+        "base_model": str(folder / "base"), "batch": load.batch, "max_steps": load.steps, "logging_steps": 1,
+        "save_steps": 100, "validation_share": 0.0,
+    }  # fmt: skip
+    spec = TRAINING["paper"].model_copy(update=changes)
+    return train(spec, folder / "data.jsonl", folder / "adapter", contract="persistent", seed=0)
+
+
+def _line(adapter: TrainedModel, peak: float | None) -> str:
+    """Return the speed of a training in words; its first step warms up."""
+    first, last = adapter.metrics[0], adapter.metrics[-1]
+    rate = (last.token_count - first.token_count) / (last.wall_seconds - first.wall_seconds)
+    base_parameters = adapter.parameter_count - adapter.trained_parameter_count
+    # forward, and backward to the activations: 2 operations each per parameter of the base; what is recomputed to save
+    # memory is no work of the model's
+    utilisation = utilisation_in_words(4 * base_parameters * rate, peak)
+    return (
+        f"{adapter.device}, {attention()}: {rate:,.0f} tokens/s, {utilisation}, loss {first.loss:.2f} to "
+        f"{last.loss:.2f}, {last.wall_seconds:.0f} s without loading"
+    )
+
+
+def _assert_trained(load: Load, adapter: TrainedModel) -> None:
+    first, last = adapter.metrics[0], adapter.metrics[-1]
+    assert adapter.trained_parameter_count == load.shape.adapter_parameter_count(LoraSpec())
+    assert adapter.parameter_count == load.shape.parameter_count + adapter.trained_parameter_count
+    assert (first.optimizer_step, last.optimizer_step) == (1, load.steps)
+    full = load.steps * load.batch.accumulation * load.batch.max_length
+    assert 0.6 * full < last.token_count <= full  # well filled sequences
+    assert last.loss < first.loss
+
+
+def test_a_small_shape_trains_on_a_cpu_by_the_same_code(tmp_path, capsys):
+    adapter = _train_adapter(ON_A_CPU, tmp_path)
+    with capsys.disabled():
+        print(f"\n{_line(adapter, CORE_FLOPS)}")
+    _assert_trained(ON_A_CPU, adapter)
+
+
 @pytest.mark.gpu
 @pytest.mark.benchmark
 @pytest.mark.timeout(3600)
 def test_tokens_per_second_memory_and_utilisation(tmp_path):
     import torch
 
-    conversations = _conversations()
-    write_conversations(tmp_path / "data.jsonl", conversations)
-    texts = [message.content for message in conversations[0].messages]
-    build_tokenizer(texts, TokenizerSpec(vocabulary_size=400), tmp_path / "tokenizer")
-    _random_base(tmp_path / "tokenizer", tmp_path / "base")
-    paper = TRAINING["paper"]
-    changes = {
-        "base_model": str(tmp_path / "base"), "max_steps": STEPS, "logging_steps": 1, "save_steps": 100,
-        "validation_share": 0.0,
-    }  # fmt: skip
     torch.cuda.reset_peak_memory_stats()
-    started = time.monotonic()
-    adapter = train(
-        paper.model_copy(update=changes), tmp_path / "data.jsonl", tmp_path / "adapter", contract="persistent", seed=0
-    )
-    first, last = adapter.metrics[0], adapter.metrics[-1]  # the first step warms up
-    rate = (last.token_count - first.token_count) / (last.wall_seconds - first.wall_seconds)
-    base_parameters = adapter.parameter_count - adapter.trained_parameter_count
-    # forward, and backward to the activations: 2 operations each per parameter of the base; what is recomputed to save
-    # memory is no work of the model's
-    utilisation = utilisation_in_words(4 * base_parameters * rate, peak_flops(adapter.device))
+    adapter = _train_adapter(PAPER, tmp_path)
     memory = torch.cuda.max_memory_allocated()
-    print(
-        f"\n{adapter.device}, {attention()}: {rate:,.0f} tokens/s, peak {memory / GIB:.1f} GiB, {utilisation}, "
-        f"loss {first.loss:.2f} to {last.loss:.2f}, {time.monotonic() - started:.0f} s with loading"
-    )
+    print(f"\n{_line(adapter, peak_flops(adapter.device))}, peak {memory / GIB:.1f} GiB")
+    _assert_trained(PAPER, adapter)
     assert adapter.trained_parameter_count == 174_587_904
-    assert (first.optimizer_step, last.optimizer_step) == (1, STEPS)
-    assert last.token_count > 0.6 * STEPS * paper.batch.accumulation * paper.batch.max_length  # well filled sequences
-    assert last.loss < first.loss
-    estimate = estimate_resources(paper, KNOWN_SHAPES["Qwen/Qwen3-8B"])
+    estimate = estimate_resources(TRAINING["paper"], PAPER.shape)
     assert estimate.weight_bytes < memory < GPU_GIB * GIB
