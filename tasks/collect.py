@@ -74,7 +74,7 @@ def collect_episodes(
         LimitReachedError: The plan's tokens or money are spent; what was played has landed.
         ContractViolationError: An interpreter broke its contract; the episode is left out and the study stops.
         InterruptedRunError: The run is interrupted; what was played has landed.
-        UserError: An endpoint given by URL is down; what was played has landed, and no further episode is tried.
+        UserError: The endpoint is down; what was played has landed, and no further episode is tried.
     """
     check_uninterrupted(run.run_id)
     zone = LandingZone(run.landing)
@@ -105,7 +105,7 @@ def collect_episodes(
             if row.finish_reason is FinishReason.ERROR:
                 errors.append(row.error_message or "no message")
             advance(1)
-            if is_billed:
+            if isinstance(client, EndpointClientSpec):
                 outage.note(recorded)
 
         async def play() -> None:

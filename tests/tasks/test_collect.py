@@ -17,6 +17,7 @@ from storage.batching import BatchedLanding
 from storage.landing import LandingZone
 from storage.runs import start_run
 from tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
+from tasks.agent.loop import ContractViolationError
 from tasks.agent.protocol import ReplyNotKeptError
 from tasks.agent.spec import EndpointSpec
 from tasks.collect import collect_episodes, land_beside
@@ -25,6 +26,7 @@ from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
 from tasks.plans.spec import teacher_conditions
 from tasks.running.limits import LimitReachedError, Prices
+from tasks.runtime.interpreter import EpisodeInterpreter
 from tasks.traces.rows import FinishReason
 
 COUNT = 4
@@ -128,6 +130,21 @@ def test_episodes_of_an_endpoint_that_died_stay_as_attempts_and_run_again(home):
         [(0, FinishReason.ERROR)] * COUNT + [(1, FinishReason.FINISH_TOOL)] * COUNT
     )
     assert collect().played_count == 0
+
+
+def test_a_broken_contract_stops_the_run_and_leaves_its_episode_out(home, monkeypatch):
+    opened, verify = [], EpisodeInterpreter.verify_contract
+
+    def break_the_third(interpreter):
+        if interpreter not in opened:
+            opened.append(interpreter)
+        return verify(interpreter) and len(opened) < 3
+
+    monkeypatch.setattr(EpisodeInterpreter, "verify_contract", break_the_third)
+    with pytest.raises(ContractViolationError, match="the episode is left out and the run stops"):
+        collect()
+    assert [(attempt, reason) for _, attempt, reason in landed(home)] == [(0, FinishReason.FINISH_TOOL)] * 2
+    assert LandingZone(home / "landing").read("run_ends")["status"].to_pylist() == ["failed"]
 
 
 def test_an_episode_is_given_up_after_as_many_attempts_as_are_allowed(home):

@@ -66,10 +66,10 @@ def serve(*statuses):
     server.server_close()
 
 
-def collect(client, limits=Limits()):  # noqa: B008 - frozen
+def collect(client, limits=Limits(), condition=PERSISTENT):  # noqa: B008 - frozen
     with start_run("toy", PLAN, limits) as run:
         return collect_episodes.fn(
-            run, PERSISTENT, instances=PART.train_instances, episode=PART.teacher.episode, client=client
+            run, condition, instances=PART.train_instances, episode=PART.teacher.episode, client=client
         )
 
 
@@ -80,10 +80,11 @@ def test_an_endpoint_that_is_down_costs_few_episodes_and_stops_the_run_in_one_li
     assert LandingZone(home / "landing").scan("episodes").collect().height == FAILURES_IN_A_ROW
 
 
-def test_an_endpoint_that_nobody_listens_at_stops_the_run(home):
+@pytest.mark.parametrize("purpose", ["teacher", "evaluation"])
+def test_an_endpoint_that_nobody_listens_at_stops_the_run_whoever_started_it(home, purpose):
     nobody = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", concurrency=1, max_retries=0))
     with pytest.raises(UserError, match="episodes in a row failed for the endpoint"):
-        collect(nobody)
+        collect(nobody, condition=PERSISTENT.model_copy(update={"purpose": purpose}))
     assert LandingZone(home / "landing").scan("episodes").collect().height == FAILURES_IN_A_ROW
 
 
