@@ -1,5 +1,6 @@
 """Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames; a reader never waits."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -12,8 +13,9 @@ from duckdb import DuckDBPyConnection
 
 from storage.bundles import share_episodes
 from storage.connection import open_for_reading, open_memory, require_query, shut_files_out
-from storage.errors import WarehouseError
+from storage.errors import LandingError, WarehouseError
 from storage.files import filesystem_for_duckdb
+from storage.landed_scan import landed_scan
 from storage.landing import LandingZone
 from storage.lock import owned
 from storage.marts import are_of_this_sql, refresh_marts
@@ -64,21 +66,28 @@ class Warehouse:
     ```
     """
 
-    def __init__(self, connection: DuckDBPyConnection, source: Path | LandingZone) -> None:
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        source: Path | LandingZone,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
         self._connection = connection
         self._source = source
+        self._storage_options = storage_options
 
     @classmethod
     def open(cls, path_or_url: str | Path, storage_options: Mapping[str, Any] | None = None) -> Self:
         """Open a warehouse file through its published copy, or the landing zone at a folder or URL by scanning it.
 
+        `storage_options` are those of the landing zone, also of the one that a file was merged from.
         Raise `WarehouseError` where there is neither, and for a file that is no warehouse or of another version.
         """
         if "://" in str(path_or_url) or Path(path_or_url).is_dir():
             landing = LandingZone(path_or_url, storage_options)
             return cls(_open_landing(landing), landing)
         path = Path(path_or_url)
-        return cls(_open_file(path), path)
+        return cls(_open_file(path), path, storage_options)
 
     def sql(self, query: str, **parameters: Any) -> Result:
         """Run a query with `$name` parameters; raise `QueryError` with DuckDB's message and near names.
@@ -93,11 +102,20 @@ class Warehouse:
             raise query_error(error, self._connection) from error
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """Return a table as a lazy Polars frame; over the landed Parquet where a landing zone is open."""
+        """Return a table as a lazy Polars frame over the landed Parquet, as it landed.
+
+        Of a warehouse file these are the bundles that its copy holds. Where they are not all in reach, the frame is
+        over the copy, and a warning says why. So it is, without a warning, where rows never landed (kept results).
+        """
         row_model(table)
         if isinstance(self._source, LandingZone):
             return self._source.scan(table)
-        return scan_relation(lambda: self._cursor().table(f"main.{table}"))
+        try:
+            landed = landed_scan(self._cursor(), table, self._storage_options)
+        except LandingError as error:
+            warnings.warn(f"scan reads the published copy of {self._source}: {error}", stacklevel=2)
+            landed = None
+        return scan_relation(lambda: self._cursor().table(f"main.{table}")) if landed is None else landed
 
     def has_current_marts(self) -> bool:
         """Return whether the marts were computed by the SQL of this Carryover; `merge` computes them again if not.

@@ -1,4 +1,5 @@
 import re
+import shutil
 import threading
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from storage.errors import QueryError, WarehouseBusyError, WarehouseError
+from storage.landing import LandingZone
 from storage.lock import owned
 from storage.merger import merge
 from storage.published import published_path
@@ -289,6 +291,45 @@ def test_one_query_may_read_a_scan_several_times(merged):
         assert joined.collect().rows() == [("e", 1, 2), ("e", 2, 2)]
         assert pl.collect_all([steps.select(pl.len()), steps.head(1).select("step")])[0].item() == 2
         assert steps.filter(pl.col("step") > 1).head(1).collect().height == 1
+
+
+def test_a_scan_of_a_file_reads_the_landed_parquet_of_what_it_holds(landing, merged, make_episode):
+    with Warehouse.open(merged) as warehouse:
+        landing.write(make_episode("later", step_count=4), "run")
+        steps = warehouse.scan("steps")
+        assert "Parquet SCAN" in steps.explain()
+        assert steps.select("episode_id", "step").sort("step").collect().rows() == [("e", 1), ("e", 2)]
+        assert steps.collect().equals(warehouse.sql("select * from steps").polars())
+
+
+def _lose(landing: LandingZone) -> None:
+    shutil.rmtree(landing.store.root)
+
+
+def _tear(landing: LandingZone) -> None:
+    (steps,) = (file.path for file in landing.store.find("steps"))
+    Path(landing.store.absolute(steps)).write_bytes(b"torn")
+
+
+@pytest.mark.parametrize(
+    ("damage", "word"), [(_lose, "1 of its 1 bundles are not in "), (_tear, "torn, 4 bytes instead of ")]
+)
+def test_a_scan_of_a_file_reads_its_copy_and_says_why_where_what_landed_is_out_of_reach(landing, merged, damage, word):
+    damage(landing)
+    with Warehouse.open(merged) as warehouse:
+        with pytest.warns(UserWarning, match=f"scan reads the published copy of .*: .*{word}"):
+            steps = warehouse.scan("steps")
+        assert steps.select("episode_id", "step").sort("step").collect().rows() == [("e", 1), ("e", 2)]
+
+
+def test_a_scan_of_a_file_of_two_landing_zones_reads_its_copy(merged, make_episode, tmp_path):
+    other = LandingZone(tmp_path / "other")
+    other.write(make_episode("f", step_count=1), "run")
+    merge(other, merged)
+    with Warehouse.open(merged) as warehouse:
+        with pytest.warns(UserWarning, match="merged from 2 landing zones, .*other"):
+            steps = warehouse.scan("steps")
+        assert sorted(steps.collect()["episode_id"]) == ["e", "e", "f"]
 
 
 def test_an_unknown_table_cannot_be_scanned(merged):
