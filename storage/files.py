@@ -12,12 +12,12 @@ from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from storage.errors import LandingError
+from tasks.running.errors import name_write_remedy
 
 TEMPORARY_SUFFIX = ".tmp"
 """Ends the name of a file that is still being written."""
-FREE_SPACE = "free space there or land somewhere else"
 REACH = "see that it can be reached, and with which credentials"
-"""Ways out of what a store refuses."""
+"""Way out where a store refuses to be read, and where one that is no folder refuses anything."""
 
 
 class FoundFile(NamedTuple):
@@ -45,7 +45,7 @@ class FileStore:
     def write(self, path: str, content: bytes | memoryview) -> None:
         """Make `content` appear at `path` whole and durably; raise `LandingError` naming the path where it cannot."""
         target = self.absolute(path)
-        with self._telling(f"write {target}", FREE_SPACE, can_be_absent=False):
+        with self._telling(f"write {target}", is_reading=False):
             if self.is_local:
                 _write_local(Path(target), content)
             else:
@@ -112,15 +112,18 @@ class FileStore:
         return self.absolute(path) if self.is_local else self.filesystem.unstrip_protocol(self.absolute(path))
 
     @contextmanager
-    def _telling(self, deed: str, way_out: str = REACH, *, can_be_absent: bool = True) -> Iterator[None]:
-        """Turn what keeps the store from a deed into a `LandingError`; a file that may be absent is no such thing."""
+    def _telling(self, deed: str, *, is_reading: bool = True) -> Iterator[None]:
+        """Turn what keeps the store from a deed into a `LandingError`; a file to read may be absent."""
         try:
             yield
         except _errors_of(self.filesystem) as error:
-            if can_be_absent and isinstance(error, FileNotFoundError):
+            if is_reading and isinstance(error, FileNotFoundError):
                 raise
             said = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
-            raise LandingError(f"cannot {deed}: {said}; {way_out if self.is_local else REACH}") from error
+            remedy = REACH
+            if self.is_local and not is_reading and isinstance(error, OSError):
+                remedy = f"{name_write_remedy(error)} or land somewhere else"
+            raise LandingError(f"cannot {deed}: {said}; {remedy}") from error
 
 
 def filesystem_for_duckdb(store: FileStore) -> AbstractFileSystem | None:

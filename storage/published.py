@@ -9,6 +9,7 @@ import duckdb
 
 from storage.connection import open_for_writing
 from storage.errors import WarehouseError
+from tasks.running.errors import name_write_remedy
 
 
 def published_path(warehouse_path: Path) -> Path:
@@ -51,7 +52,8 @@ def publish(warehouse_path: Path, draft: Path | None = None) -> Path:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
-        raise WarehouseError(f"cannot publish {copy}: {error.strerror}; free space there and merge again") from error
+        remedy = name_write_remedy(error)
+        raise WarehouseError(f"cannot publish {copy}: {error.strerror}; {remedy} and merge again") from error
     return copy
 
 

@@ -31,6 +31,11 @@ def test_exact_versions_are_those_that_the_project_asks_for(file, extras):
         assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)]), requirement
 
 
+def test_what_builds_the_project_is_an_exact_version_too_as_pip_fetches_it_apart_from_the_constraints():
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert set(asked) <= set((ROOT / "deployments" / "constraints.txt").read_text().splitlines())
+
+
 def python(folder, *, pip="exit 0", torch="exit 0"):
     """Write a Python whose environments answer pip and the question for CUDA as given."""
     file = folder / "python"

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tasks.agent.protocol import Completion, ReplyNotKeptError
+from tasks.running.errors import name_write_remedy
 from tasks.running.source_digest import canonical_json
 
 _FILE = TypeAdapter(dict[str, JsonValue])
@@ -59,7 +60,8 @@ class ResponseCache:
             with suppress(OSError):
                 unfinished.unlink()
             raise ReplyNotKeptError(
-                f"cannot keep a reply in {self._folder}: {error.strerror}; free space there and start again", completion
+                f"cannot keep a reply in {self._folder}: {error.strerror}; {name_write_remedy(error)} and start again",
+                completion,
             ) from error
 
     def _file(self, request: dict[str, Any]) -> Path:

@@ -1,5 +1,15 @@
 """The errors that a person can mend."""
 
+import errno
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a system says where a disk is full, or a limit on what may be on it is met."""
+
 
 class UserError(Exception):
     """A problem that the user can mend: its text is one line with what happened, the value and the way out."""
+
+
+def name_write_remedy(error: OSError) -> str:
+    """Return what whoever could not write can do about it."""
+    return "free space there" if error.errno in _NO_SPACE else "make it writable"

@@ -1,6 +1,5 @@
 """Training data of both contracts from recorded episodes: validated, extracted, truncated, kept or not, and why."""
 
-import errno
 import hashlib
 import io
 import json
@@ -15,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
-from tasks.running.errors import UserError
+from tasks.running.errors import UserError, name_write_remedy
 from tasks.running.progress import Advance, OpenBar, no_bar
 from tasks.sft.conversations import TrainingMessage
 from tasks.sft.data_spec import DatasetSpec, ValidationSpec
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
 CONTRACTS = ("persistent", "stateless")
 TRACES_AT_A_TIME = 100
 """Traces tokenized in one go: enough texts for every core, few enough that a bar moves."""
-
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a system says where a disk is full, or a limit on what may be on it is met."""
 
 OMITTED = "[output omitted to fit the context]"
 PLACEHOLDERS: dict[TextFormat, str] = {
@@ -171,8 +167,7 @@ def _write_whole(path: Path, content: bytes) -> None:
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
-        way_out = "free space there" if error.errno in NO_SPACE else "make it writable"
-        raise UserError(f"cannot write {path}: {error.strerror}; {way_out} and start again") from error
+        raise UserError(f"cannot write {path}: {error.strerror}; {name_write_remedy(error)} and start again") from error
 
 
 def _give_text(  # noqa: PLR0917 - of the caller's own

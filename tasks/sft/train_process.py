@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.running.errors import UserError
+from tasks.running.errors import UserError, name_write_remedy
 from tasks.sft.spec import TrainingSpec
 from tasks.sft.train import TrainedModel, read_trained, train
 from tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
@@ -125,7 +125,7 @@ def _failure(job: TrainingJob, code: int, printed: Path) -> str:
     try:
         _try_to_write(job.output / f"{OUTPUT_NAME}.unfinished")  # on a full disk even what it said last is cut off
     except OSError as error:
-        return f"cannot write {job.output}: {error.strerror}; free space there and start again"
+        return f"cannot write {job.output}: {error.strerror}; {name_write_remedy(error)} and start again"
     reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
     last = " | ".join(lines[-LAST_LINES:]) or "no output"
     return (

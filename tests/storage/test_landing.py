@@ -123,7 +123,9 @@ def test_a_run_id_that_is_no_folder_name_is_refused(landing, make_row):
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path, make_episode):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(LandingError, match=rf"cannot write {tmp_path}/file/landing/.*: Not a directory; free space"):
+    with pytest.raises(
+        LandingError, match=rf"cannot write {tmp_path}/file/landing/.*: Not a directory; make it writable or"
+    ):
         LandingZone(tmp_path / "file" / "landing").write(make_episode("e"), "run")
 
 
@@ -132,7 +134,9 @@ def test_a_full_disk_is_named_and_leaves_nothing_behind(landing, make_episode, l
     rows = make_episode("e", code=os.urandom(20_000).hex())
     with (
         limit_file_size(19_000),
-        pytest.raises(LandingError, match=rf"cannot write {landing.url}/steps/.*: File too l"),
+        pytest.raises(
+            LandingError, match=rf"cannot write {landing.url}/steps/.*: File too large; free space there or land"
+        ),
     ):
         landing.write(rows, "run")
     assert _files(landing) == []

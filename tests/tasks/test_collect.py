@@ -235,7 +235,7 @@ def test_a_reply_that_cannot_be_kept_stops_the_run_and_its_tokens_are_landed(hom
     home.mkdir()
     blocked = home / "responses"
     blocked.write_text("no folder")
-    with pytest.raises(ReplyNotKeptError, match=f"cannot keep a reply in {blocked}: .*; free space there"):
+    with pytest.raises(ReplyNotKeptError, match=f"cannot keep a reply in {blocked}: .*; make it writable and start"):
         collect(endpoint.model_copy(update={"cache": blocked}))
     assert [(attempt, reason) for _, attempt, reason in landed(home)] == [(0, FinishReason.ERROR)]
     turns = LandingZone(home / "landing").scan("turns").filter(turn=1).collect()
