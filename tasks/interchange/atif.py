@@ -1,7 +1,7 @@
 """Export in the Agent Trajectory Interchange Format (ATIF v1.7, Harbor RFC 0001): one JSON document per episode.
 
-The models of the format in harbor 0.25.0 accepted documents of played and of imported episodes when tried once; it
-needs Python 3.12, so the tests hold the fields to the format without it.
+The tests hold documents against models of our own, written from the format's specification: harbor, which has the
+reference models, needs Python 3.12.
 """
 
 import json

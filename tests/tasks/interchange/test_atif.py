@@ -1,13 +1,15 @@
 import json
 
 import pytest
+from pydantic import ValidationError
 
 from tasks.interchange.atif import atif_document, write_atif
+from tasks.interchange.chat import chat_record, chat_trace
+from tasks.interchange.imported import import_trace
+from tasks.interchange.recorded import RecordedTrace
+from tasks.interchange.setting import ImportSetting
 from tasks.lint.sources import read_traces
-
-ROOT_FIELDS = {"schema_version", "session_id", "trajectory_id", "agent", "steps", "final_metrics", "extra"}
-STEP_FIELDS = {"step_id", "source", "message", "tool_calls", "observation", "metrics", "extra"}
-AGENT_ONLY = {"tool_calls", "metrics"}
+from tests.tasks.interchange.atif_models import Trajectory
 
 
 @pytest.fixture
@@ -27,18 +29,35 @@ def test_the_lint_reads_what_is_exported(played, tmp_path):
         assert json.loads(found.blocks[0].observation)["observation"]["output"] == trace.steps[0].output
 
 
-def test_the_document_has_the_fields_of_the_format(document):
-    assert set(document) == ROOT_FIELDS
+def test_played_episodes_are_documents_of_the_format(played, document):
+    for trace in played.traces():
+        Trajectory.model_validate(atif_document(trace))
     assert document["schema_version"] == "ATIF-v1.7"
-    assert set(document["agent"]) == {"name", "version", "model_name", "extra"}
-    for step in document["steps"]:
-        assert set(step) <= STEP_FIELDS
-        if step["source"] != "agent":
-            assert not set(step) & AGENT_ONLY
+    assert document["agent"]["name"] == "carryover"
 
 
-def test_steps_are_numbered_from_one(document):
-    assert [step["step_id"] for step in document["steps"]] == list(range(1, len(document["steps"]) + 1))
+def test_imported_episodes_are_documents_of_the_format(played):
+    setting = ImportSetting(run_id="import", runtime_contract="persistent")
+    for trace in played.traces():
+        rows = import_trace(chat_trace(chat_record(trace), "chat-1"), setting)
+        Trajectory.model_validate(atif_document(RecordedTrace(rows.episode, rows.turns, rows.steps, instance=None)))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda document: document.update(mood="calm"), "mood"),
+        (lambda document: document.update(steps=[]), "steps"),
+        (lambda document: document["steps"][0].update(step_id=7), "steps are not numbered"),
+        (lambda document: document["steps"][0].update(metrics={}), "a step of system has a field of an agent's"),
+        (lambda document: document["steps"][-1].update(tool_calls=None), "an observation answers"),
+        (lambda document: document["agent"].pop("version"), "version"),
+    ],
+)
+def test_what_the_format_does_not_allow_is_found(document, change, reason):
+    change(document)
+    with pytest.raises(ValidationError, match=reason):
+        Trajectory.model_validate(document)
 
 
 def test_every_observation_answers_a_call_of_its_step(document):
