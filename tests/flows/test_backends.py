@@ -27,9 +27,12 @@ def tables_of(printed: str) -> str:
 def test_a_study_ends_with_its_tables_a_picture_and_three_queries(smoke_study):
     wanted = [
         *(f"table_{number:02d}: Table {number}: " for number in (1, 2, 3, 5, 6, 7, 8, 9, 10)),
-        "failure_percentages: ",
+        *("failure_percentages: ", "interaction: ", "token_ratios: ", "token_sensitivity: "),
+        "main: base scratch, declared, header names, small (smoke, ",
+        "Episodes of models end after 4 turns of 64 tokens",
     ]
     assert [title for title in wanted if f"\n{title}" not in smoke_study.printed] == []
+    assert "runs persistent" in smoke_study.printed
     assert smoke_study.printed.count("carryover query ") == 3
     assert f"The warehouse is {smoke_study.home}" in smoke_study.printed
 
