@@ -107,6 +107,7 @@ def _in_words(card: ModelCard) -> str:
     front_matter = {"library_name": "transformers" if card.kind == "checkpoint" else "peft", "tags": ["carryover"]}
     if card.base_model != "untrained":
         front_matter["base_model"] = card.base_model
+    commit = f" at commit {card.spec.base_revision}" if card.spec.base_revision else ""
     lines = [
         "---",
         *(f"{key}: {json.dumps(value)}" for key, value in front_matter.items()),
@@ -118,7 +119,7 @@ def _in_words(card: ModelCard) -> str:
         "",
         "| | |",
         "|---|---|",
-        f"| base | {card.base_model} |",
+        f"| base | {card.base_model}{commit} |",
         f"| training | {card.spec.name} ({card.spec.method}), seed {card.seed} |",
         f"| plan | {card.plan_digest or '-'} |",
         f"| dataset | {card.example_count} conversations, sha256 {card.dataset_digest} |",

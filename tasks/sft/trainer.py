@@ -181,4 +181,5 @@ def _adapter(spec: TrainingSpec) -> "LoraConfig | None":
         modules_to_save=["embed_tokens"] if spec.lora.has_trained_embedding else None,
         ensure_weight_tying=spec.lora.has_trained_embedding,
         task_type="CAUSAL_LM",
+        revision=spec.base_revision,
     )

@@ -41,6 +41,17 @@ def test_the_card_says_contract_data_plan_and_metrics_in_words(tmp_path):
         assert words in text
 
 
+def test_the_card_says_the_commit_of_a_base_where_the_plan_names_one(tmp_path):
+    spec = TRAINING["paper"]
+    for revision, said in (
+        (None, "| base | Qwen/Qwen3-8B |"),
+        ("b968826", "| base | Qwen/Qwen3-8B at commit b968826 |"),
+    ):
+        pinned = spec.model_copy(update={"base_revision": revision})
+        write_card(tmp_path, _card(base_model="Qwen/Qwen3-8B", spec=pinned))
+        assert said in (tmp_path / "README.md").read_text()
+
+
 def test_a_model_runs_under_its_own_contract_and_a_base_under_any(tmp_path):
     write_card(tmp_path, _card())
     assert load_for_runtime(tmp_path, "persistent").contract == "persistent"

@@ -18,6 +18,7 @@ from tasks.sft.tokenizer import build_tokenizer, chat_template
 from tasks.sft.train import train
 from tasks.sft.trainer import open_trainer
 from tasks.sft.training_log import DivergedError, log_callback
+from tests.hub_cache import OLD_COMMIT
 
 SMOKE = TRAINING["smoke"].model_copy(
     update={"tokenizer": TokenizerSpec(vocabulary_size=300), "max_steps": 6, "logging_steps": 2, "save_steps": 2}
@@ -236,11 +237,14 @@ def test_an_embedding_trained_beside_an_adapter_is_saved_with_it_and_stays_tied(
 
 
 def test_an_adapter_is_small_and_names_its_base(world, base, tmp_path):
-    adapter = _train(ADAPTER, world, tmp_path / "adapter", base_model=base)
+    spec = ADAPTER.model_copy(update={"base_revision": OLD_COMMIT})
+    adapter = _train(spec, world, tmp_path / "adapter", base_model=base)
     assert (adapter.kind, adapter.base_model) == ("adapter", str(base))
     # one layer of width 32: rank 4 x (4 x (32 + 32) + 3 x (32 + 64))
     assert adapter.trained_parameter_count == 4 * (4 * 64 + 3 * 96)
-    assert json.loads((adapter.path / "adapter_config.json").read_text())["base_model_name_or_path"] == str(base)
+    settings = json.loads((adapter.path / "adapter_config.json").read_text())
+    assert (settings["base_model_name_or_path"], settings["revision"]) == (str(base), OLD_COMMIT)
+    assert len(load_models(ServedModels(base=str(base), adapters={"adapted": adapter.path}))) == 2
 
 
 @pytest.mark.parametrize(

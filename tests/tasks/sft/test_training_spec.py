@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from tasks.sft.load import _four_bit
 from tasks.sft.spec import TRAINING, ArchitectureSpec, TrainingSpec
-from tasks.sft.trainer import _arguments
+from tasks.sft.trainer import _adapter, _arguments
 
 
 def test_the_paper_preset_is_appendix_c2():
@@ -45,6 +45,13 @@ def test_the_trainer_is_told_what_the_paper_preset_says(tmp_path):
     assert (told.adam_beta1, told.adam_beta2, told.max_grad_norm) == (0.9, 0.999, 1.0)
     assert (told.max_length, told.packing, told.bf16, told.gradient_checkpointing) == (16384, True, True, True)
     assert (told.eval_strategy, told.eval_steps, told.save_steps, told.save_total_limit) == ("steps", 100, 100, 3)
+
+
+def test_an_adapter_names_the_commit_of_its_base():
+    adapters = [
+        _adapter(TRAINING["paper"].model_copy(update={"base_revision": commit})) for commit in (None, "b968826")
+    ]
+    assert [adapter and adapter.revision for adapter in adapters] == [None, "b968826"]
 
 
 def test_every_preset_survives_json():
