@@ -6,9 +6,13 @@ from collections import defaultdict
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
+from flows.cli.places import find_results
+from storage.results import EPISODES, open_results
 from tasks.analysis.compute import compute_statistics
 from tasks.analysis.queries import table_query
 from tasks.interchange.authors import authors_documents, write_authors
@@ -108,12 +112,34 @@ def test_the_summary_is_that_of_table_2(study):
         )
         assert row["score_pct"] == pytest.approx(100 * summary["metrics"]["score"]["mean"])
         assert row["mean_steps"] == summary["average_steps"] == 2
+        thousands = summary["average_total_tokens"] / 1000
+        assert row["score_per_1k_total_tokens"] == pytest.approx(100 * summary["metrics"]["score"]["mean"] / thousands)
         assert row["mean_total_tokens"] == summary["average_total_tokens"] == pytest.approx(10 + 5 + 3.5)
         assert row["mean_seconds"] == pytest.approx(summary["average_runtime"], abs=1e-6)
         assert summary["average_runtime"] == pytest.approx(0.25 * 3.5, abs=1e-6)
         assert summary["average_is_solved"] == row["solved_count"] / 6
     mismatched = json.loads((folders[1] / "summary.json").read_text())["metrics"]["score"]
     assert mismatched == pytest.approx({"mean": 0.55, "median": 0.45, "min": 0.1, "max": 1.0})
+
+
+def half_interval(scores):
+    """Return half the 95 % interval of the mean as `scripts/main_table.py` takes it, from 5,000 sorted means."""
+    draws = np.random.default_rng(0).choice(scores, size=(5_000, len(scores)))
+    means = np.sort(draws.mean(axis=1))
+    return (means[4874] - means[125]) / 2
+
+
+def test_half_the_interval_differs_from_table_2_by_less_than_a_tenth_of_a_point():
+    folder = find_results("laptop")
+    with open_results(folder) as results:
+        rows = results.sql(table_query("table_02").sql, plan_digest=folder.name).arrow().to_pylist()
+    kept = pl.read_parquet(folder / EPISODES).filter(purpose="evaluation", is_counted=True)
+    scores = dict(kept.group_by("condition").agg("score").iter_rows())
+    ours = {row["condition"]: row["score_ci_half_width_pct"] for row in rows}
+    assert ours.keys() == scores.keys()
+    authors = {condition: 100 * half_interval(own) for condition, own in scores.items()}
+    assert authors == pytest.approx(ours, abs=0.1)
+    assert max(ours.values()) > 1
 
 
 def test_the_comparison_is_that_of_table_7(study):
