@@ -20,6 +20,7 @@ def start(home, server=None):
 class Progress(NamedTuple):
     """How far a study has come: rows landed, and whether the merger and the last checks have begun."""
 
+    instances: int
     teacher_episodes: int
     verdicts: int
     trainings: int
@@ -32,8 +33,10 @@ class Progress(NamedTuple):
     def of(cls, home):
         zone = LandingZone(home / "landing")
         episodes = dict(zone.scan("episodes").collect()["purpose"].value_counts().iter_rows())
-        count = {table: zone.read(table).num_rows for table in ("trace_verdicts", "training_runs", "statistics")}
+        tables = ("instances", "trace_verdicts", "training_runs", "statistics")
+        count = {table: zone.read(table).num_rows for table in tables}
         return cls(
+            instances=count["instances"],
             teacher_episodes=episodes.get("teacher", 0),
             verdicts=count["trace_verdicts"],
             trainings=count["training_runs"],

@@ -1,5 +1,6 @@
 import inspect
 import re
+import shutil
 
 import pytest
 
@@ -17,6 +18,18 @@ def test_values_are_filled_in():
 
     assert "capacity 31" in text
     assert "budget 7" in text
+
+
+def test_a_changed_word_of_a_prompt_is_another_digest(tmp_path, monkeypatch):
+    for name in ("same", "changed"):
+        shutil.copytree(FOLDER / "compact", tmp_path / name)
+    goal = tmp_path / "changed" / "goal.md"
+    goal.write_text(goal.read_text(encoding="utf-8").replace("capacity", "room", 1), encoding="utf-8")
+    expected = prompt_digest("compact", "persistent")
+    monkeypatch.setattr("tasks.agent.prompt_files.FOLDER", tmp_path)
+
+    assert prompt_digest("same", "persistent") == expected
+    assert prompt_digest("changed", "persistent") != expected
 
 
 @pytest.mark.parametrize("prompt_set", ["full", "compact"])
