@@ -132,23 +132,29 @@ episode_lives as (
     group by name_lives.episode_id, name_lives.scope
 ),
 
--- imports that landed before a step could say `unknown`: blocks that ended well bind names, and no step lists any
-unlisted_names as (
-    select steps.episode_id
-    from main.steps
-    inner join main.episodes
-        on steps.episode_id = episodes.episode_id
-    left join main.name_events
-        on steps.episode_id = name_events.episode_id
-        and steps.step = name_events.step
-        and steps.error is null
-        and name_events.kind = 'bind'
-        and not name_events.is_deferred
+silent_imports as (
+    select episodes.episode_id
+    from main.episodes
+    inner join main.steps
+        on episodes.episode_id = steps.episode_id
     where episodes.backend = 'imported'
         and episodes.runtime_contract <> 'stateless'
-    group by steps.episode_id
+    group by episodes.episode_id
     having max(len(steps.active_globals)) = 0
-        and count(name_events.name) > 0
+),
+
+-- imports that landed before a step could say `unknown`: blocks that ended well bind names, and no step lists any
+unlisted_names as (
+    select distinct silent_imports.episode_id
+    from silent_imports
+    inner join main.steps
+        on silent_imports.episode_id = steps.episode_id
+    inner join main.name_events
+        on steps.episode_id = name_events.episode_id
+        and steps.step = name_events.step
+    where steps.error is null
+        and name_events.kind = 'bind'
+        and not name_events.is_deferred
 ),
 
 counted_steps as (
