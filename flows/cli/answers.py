@@ -109,7 +109,7 @@ def print_study(plan: StudyPlan) -> None:
     with Warehouse.open(places.warehouse) as warehouse:
         console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
         console.print(name_bases(plan), markup=False)
-        console.print(name_ends(plan), markup=False)
+        console.print(f"{name_ends(plan)} {name_pace(plan)}", markup=False)
         print_tables(warehouse, plan.digest, (*STUDY_TABLES, *CONTRAST_TABLES), "rich")
         print_pictures(warehouse, plan.digest)
         _print_failed(console, warehouse, plan)
@@ -134,6 +134,13 @@ def name_ends(plan: StudyPlan) -> str:
     if trained == untrained or not untrained:
         return f"Episodes of models end after {trained}."
     return f"Episodes of trained models end after {trained}, those of an untrained base after {untrained}."
+
+
+def name_pace(plan: StudyPlan) -> str:
+    """Return how many episodes of a plan's models ran at a time, which their seconds are longer by."""
+    return (
+        f"Up to {plan.serving.max_concurrent} of them ran at a time, and each one's seconds are as long as that took."
+    )
 
 
 def _say_ends(evaluations: Iterable[EvaluationSpec]) -> str:

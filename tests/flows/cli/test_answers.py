@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from flows.cli.answers import name_bases, name_ends, name_queries, print_estimate
+from flows.cli.answers import name_bases, name_ends, name_pace, name_queries, print_estimate
 from flows.cli.trainings import UNKNOWN_SHAPE, plan_trainings
 from storage.landing import LandingZone
 from storage.merger import merge
@@ -195,6 +195,11 @@ def test_trainings_that_parts_share_are_planned_once(capsys):
 )
 def test_a_study_says_where_the_episodes_of_its_models_end(name, told):
     assert name_ends(resolve_plan(name)) == told
+
+
+def test_a_study_says_how_many_of_its_episodes_shared_the_machine_as_their_seconds_stand_beside_the_paper_s():
+    told = "Up to 100 of them ran at a time, and each one's seconds are as long as that took."
+    assert name_pace(resolve_plan("laptop")) == told
 
 
 @pytest.mark.parametrize("name", ["laptop", "paper"])

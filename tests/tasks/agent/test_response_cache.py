@@ -86,7 +86,9 @@ def test_a_reply_that_cannot_be_kept_is_handed_back_also_to_another_process(tmp_
     folder.write_text("no folder")
 
     assert ResponseCache(folder).find({"seed": 1}, PAYER) is None
-    with pytest.raises(ReplyNotKeptError, match=f"cannot keep a reply in {folder}: .*; make it writable and start") as raised:
+    with pytest.raises(
+        ReplyNotKeptError, match=f"cannot keep a reply in {folder}: .*; make it writable and start"
+    ) as raised:
         ResponseCache(folder).keep({"seed": 1}, COMPLETION, PAYER)
 
     copy = pickle.loads(pickle.dumps(raised.value))
