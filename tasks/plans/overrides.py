@@ -142,7 +142,7 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
             raise UserError(
                 f"base_model {overrides.base_model!r} changes nothing here: the plan trains from base {training.base!r}"
             )
-        training = training.model_copy(update={"base_model": overrides.base_model})
+        training = training.model_copy(update={"base_model": overrides.base_model, "base_revision": None})
     return part.model_copy(
         update={
             "train_instances": _resize(part.train_instances, overrides.train_count),

@@ -159,3 +159,11 @@ def test_a_study_that_goes_on_at_another_pace_keeps_its_digest(name):
     assert slow != fast
     assert slow.digest == fast.digest == resolve_plan(name).digest
     assert slow.digest != resolve_plan(name, Overrides(concurrency=2, train_count=3)).digest
+
+
+def test_another_base_is_not_looked_for_at_the_commit_of_the_plan_s_own():
+    plan = resolve_plan("paper")
+    (part,) = plan.parts
+    pinned = part.model_copy(update={"training": part.training.model_copy(update={"base_revision": "b968826"})})
+    changed = apply_overrides(plan.model_copy(update={"parts": (pinned,)}), Overrides(base_model="somebody/base"))
+    assert (changed.parts[0].training.base_model, changed.parts[0].training.base_revision) == ("somebody/base", None)
