@@ -155,9 +155,13 @@ class HandMade:
         self.add(row)
         return row.episode_id
 
-    def steps(self, episode_id: str, blocks: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Add executed blocks, each with the user names alive after it, and the events that they parse to."""
+    def steps(self, episode_id: str, blocks: Sequence[tuple[str, Sequence[str]]], outputs: Sequence[str] = ()) -> None:
+        """Add executed blocks, each with the user names alive after it, and the events that they parse to.
+
+        `outputs` are what the first ones printed; the others printed nothing.
+        """
         alive: tuple[str, ...] = ()
+        printed = [*outputs, *[""] * len(blocks)]
         for step, (code, alive_after) in enumerate(blocks, start=1):
             parsed = parse_block(code, TOOLS)
             self.add(
@@ -167,7 +171,7 @@ class HandMade:
                     step=step,
                     turn=step,
                     code=code,
-                    output="",
+                    output=printed[step - 1],
                     result=None,
                     error=None,
                     error_kind=None,

@@ -1,5 +1,6 @@
 """The figures in the prose of the findings are those of the kept rows."""
 
+import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +13,8 @@ from storage.results import EPISODES, STATISTICS, open_results
 from tasks.analysis.queries import table_query
 
 FOLDER = Path(str(files("sql") / "results" / "laptop_full"))
-FINDINGS = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+PAGE = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+FINDINGS = " ".join(PAGE.split())
 README = " ".join((FOLDER.parents[2] / "README.md").read_text(encoding="utf-8").split())
 CELLS = ["P->P", "P->S", "S->S", "S->P"]
 MAIN = {"variant": "main", "base": "scratch", "visibility": "declared", "bucket": "small"}
@@ -159,3 +161,19 @@ def test_episodes_as_trained_are_those_of_the_model_s_own_contract_but_for_one()
     unlike = pairs.filter(pl.col("total_tokens") != pl.col("total_tokens_right")).height
     assert (unlike, f"{pairs.height:,}") == (1, "1,200")
     assert "but for one of 1,200 episodes" in FINDINGS
+
+
+def test_a_list_that_differs_from_the_last_one_that_was_printed_is_miscopied(warehouse):
+    (counts,) = re.findall(r"```sql\n(.*?)```", PAGE, flags=re.DOTALL)
+    copied = ("refused = ['B']\ntake_item('a')", ())
+    blocks = [("refused = []\ntake_item('a')", ()), ("look(3)", ()), copied, copied]
+    printed = ["more ['B'] {}", "['C']", "done ['B', 'C'] {}", ""]
+    for cell, score in (("P->P", 0.75), ("S->S", 0.5)):
+        episode = warehouse.episode(cell, variant="costly", score=score)
+        warehouse.steps(episode, blocks if cell == "S->S" else blocks[:1], outputs=printed)
+    warehouse.steps(warehouse.episode("S->S"), blocks)  # of another variant
+    episodes = {"episodes": 1, "p_on_p_score": 75.0}
+    assert warehouse.sql(counts) == [
+        episodes | {"condition": "P->P", "has_miscopied": False, "lists": 1, "miscopied_lists": 0, "score": 75.0},
+        episodes | {"condition": "S->S", "has_miscopied": True, "lists": 3, "miscopied_lists": 1, "score": 50.0},
+    ]

@@ -2,6 +2,8 @@ import contextlib
 import functools
 import io
 import json
+from pathlib import Path
+from statistics import mean
 
 import pytest
 
@@ -13,6 +15,7 @@ from tasks.agent.teachers.small import read_turns, write_small_reply
 from tasks.knapsack.environment import KnapsackEnvironment
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import KNAPSACK
+from tasks.plans.laptop_full import TRAIN_SEED
 from tasks.runtime.protocol import BlockError, BlockResult, ToolError
 from tasks.traces.events import parse_block
 
@@ -55,18 +58,19 @@ class Namespace:
         return count
 
 
+FINDINGS = " ".join((Path(__file__).parents[4] / "sql" / "results" / "README.md").read_text(encoding="utf-8").split())
 WRITERS = {"small_costly": write_careful_reply}
 
 
-def play(contract, bucket="small", seed=0, faults=None, *, calls_per_block=None, **options):
+def play(contract, bucket="small", seed=0, faults=None, *, write_reply=None, calls_per_block=None, **options):
     """Return the replies, the errors by step, the injected faults by step and the outcome."""
     instance = sample_instance(KNAPSACK[bucket], seed)
     environment = KnapsackEnvironment(instance)
     namespace = Namespace(contract, environment)
     injector = FaultInjector(faults or FaultSpec(rate=0.0, storm_share=0.0), instance.instance_id)
     messages, errors, injected = list(OPENING), [], []
+    write_reply = write_reply or WRITERS.get(bucket, write_small_reply)
     while not environment.is_finished and len(errors) < 60:
-        write_reply = WRITERS.get(bucket, write_small_reply)
         reply = write_reply(contract, messages, seed=len(errors), **options)
         code = reply.partition("```python\n")[2].removesuffix("\n```")
         injector.before_step(len(errors) + 1, code, namespace.alive(), namespace, environment)
@@ -87,6 +91,16 @@ def test_both_contracts_take_the_same_items_in_the_same_number_of_turns(bucket):
         _, errors_s, _, outcome_s = play("stateless", bucket, seed)
         assert errors_p == errors_s == [None] * len(errors_p)
         assert outcome_p == outcome_s
+
+
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+def test_trying_refused_classes_again_costs_eleven_points_where_mistakes_cost_score(contract):
+    careful, careless = (
+        100 * mean(play(contract, "small_costly", TRAIN_SEED + seed, write_reply=write)[3].score for seed in range(400))
+        for write in (write_careful_reply, write_small_reply)
+    )
+    assert round(careful - careless) == 11
+    assert f"scores {careless:.1f} where the careful one scores {careful:.1f}" in FINDINGS
 
 
 @pytest.mark.parametrize("bucket", ["small", "small_costly"])
