@@ -4,10 +4,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from tasks.runtime.inside.wire import FRAME_LIMIT_BYTES
 from tasks.runtime.objects import Binding, InjectionError, Room, read_room, read_shared_memory, shared_memory
 
-Ask = Callable[[Any, tuple[int, ...]], Any]
-"""Sends a message with descriptors and returns the content of the answer."""
+Ask = Callable[..., Any]
+"""Sends a message with descriptors and returns the content of the answer, which may be given a limit of its own."""
 
 
 def send_binding(ask: Ask, binding: Binding) -> None:
@@ -32,7 +33,7 @@ def fetch(ask: Ask, name: str, limit_bytes: int) -> tuple[Room, bytes]:
     Raises:
         RetrievalError: There is none, or it does not travel.
     """
-    room = read_room(name, ask(("fetch", name), ()), limit_bytes)
+    room = read_room(name, ask(("fetch", name), (), FRAME_LIMIT_BYTES), limit_bytes)
     size = sum(room.sizes)
     if not size:
         return room, b""

@@ -17,6 +17,7 @@ from tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
 from tasks.runtime.output import Output
 from tasks.runtime.process.attend import attend
 from tasks.runtime.process.node import Node, NodeGoneError
+from tasks.runtime.process.watcher import WATCHER
 from tasks.runtime.spec import RuntimeSpec
 from tasks.runtime.transfer import fetch, send_binding
 
@@ -40,6 +41,7 @@ class Root:
         """Count one less; end the root with the last."""
         self._user_count -= 1
         if self._user_count == 0:
+            WATCHER.leave(self.node)
             self.node.close()
 
 
@@ -119,7 +121,7 @@ class ForkTreeEngine:
     def drop(self, name: str) -> bool:
         """Remove a name from the next block's process."""
         try:
-            was_there = self._next().ask(("drop", [name])) == [name]
+            was_there = self._next().ask(("drop", [name])) == 1
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
         self.finish([])

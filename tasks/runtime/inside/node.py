@@ -15,6 +15,8 @@ from .step import StepRunner
 from .wire import Channel
 
 _FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
+_ERROR_LIMIT = 1000
+"""Characters of an error that the host's caller is told."""
 
 
 class Node:
@@ -181,7 +183,7 @@ class Node:
 
     def _drop(self, names: list[str]) -> None:
         dropped = [name for name in names if self.runner.namespace.pop(name, self) is not self]
-        self.channel.send(("answer", dropped))
+        self.channel.send(("answer", len(dropped)))
 
     def _add_tool(self, name: str, documentation: str) -> None:
         self.runner.add_tools({name: documentation})
@@ -193,7 +195,7 @@ class Node:
         try:
             self.runner.inject(name, injection.define(name, source, self.runner.own), is_own=True)
         except Exception as error:  # noqa: BLE001 - the host's caller is told, whatever the source does
-            self.channel.send(("answer", f"{type(error).__name__}: {error}"))
+            self.channel.send(("answer", f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]))
             return
         self.channel.send(("answer", None))
 
@@ -223,7 +225,7 @@ class Node:
             self.channel.send(("answer", {"node": node, "sizes": sizes}))
         except Exception as error:  # noqa: BLE001 - the object's own code may raise anything
             self._outgoing = []
-            self.channel.send(("answer", {"error": f"{type(error).__name__}: {error}"[:1000]}))
+            self.channel.send(("answer", {"error": f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]}))
 
     def _take_output(self, descriptor: int) -> None:
         redirect_output(descriptor)

@@ -12,8 +12,8 @@ from typing import Any
 
 _HEADER_BYTES = 4
 _CHUNK_BYTES, _CHUNK_LIMIT_BYTES = 2048, 1 << 18
-_DESCRIPTOR_BYTES = 4
-_ANCILLARY_BYTES = _socket.CMSG_SPACE(2 * _DESCRIPTOR_BYTES)
+_DESCRIPTOR_BYTES, _DESCRIPTORS_LIMIT = 4, 2
+_ANCILLARY_BYTES = _socket.CMSG_SPACE(_DESCRIPTORS_LIMIT * _DESCRIPTOR_BYTES)
 _chunks = c_make_encoder(None, None, encode_basestring_ascii, None, ":", ",", False, False, True)
 _scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
 
@@ -21,6 +21,8 @@ FRAME_LIMIT_BYTES = 16 << 20
 """A longer frame is a protocol violation: large objects travel through shared memory."""
 CALL_LIMIT_BYTES = 1 << 20
 """Of a tool call with its arguments."""
+ANSWER_LIMIT_BYTES = 1 << 16
+"""Of what a process says between two steps, the form of a variable apart."""
 
 
 class FrameError(Exception):
@@ -85,8 +87,9 @@ class Channel:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the socket, and the descriptors that nobody asked for."""
         self._socket.close()
+        self._drop_descriptors()
 
     def replace(self, descriptor: int) -> None:
         """Go on with another connection in the place of this one: what a process does that was just forked."""
@@ -131,7 +134,14 @@ class Channel:
             if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
                 for start in range(0, len(data) - _DESCRIPTOR_BYTES + 1, _DESCRIPTOR_BYTES):
                     self._descriptors.append(int.from_bytes(data[start : start + _DESCRIPTOR_BYTES], "little"))
+        if len(self._descriptors) > _DESCRIPTORS_LIMIT:
+            self._drop_descriptors()
+            raise FrameError(f"a frame with more than {_DESCRIPTORS_LIMIT} descriptors")
         return chunk
+
+    def _drop_descriptors(self) -> None:
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
 
 def _parse(payload: bytes) -> Any:

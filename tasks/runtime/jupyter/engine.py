@@ -86,7 +86,7 @@ class JupyterEngine:
     def drop(self, name: str) -> bool:
         """Remove a name from the kernel's namespace."""
         try:
-            return self._kernel.ask(("drop", [name])) == [name]
+            return self._kernel.ask(("drop", [name])) == 1
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
 

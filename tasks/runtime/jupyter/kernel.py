@@ -11,10 +11,12 @@ from typing import Any
 import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 
+from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES
 from tasks.runtime.jupyter.relay import ANSWER_BYTES, open_relay
 from tasks.runtime.process.descendants import parent
 from tasks.runtime.process.node import Node, NodeGoneError, receive_handle, set_timeouts
 from tasks.runtime.process.strays import end_strays
+from tasks.runtime.process.watcher import WATCHER
 from tasks.runtime.protocol import SandboxLevel
 from tasks.runtime.sandbox.launch import launch
 from tasks.runtime.spec import RuntimeSpec
@@ -57,6 +59,7 @@ class Kernel:
         """The kernel's parent: whatever a block forked descends from it, orphans included."""
         started.callback(self.keeper.close)
         started.callback(self._end_strays)
+        started.callback(WATCHER.leave, self.keeper)
 
     def execute(self, step: int, seed: str, code: str) -> None:
         """Ask for a step to be run; its report comes on the node's channel.
@@ -81,10 +84,10 @@ class Kernel:
                 return has_output
         raise NodeGoneError("the kernel does not answer")
 
-    def ask(self, message: Any, descriptors: tuple[int, ...] = ()) -> Any:
+    def ask(self, message: Any, descriptors: tuple[int, ...] = (), answer_limit_bytes: int = ANSWER_LIMIT_BYTES) -> Any:
         """Send a message that runs no block, and return the answer's content."""
         self._request = self._send("", {})
-        content = self.node.ask(message, descriptors)
+        content = self.node.ask(message, descriptors, answer_limit_bytes)
         self.settle()
         return content
 

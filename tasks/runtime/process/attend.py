@@ -4,7 +4,7 @@ import logging
 import time
 
 from tasks.runtime.engine import Answer, BlockKilledError, ProtocolError, Report, parse_report
-from tasks.runtime.inside.wire import FRAME_LIMIT_BYTES
+from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES
 from tasks.runtime.process.memory import excess_bytes
 from tasks.runtime.process.node import Node
 from tasks.runtime.process.strays import end_strays, put_strays_last
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 _MEMORY_SECONDS = 0.1
 """Between two looks at the memory of an episode whose blocks run."""
-_FRAME_LIMIT_BYTES = 4 << 20
+_BLOCK_LIMIT_BYTES = 4 << 20
 """Of what a running block's process sends: four times a tool call, and more than the longest report."""
 _TRACEBACK_LIMIT = 2000
 """Characters of a traceback that the log gets; a block may have written it."""
@@ -33,11 +33,11 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
         ProtocolError: It sent what is no message of a block, or its own code failed, which is logged.
     """
     WATCHER.leave(root)
-    node.channel.limit_bytes = _FRAME_LIMIT_BYTES
+    node.channel.limit_bytes = _BLOCK_LIMIT_BYTES
     try:
         report = _answer_until_done(node, root, step, answer, spec)
     finally:
-        node.channel.limit_bytes = FRAME_LIMIT_BYTES
+        node.channel.limit_bytes = ANSWER_LIMIT_BYTES
     WATCHER.watch(root, spec.episode_memory_limit_bytes)
     return report
 

@@ -8,7 +8,7 @@ import struct
 import time
 from typing import Any, NamedTuple
 
-from tasks.runtime.inside.wire import Channel, FrameError
+from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES, Channel, FrameError
 
 _TICK = struct.pack("ll", 0, 100_000)
 """Seconds and microseconds after which a wait for the sandbox looks around: deadline, life, memory."""
@@ -43,6 +43,7 @@ class Node:
 
     def __init__(self, channel: Channel, handle: int, family: "set[Node] | None" = None) -> None:
         self.channel = channel
+        self.channel.limit_bytes = ANSWER_LIMIT_BYTES
         self.handle = handle
         self.family: set[Node] = set() if family is None else family
         self.family.add(self)
@@ -68,13 +69,14 @@ class Node:
         except (EOFError, FrameError, OSError) as error:
             raise NodeGoneError(str(error)) from error
 
-    def ask(self, message: Any, descriptors: tuple[int, ...] = ()) -> Any:
+    def ask(self, message: Any, descriptors: tuple[int, ...] = (), answer_limit_bytes: int = ANSWER_LIMIT_BYTES) -> Any:
         """Send a message that runs no block, and return the answer's content."""
         self.send(message, descriptors)
-        deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
-        while (reply := self.receive()) is None:
-            if time.monotonic() > deadline:
-                raise NodeGoneError(f"no answer to {message[0]}")
+        self.channel.limit_bytes = answer_limit_bytes
+        try:
+            reply = self._wait_for_answer(message[0])
+        finally:
+            self.channel.limit_bytes = ANSWER_LIMIT_BYTES
         match reply:
             case ["answer", content]:
                 return content
@@ -83,6 +85,10 @@ class Node:
     def interrupt(self) -> None:
         """Raise `StepTimeout` in the running block."""
         self._signal(signal.SIGINT)
+
+    def end(self) -> None:
+        """Kill the process."""
+        self._signal(signal.SIGKILL)
 
     def is_alive(self) -> bool:
         """Tell whether the process runs."""
@@ -106,10 +112,17 @@ class Node:
 
     def close(self) -> None:
         """Kill the process and forget it."""
-        self._signal(signal.SIGKILL)
+        self.end()
         self.channel.close()
         os.close(self.handle)
         self.family.discard(self)
+
+    def _wait_for_answer(self, asked: str) -> Any:
+        deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
+        while (reply := self.receive()) is None:
+            if time.monotonic() > deadline:
+                raise NodeGoneError(f"no answer to {asked}")
+        return reply
 
     def _signal(self, number: signal.Signals) -> None:
         try:

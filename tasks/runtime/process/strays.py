@@ -1,4 +1,4 @@
-"""Processes that a block forked and left behind."""
+"""Ending what an episode's processes forked, or all of them."""
 
 import contextlib
 import os
@@ -33,6 +33,21 @@ def end_strays(root: Node) -> None:
         _signal(process, signal.SIGKILL)
 
 
+def end_all(root: Node) -> None:
+    """End an episode by handles of its processes: a number is another's as soon as its process has ended.
+
+    What is listed below a root that is alive after the listing descends from it. A handle that was opened before the
+    listing either means the process that is listed there, or one that has ended, whom no signal reaches.
+    """
+    with contextlib.ExitStack() as opened:
+        handles = {process: _open(process, opened) for process in descendants(root.process_id())}
+        listed = descendants(root.process_id())
+        if root.is_alive():
+            for process in listed:
+                _end(handles.get(process))
+        root.end()
+
+
 def put_strays_last(root: Node) -> None:
     """Let what a block forked run only when nobody else wants to: other episodes share the processors."""
     kept = {node.process_id() for node in root.family}
@@ -40,6 +55,22 @@ def put_strays_last(root: Node) -> None:
         if process not in kept:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.setpriority(os.PRIO_PROCESS, process, _LOWEST_PRIORITY)
+
+
+def _open(process: int, opened: contextlib.ExitStack) -> int | None:
+    """Return a handle of a process that is closed in time; none when the process has ended."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return None
+    opened.callback(os.close, handle)
+    return handle
+
+
+def _end(handle: int | None) -> None:
+    if handle is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
 def _signal(process: int, number: signal.Signals) -> None:

@@ -1,16 +1,13 @@
 """Memory between steps: what a block left running may go on growing while the model thinks."""
 
-import contextlib
 import logging
-import os
-import signal
 import threading
 import time
 from typing import NamedTuple
 
-from tasks.runtime.process.descendants import descendants
 from tasks.runtime.process.memory import excess_bytes
 from tasks.runtime.process.node import Node
+from tasks.runtime.process.strays import end_all
 
 logger = logging.getLogger(__name__)
 
@@ -32,47 +29,50 @@ class Watcher:
         self._watched: dict[Node, _Watched] = {}
         self._thread = threading.Thread(target=self._look_for_ever, name="memory-watcher", daemon=True)
         self._lock = threading.Lock()
+        """Held while an episode is ended: who has left is not, and its handle is open."""
 
     def watch(self, root: Node, limit_bytes: int) -> None:
         """Look at an episode's memory from now on, until its next step begins or its root ends."""
         root.process_id()  # asked for while its handle is open for sure
-        self._watched[root] = _Watched(limit_bytes, _PAUSE_SECONDS, time.monotonic() + _PAUSE_SECONDS)
-        if self._thread.ident is None:
-            with self._lock:
-                if self._thread.ident is None:
-                    self._thread.start()
+        with self._lock:
+            self._watched[root] = _Watched(limit_bytes, _PAUSE_SECONDS, time.monotonic() + _PAUSE_SECONDS)
+            if self._thread.ident is None:
+                self._thread.start()
 
     def leave(self, root: Node) -> None:
-        """Look no longer: a running block is watched by whoever waits for it."""
-        self._watched.pop(root, None)
+        """Look no longer: a running block is watched by whoever waits for it, and a closed episode by nobody."""
+        with self._lock:
+            self._watched.pop(root, None)
 
     def _look_for_ever(self) -> None:
         while True:
             time.sleep(_PAUSE_SECONDS)
-            for root, watched in tuple(self._watched.items()):
+            with self._lock:
+                all_watched = tuple(self._watched.items())
+            for root, watched in all_watched:
                 if time.monotonic() > watched.look_at:
-                    self._look(root, watched)
+                    self._look_or_tell(root, watched)
+
+    def _look_or_tell(self, root: Node, watched: _Watched) -> None:
+        try:
+            self._look(root, watched)
+        except OSError as error:
+            logger.warning("an episode's memory could not be looked at: %s", error)
 
     def _look(self, root: Node, watched: _Watched) -> None:
-        """Look at an episode, unless it was closed: its number may be another's by now."""
-        used = excess_bytes(root.process_id(), watched.limit_bytes) if root in root.family else 0
-        if self._watched.get(root) is not watched:  # a step has begun
-            return
-        if used or root not in root.family:
-            self._watched.pop(root, None)
-        else:
-            pause = min(2 * watched.pause_seconds, _LONGEST_PAUSE_SECONDS)
-            self._watched[root] = _Watched(watched.limit_bytes, pause, time.monotonic() + pause)
-        if used:
-            allowed = watched.limit_bytes >> 20
-            logger.warning("an episode held %d MiB between two steps, %d are allowed", used >> 20, allowed)
-            _end(root)
-
-
-def _end(root: Node) -> None:
-    for process in (*descendants(root.process_id()), root.process_id()):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+        used = excess_bytes(root.process_id(), watched.limit_bytes)
+        with self._lock:
+            if self._watched.get(root) is not watched:  # a step has begun, or the episode was closed
+                return
+            if used or not root.is_alive():
+                del self._watched[root]
+            else:
+                pause = min(2 * watched.pause_seconds, _LONGEST_PAUSE_SECONDS)
+                self._watched[root] = _Watched(watched.limit_bytes, pause, time.monotonic() + pause)
+            if used and root.is_alive():  # the number of one that ended may be another's by now, and so its memory
+                allowed = watched.limit_bytes >> 20
+                logger.warning("an episode held %d MiB between two steps, %d are allowed", used >> 20, allowed)
+                end_all(root)
 
 
 WATCHER = Watcher()
