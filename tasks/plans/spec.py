@@ -214,7 +214,7 @@ class StudyPlan(_Spec):
         return purpose == "teacher" or self.serving.engine == "external"
 
     def instance_sets(self) -> list[InstanceSetSpec]:
-        """Every instance set of the plan, once, in order of use."""
+        """Every instance set that is generated and landed, once, in order of use; of a base's corpus none is."""
         sets = [part.train_instances for part in self.parts]
         sets += [evaluation.instances for part in self.parts for evaluation in part.evaluations]
         return list(dict.fromkeys(sets))

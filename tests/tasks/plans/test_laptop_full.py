@@ -5,6 +5,7 @@ from tasks.knapsack.spec import KNAPSACK
 from tasks.plans.laptop_full import (
     BINDING_CAP,
     EVALUATION_SEEDS,
+    MAX_TURNS,
     REPLICATES,
     TRAIN_SEED,
     UNTRAINED_TURNS,
@@ -74,6 +75,24 @@ def test_turns_and_not_a_busy_machine_end_the_episodes_of_every_part():
             assert episode.timeout_seconds >= 12 * longest, part.name
 
 
+def test_no_evaluation_injects_faults_or_varies_its_wording():
+    for part in PARTS.values():
+        for one in part.evaluations:
+            assert one.episode.faults is None, part.name
+            assert not one.episode.varies_wording, part.name
+
+
+def test_every_evaluation_has_the_turns_of_the_recipe_twice_as_many_on_larger_instances():
+    turns = {
+        (one.instances.bucket, one.episode.max_turns)
+        for part in PARTS.values()
+        for one in part.evaluations
+        if one.has_trained_rows
+    }
+    assert turns == {("small", MAX_TURNS), ("small_costly", MAX_TURNS), ("small_large", 2 * MAX_TURNS)}
+    assert (MAX_TURNS, 2 * MAX_TURNS) == (24, 48)
+
+
 def test_every_ablation_changes_one_thing_and_uses_one_seed():
     plain = laptop_part(training_seeds=(1,), evaluations=PARTS["no-faults"].evaluations)
     names = set(PARTS) - {"scratch-rules", "a-a", "costly", "both", "both-quarter-adapter", "both-sixteenth-adapter"}
@@ -129,27 +148,40 @@ def test_the_costly_instances_are_trained_on_and_judged_by_themselves():
 
 def test_an_ablation_of_the_teacher_changes_one_field_of_it():
     plain = laptop_part().teacher
-    assert PARTS["no-faults"].teacher.episode.faults is None
-    assert not PARTS["no-variation"].teacher.episode.varies_wording
-    assert not PARTS["no-table"].teacher.prints_table
-    assert PARTS["no-table"].teacher.episode == plain.episode
+    for name, change in (("no-faults", {"faults": None}), ("no-variation", {"varies_wording": False})):
+        episode = plain.episode.model_copy(update=change)
+        assert PARTS[name].teacher == plain.model_copy(update={"episode": episode}), name
+        assert episode != plain.episode
+    assert PARTS["no-table"].teacher == plain.model_copy(update={"prints_table": False})
+    assert plain.prints_table
+
+
+@pytest.mark.parametrize(("name", "divisor"), [("half-training", 2), ("quarter-training", 4)])
+def test_an_ablation_of_the_training_changes_its_passes_alone(name, divisor):
+    plain = laptop_part().training
+    assert PARTS[name].training == plain.model_copy(update={"epochs": plain.epochs / divisor})
 
 
 def test_training_and_evaluation_share_no_seed_and_neither_do_buckets():
-    used = [range(TRAIN_SEED, TRAIN_SEED + 1000), *(range(seed, seed + 100) for seed in EVALUATION_SEEDS.values())]
-    assert len({seed for seeds in used for seed in seeds}) == 1300
+    own_base = PARTS["common-1"].own_base
+    assert own_base is not None
+    assert own_base.instances is not None
+    used = [range(TRAIN_SEED, TRAIN_SEED + 1000), own_base.instances.seeds]
+    used += [range(seed, seed + 100) for seed in EVALUATION_SEEDS.values()]
+    assert len({seed for seeds in used for seed in seeds}) == 1000 + 1500 + 300
 
 
 def test_the_cap_binds_under_its_own_variant_only():
-    most_calls = 2 * KNAPSACK["small"].item_count[1] + 3  # list, inspect and try to take every item, finish
-    caps = {
-        (part.name, one.variant): one.episode.tool_call_cap
-        for part in PARTS.values()
-        for one in part.evaluations
-        if one.instances.bucket != "small_large"
-    }
-    assert caps.pop(("scratch-rules", "cap-binding")) == BINDING_CAP < most_calls
-    assert set(caps.values()) == {most_calls}
+    for part in PARTS.values():
+        for one in part.evaluations:
+            # list, inspect and try to take every item of the largest instance, finish
+            most_calls = 2 * KNAPSACK[one.instances.bucket].item_count[1] + 3
+            cap = one.episode.tool_call_cap
+            assert cap is not None
+            if one.variant == "cap-binding":
+                assert cap == BINDING_CAP < most_calls
+            else:
+                assert cap >= most_calls, (part.name, one.instances.bucket)
 
 
 def test_the_binding_cap_leaves_room_for_the_largest_list_to_be_inspected():

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import open_bucket
+from tasks.plans.laptop_full import PLAIN_SEED
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import PLANS, resolve_plan
 from tasks.plans.run import Limits
@@ -42,9 +43,21 @@ def test_the_rules_of_an_episode_are_those_of_the_paper():
         assert (evaluation.episode.temperature, evaluation.episode.timeout_seconds) == (0.2, 900.0)
 
 
+def instance_sets(name):
+    """Return every instance set of a plan, those of a base's corpus too."""
+    plan = resolve(name)
+    bases = [part.own_base for part in plan.parts if part.own_base is not None]
+    return plan.instance_sets() + list({base.instances: None for base in bases if base.instances is not None})
+
+
+def test_the_corpus_of_the_common_base_is_among_the_sets_that_are_looked_at():
+    (corpus,) = set(instance_sets("laptop_full")) - set(resolve("laptop_full").instance_sets())
+    assert (corpus.split, corpus.first_seed) == ("train", PLAIN_SEED)
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_no_seed_of_training_is_one_of_evaluation(name):
-    sets = resolve(name).instance_sets()
+    sets = instance_sets(name)
     training = {seed for one in sets if one.split == "train" for seed in one.seeds}
     evaluation = [one.seeds for one in sets if one.split == "evaluation"]
     assert training
