@@ -105,7 +105,7 @@ class Warehouse:
         """Return a table as a lazy Polars frame over the landed Parquet, as it landed.
 
         Of a warehouse file these are the bundles that its copy holds. Where they are not all in reach, the frame is
-        over the copy, and a warning says why. So it is, without a warning, where rows never landed (kept results).
+        that of `scan_copy`, and a warning says why; without one where rows never landed (kept results).
         """
         row_model(table)
         if isinstance(self._source, LandingZone):
@@ -115,7 +115,14 @@ class Warehouse:
         except LandingError as error:
             warnings.warn(f"scan reads the published copy of {self._source}: {error}", stacklevel=2)
             landed = None
-        return scan_relation(lambda: self._cursor().table(f"main.{table}")) if landed is None else landed
+        return self.scan_copy(table) if landed is None else landed
+
+    def scan_copy(self, table: str) -> pl.LazyFrame:
+        """Return a table as a lazy Polars frame over what `sql` reads: a warehouse file's copy, or a landing zone."""
+        row_model(table)
+        if isinstance(self._source, LandingZone):
+            return self._source.scan(table)
+        return scan_relation(lambda: self._cursor().table(f"main.{table}"))
 
     def has_current_marts(self) -> bool:
         """Return whether the marts were computed by the SQL of this Carryover; `merge` computes them again if not.

@@ -35,7 +35,8 @@ def lint_files(files: Iterable[Path], contract: str | None, *, per_trace: bool) 
 
 def lint_warehouse(warehouse: Warehouse, *, per_trace: bool) -> pl.DataFrame:
     """Lint the warehouse's counted episodes, as they are exported; one row per declared contract, or per trace."""
-    traces = traces_of_rows(warehouse.sql(COUNTED_EPISODES).polars(), warehouse.scan("turns"), warehouse.scan("steps"))
+    turns, steps = warehouse.scan_copy("turns"), warehouse.scan_copy("steps")
+    traces = traces_of_rows(warehouse.sql(COUNTED_EPISODES).polars(), turns, steps)
     found = lint_traces(traces, tools=TOOL_NAMES)
     return found if per_trace else summarise_lint(found)
 
@@ -46,8 +47,8 @@ def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, whe
     if chosen.is_empty():
         raise UserError(f"no episode fulfils {where!r}; the condition is on the columns of the table episodes")
     ids = chosen.lazy().select("episode_id")
-    turns, steps = (warehouse.scan(table).join(ids, on="episode_id", how="semi") for table in ("turns", "steps"))
-    return export_traces(recorded_traces(chosen, turns, steps, warehouse.scan("instances")), folder, format_name)
+    turns, steps = (warehouse.scan_copy(table).join(ids, on="episode_id", how="semi") for table in ("turns", "steps"))
+    return export_traces(recorded_traces(chosen, turns, steps, warehouse.scan_copy("instances")), folder, format_name)
 
 
 def _known_contract(declared: str | None) -> str | None:

@@ -283,9 +283,10 @@ def test_a_database_of_something_else_is_named(tmp_path):
         Warehouse.open(tmp_path / "mine.duckdb")
 
 
-def test_one_query_may_read_a_scan_several_times(merged):
+@pytest.mark.parametrize("scan", [Warehouse.scan, Warehouse.scan_copy])
+def test_one_query_may_read_a_scan_several_times(merged, scan):
     with Warehouse.open(merged) as warehouse:
-        steps = warehouse.scan("steps")
+        steps = scan(warehouse, "steps")
         later = steps.filter(pl.col("step") > 1).select("episode_id", later=pl.col("step"))
         joined = steps.select("episode_id", "step").join(later, on="episode_id").sort("step")
         assert joined.collect().rows() == [("e", 1, 2), ("e", 2, 2)]
@@ -332,9 +333,10 @@ def test_a_scan_of_a_file_of_two_landing_zones_reads_its_copy(merged, make_episo
         assert sorted(steps.collect()["episode_id"]) == ["e", "e", "f"]
 
 
-def test_an_unknown_table_cannot_be_scanned(merged):
+@pytest.mark.parametrize("scan", [Warehouse.scan, Warehouse.scan_copy])
+def test_an_unknown_table_cannot_be_scanned(merged, scan):
     with Warehouse.open(merged) as warehouse, pytest.raises(ValueError, match="unknown table 'stepz'"):
-        warehouse.scan("stepz")
+        scan(warehouse, "stepz")
 
 
 def test_an_empty_landing_zone_is_an_empty_warehouse(tmp_path):

@@ -1,5 +1,6 @@
 import csv
 import json
+import shutil
 from datetime import UTC, datetime
 
 import pytest
@@ -55,6 +56,12 @@ def test_lint_shows_each_trace(chat):
 
 def test_lint_reads_the_warehouse_without_files(home):
     assert "needs_persistence" in run("lint", "--per-trace", "--format", "csv", "--home", home)
+
+
+def test_lint_and_export_need_the_warehouse_alone(home, tmp_path):
+    shutil.rmtree(home / "landing")
+    assert "needs_persistence" in run("lint", "--per-trace", "--format", "csv", "--home", home)
+    assert run("export", tmp_path / "out", "--to", "jsonl", "--home", home).startswith("2 episodes in ")
 
 
 def test_lint_leaves_out_what_failed_as_the_export_does(home, tmp_path):
