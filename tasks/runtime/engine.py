@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from tasks.runtime.objects import Binding, Room
 
 Answer = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
-"""From tool, positional and keyword arguments to the reply for the sandbox."""
+"""From tool, positional and keyword arguments to the reply for the sandbox; may raise `CallInterruptedError`."""
 
 
 class Block(NamedTuple):
@@ -43,6 +43,15 @@ class BlockKilledError(Exception):
     def __init__(self, type_name: str, reason: str) -> None:
         super().__init__(f"{type_name}: {reason}")
         self.type_name = type_name
+
+
+class CallInterruptedError(Exception):
+    """A tool was stopped by hand while it ran: its block is to be interrupted, and then to have a reply."""
+
+    def __init__(self, frame: tuple[Any, ...]) -> None:
+        super().__init__(frame)
+        self.frame = frame
+        """The reply."""
 
 
 class StateLostError(Exception):

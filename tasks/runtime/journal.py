@@ -38,12 +38,20 @@ def request_text(tool: str, arguments: list[Any], keywords: dict[str, Any]) -> R
     return json.dumps((tool, arguments, keywords))
 
 
+INTERRUPTED = "StepTimeout"
+"""Type of the error in a reply whose tool was stopped by hand, and its block with it."""
+
+
 class Reply(NamedTuple):
     """A tool call of a block with the reply that it got."""
 
     request: Request
     frame: tuple[Any, ...]
     """The reply as it went to the sandbox."""
+
+    def is_interrupt(self) -> bool:
+        """Tell whether its block was interrupted before it went there."""
+        return self.frame[:2] == ("error", INTERRUPTED)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tasks.runtime.engine import CallInterruptedError
 from tasks.runtime.journal import Reply, Request, request_text
 
 
@@ -16,7 +17,11 @@ class RecordedAnswers:
         self._is_broken = False
 
     def __call__(self, tool: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the recorded reply, or an error from the first request on that is another than the recorded one."""
+        """Return the recorded reply, or an error from the first request on that is another than the recorded one.
+
+        Raises:
+            CallInterruptedError: The tool was stopped by hand when it was recorded.
+        """
         request = request_text(tool, arguments, keywords)
         if len(self.asked) <= len(self._replies):
             self.asked.append(request)
@@ -24,6 +29,8 @@ class RecordedAnswers:
             expected = self._replies[self._position]
             self._position += 1
             if request == expected.request:
+                if expected.is_interrupt():
+                    raise CallInterruptedError(expected.frame)
                 return expected.frame
         self._is_broken = True
         return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)

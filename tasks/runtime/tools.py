@@ -7,7 +7,8 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tasks.runtime.journal import Reply, request_text
+from tasks.runtime.engine import CallInterruptedError
+from tasks.runtime.journal import INTERRUPTED, Reply, request_text
 from tasks.runtime.protocol import (
     ToolCall,
     ToolCallLimitError,
@@ -24,6 +25,13 @@ _CALL_BYTES, _NAME_LIMIT = 200, 100
 _RESULT_LIMIT = 4 << 20
 """Characters of a result as JSON."""
 _CHECKED_TYPES = (str, int, float, bool, list, dict)
+
+
+class _StoppedByHandError(ToolError):
+    """Ctrl-C came while the tool ran."""
+
+
+_StoppedByHandError.__name__ = INTERRUPTED
 
 
 class HostTool:
@@ -64,6 +72,8 @@ class HostTool:
             return self.function(*arguments, **keywords)
         except ToolError:
             raise
+        except KeyboardInterrupt as error:
+            raise _StoppedByHandError(f"{self.name} was stopped by hand") from error
         except Exception as error:
             raise ToolRuntimeException(f"{type(error).__name__}: {error}") from error
 
@@ -111,7 +121,11 @@ class ToolTable:
         self._count = self._refused_count = self._spent_bytes = 0
 
     def answer(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        """Call a tool, record the call, and return the reply frame for the sandbox."""
+        """Call a tool, record the call, and return the reply frame for the sandbox.
+
+        Raises:
+            CallInterruptedError: The tool was stopped by hand; the call is recorded, and has a reply, too.
+        """
         started = time.perf_counter()
         request = request_text(name, arguments, keywords)
         refusal = self._count_call(len(request))
@@ -135,6 +149,8 @@ class ToolTable:
         if is_kept:
             self._replies.append(Reply(request, frame))
             self._record(name, bound or self._partly_bound(name, arguments, keywords), started, result, error)
+        if isinstance(error, _StoppedByHandError):
+            raise CallInterruptedError(frame)
         return frame
 
     def replies(self) -> tuple[Reply, ...]:
@@ -144,7 +160,7 @@ class ToolTable:
     def finish_block(self, uncaught: int | None) -> tuple[ToolCall, ...]:
         """Return the calls of the block, each errored one marked as caught unless it is the one that ended it."""
         return tuple(
-            call if call.error_type is None or index == uncaught else call._replace(is_caught=True)
+            call if call.error_type in (None, INTERRUPTED) or index == uncaught else call._replace(is_caught=True)
             for index, call in enumerate(self._calls, start=1)
         )
 

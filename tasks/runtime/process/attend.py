@@ -3,7 +3,14 @@
 import logging
 import time
 
-from tasks.runtime.engine import Answer, BlockKilledError, ProtocolError, Report, parse_report
+from tasks.runtime.engine import (
+    Answer,
+    BlockKilledError,
+    CallInterruptedError,
+    ProtocolError,
+    Report,
+    parse_report,
+)
 from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES
 from tasks.runtime.process.memory import excess_bytes
 from tasks.runtime.process.node import Node
@@ -17,6 +24,7 @@ _MEMORY_SECONDS = 0.1
 """Between two looks at the memory of an episode whose blocks run."""
 _BLOCK_LIMIT_BYTES = 4 << 20
 """Of what a running block's process sends: four times a tool call, and more than the longest report."""
+_BY_HAND = "the block was stopped by hand"
 _TRACEBACK_LIMIT = 2000
 """Characters of a traceback that the log gets; a block may have written it."""
 
@@ -49,7 +57,7 @@ def _answer_until_done(node: Node, root: Node, step: int, answer: Answer, spec: 
         try:
             report = _answer_next(node, root, step, answer, clock)
         except KeyboardInterrupt:
-            clock.interrupt("the block was stopped by hand")
+            clock.interrupt(_BY_HAND)
     return report
 
 
@@ -66,6 +74,9 @@ def _answer_next(node: Node, root: Node, step: int, answer: Answer, clock: "_Clo
                 reply = answer(tool, arguments, keywords)
                 clock.check()
                 node.send((ticket, reply))
+            except CallInterruptedError as stopped:
+                clock.interrupt(_BY_HAND)  # before the reply: it then ends the call
+                node.send((ticket, stopped.frame))
             except RecursionError as error:
                 raise ProtocolError("a call whose arguments are nested too deep") from error
         case ["failed", str(traceback)]:

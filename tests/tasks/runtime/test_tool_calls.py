@@ -29,7 +29,11 @@ def slow() -> str:
     return "slow"
 
 
-TOOLS = {"add": add, "echo": echo, "refuse": refuse, "crash": crash, "slow": slow}
+def stop() -> None:
+    raise KeyboardInterrupt  # as Ctrl-C does, while the host is in the tool
+
+
+TOOLS = {"add": add, "echo": echo, "refuse": refuse, "crash": crash, "slow": slow, "stop": stop}
 
 
 @pytest.fixture
@@ -120,6 +124,39 @@ def test_interrupt_in_a_call_waits_for_the_reply_and_later_calls_get_theirs(open
     result = interpreter.run_block("try:\n    slow()\nexcept Exception:\n    print('never')")
     assert (result.error.type, result.output) == ("StepTimeout", "")
     assert interpreter.run_block("add(1), echo('own')").result == "(11, 'own')"
+
+
+IN_THE_BLOCK = "kept = add(1)\ntry:\n    stop()\nexcept Exception:\n    print('never')"
+IN_A_THREAD = """
+import threading, time
+kept, ready = add(1), False
+def call():
+    while not ready: time.sleep(0.01)
+    stop()
+threading.Thread(target=call).start()
+while True: ready = True
+"""
+
+
+@pytest.mark.parametrize("code", [IN_THE_BLOCK, IN_A_THREAD])
+def test_call_that_is_stopped_by_hand_interrupts_its_block_and_has_a_reply(interpreter, code):
+    result = interpreter.run_block(code)
+    assert (result.error.type, result.state_event) == ("StepTimeout", "kept")
+    assert result.error.message.endswith("StepTimeout: the block was stopped by hand and was interrupted")
+    assert "never" not in result.output
+    stopped = result.tool_calls[1]
+    assert (stopped.error_type, stopped.error_message) == ("StepTimeout", "stop was stopped by hand")
+    assert not stopped.is_caught
+    is_kept = interpreter.contract.name == "persistent"
+    assert interpreter.run_block("add(2), 'kept' in globals()").result == str((12, is_kept))
+
+
+def test_block_that_was_stopped_by_hand_in_a_call_is_stopped_there_again(open_one, contract, tmp_path):
+    first = open_one(contract, TOOLS)
+    first.run_block(IN_THE_BLOCK)
+    first.run_block("add(2)")
+    first.save(tmp_path / "episode.json")
+    assert open_one(contract, TOOLS).reload(tmp_path / "episode.json") == ()
 
 
 def test_threads_may_call_at_once(interpreter):
