@@ -57,8 +57,10 @@ class Stepper:
     def close(self) -> None:
         """End the interpreter, if it was started."""
         if self._interpreter is not None:
-            self._record_events(self._interpreter)
-            self._interpreter.close()
+            try:
+                self._record_events(self._interpreter)
+            finally:
+                self._interpreter.close()
 
     def run(self, turn: int, code: str) -> BlockResult:
         """Verify the contract, run a block, and record the step.

@@ -1,0 +1,35 @@
+"""The interpreter's side of an episode, where recording fails."""
+
+import pytest
+
+from tasks.agent.recorder import EpisodeRecorder
+from tasks.agent.stepper import Stepper
+from tasks.agent.variation import Variation
+from tasks.knapsack.environment import KnapsackEnvironment
+from tasks.runtime.interpreter import EpisodeInterpreter
+from tests.tasks.agent.playing import INSTANCE, make_condition
+
+
+class FullRecorder(EpisodeRecorder):
+    """A recorder that takes no event of the runtime."""
+
+    def record_runtime_event(self, step: int, kind: str, name: str | None, detail_json: str | None) -> None:
+        raise OSError("no space left")
+
+
+def test_interpreter_ends_although_its_last_events_cannot_be_recorded(runtime):
+    stepper = Stepper(
+        KnapsackEnvironment(INSTANCE),
+        make_condition(),
+        FullRecorder("run", "episode"),
+        variation=Variation(None, "standard"),
+        faults=None,
+        instance_id="instance",
+    )
+    stepper.open(runtime, salt="", tool_call_cap=None)
+    interpreter = stepper._interpreter
+    assert isinstance(interpreter, EpisodeInterpreter)
+    interpreter.snapshot().close()
+    with pytest.raises(OSError, match="no space left"):
+        stepper.close()
+    assert interpreter._is_closed
