@@ -40,6 +40,25 @@ for fd in range(3, 64):
     assert result.result == "'a: 1'"
 
 
+NESTED = """
+import os, stat, struct
+def is_socket(fd):
+    try: return stat.S_ISSOCK(os.fstat(fd).st_mode)
+    except OSError: return False
+payload = b'["call",1,"look",[' + b'[' * {depth} + b']' * {depth} + b'],{{}}]'
+for fd in filter(is_socket, range(3, 64)):
+    try: os.write(fd, struct.pack('<I', len(payload)) + payload)
+    except OSError: pass
+"""
+
+
+def test_call_that_is_nested_too_deep_to_be_kept_ends_its_block(open_fork_tree):
+    interpreter = open_fork_tree("stateless", {"look": len})
+    errors = [interpreter.run_block(NESTED.format(depth=depth)).error for depth in range(800, 1001)]
+    assert {error.type for error in errors if error is not None} == {"InterpreterDied"}
+    assert interpreter.run_block("look('abc')").result == "3"
+
+
 def test_frame_that_trickles_in_does_not_outlast_the_limit(open_impatient, contract):
     code = """
 import os, stat, struct, time
