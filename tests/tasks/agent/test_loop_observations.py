@@ -69,20 +69,23 @@ def test_the_header_tells_of_names_that_are_gone_under_the_stateless_contract(ru
     )
 
 
-def test_as_trained_prompt_and_header_follow_the_contract_of_training(runtime):
-    condition = make_condition("stateless", train_contract="persistent", visibility="as_trained", base="scratch")
+@pytest.mark.parametrize(
+    ("played", "trained", "header", "alive"),
+    [
+        ("stateless", "persistent", {"runtime": "persistent", "active_globals": ["x"]}, ()),
+        ("persistent", "stateless", {"runtime": "reset", "active_globals": []}, ("x",)),
+    ],
+)
+def test_as_trained_prompt_and_header_follow_the_contract_of_training(runtime, played, trained, header, alive):
+    condition = make_condition(played, train_contract=trained, visibility="as_trained", base="scratch")
     model = Model(block("x = 1"), block("finish()"))
 
     recorded = play(runtime, model, condition=condition)
 
-    assert "Runtime mode: PERSISTENT" in model.requests[0].messages[1].content
-    assert observations(recorded)[0]["runtime_state"] == {
-        "runtime": "persistent",
-        "active_globals": ["x"],
-        "last_step_globals": ["x"],
-    }
-    assert recorded.steps[0].active_globals == ()
-    assert (recorded.episode.shown_contract, recorded.episode.runtime_contract) == ("persistent", "stateless")
+    assert f"Runtime mode: {header['runtime'].upper()}" in model.requests[0].messages[1].content
+    assert observations(recorded)[0]["runtime_state"] == {**header, "last_step_globals": ["x"]}
+    assert recorded.steps[0].active_globals == alive
+    assert (recorded.episode.shown_contract, recorded.episode.runtime_contract) == (trained, played)
 
 
 @pytest.mark.parametrize(("contract", "word"), [("persistent", "persistent"), ("stateless", "reset")])
