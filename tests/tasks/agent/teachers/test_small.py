@@ -2,6 +2,8 @@ import contextlib
 import functools
 import io
 import json
+import math
+import re
 from pathlib import Path
 from statistics import mean
 
@@ -144,6 +146,18 @@ def test_stateless_blocks_import_and_bind_all_that_they_read():
         for event in parsed.events:
             assert event.kind != "read" or event.name in bound
             bound |= {event.name} if event.kind == "bind" else set()
+
+
+@pytest.mark.parametrize("bucket", ["small", "small_large"])
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+def test_no_block_writes_an_item_or_a_number_but_those_of_steps_and_portions(contract, bucket):
+    portions = math.ceil(KNAPSACK[bucket].item_count[1] / small_blocks.INSPECTED_PER_TURN)
+    for seed in range(20):
+        messages, *_ = play(contract, bucket, seed, FaultSpec())
+        written = " ".join(message.content for message in messages if message.role == "assistant")
+        numbers = {int(number) for number in re.findall(r"\d+", written)}
+        assert "item_" not in written
+        assert numbers <= set(range(portions + 1))
 
 
 @pytest.mark.parametrize("bucket", ["small", "small_large", "small_costly"])
