@@ -64,6 +64,16 @@ def test_cells_that_differ_are_named(warehouse):
     assert row["tokens_over_p_on_p"] is None  # a cell without statistics leaves no ratio half told
 
 
+def test_a_pair_ended_where_both_of_its_episodes_did(warehouse):
+    play(warehouse, "P->P", [1000, 1000])
+    warehouse.episode("P->P", "i2", prompt_tokens=7900, finish_reason="max_turns")
+    play(warehouse, "P->S", [2000, 3000, 9000])
+    for cell in ("P->S", "S->S", "S->P"):
+        cost(warehouse, cell, "total_tokens", 1.4)
+    (row,) = warehouse.table("mechanism")
+    assert row["tokens_over_p_on_p"] == "1.40 (2.50) / 1.40 / 1.40"  # 2,000 and 3,000 tokens over 1,000 each
+
+
 def test_a_setting_without_a_pair_that_ended_says_so(warehouse):
     play(warehouse, "P->P", [1000])
     play(warehouse, "P->S", [9000], finish_reason="max_turns")

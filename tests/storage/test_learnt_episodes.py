@@ -1,7 +1,8 @@
-"""The event parser and the marts, on steps that models that learnt have landed, tell what the kept rows hold of them.
+"""The event parser, the recorder and the marts, on steps of models that learnt, tell what the kept rows hold of them.
 
 `learnt_episodes.json` holds three episodes of `laptop_full` (one trained persistent at home, both mismatches) as the
-study landed them: the episodes, their steps, and their errors; name events are read from the steps' code anew.
+study landed them: the episodes, their steps, and their errors; name events are read from the steps' code anew, and
+whether an error is a missing name from its type and message.
 """
 
 import json
@@ -15,7 +16,9 @@ import pytest
 from storage.connection import open_memory
 from storage.marts import refresh_marts
 from storage.migrations import migrate
+from tasks.agent.error_rows import ErrorRows
 from tasks.knapsack.environment import TOOL_NAMES
+from tasks.runtime.protocol import BlockError
 from tasks.traces.events import name_event_rows, parse_block
 from tasks.traces.rows import EpisodeRow, ErrorRow, NameEventRow, StepRow
 
@@ -36,12 +39,20 @@ def name_events(step: StepRow) -> list[NameEventRow]:
     return name_event_rows(parsed, **place, active_globals_before=step.active_globals_before or ())
 
 
+def recognised(landed: dict[str, Any]) -> ErrorRow:
+    """Return a landed error with what the recorder says today of whether a name is missing."""
+    recorded = ErrorRows(landed["run_id"], landed["episode_id"])
+    error = BlockError(landed["kind"], landed["error_type"], landed["message"])
+    recorded.add_of_block(landed["turn"], landed["step"], error, failing_tool=None)
+    return ErrorRow.model_validate(landed | {"is_missing_name": recorded.rows[0].is_missing_name})
+
+
 @pytest.fixture(scope="module")
 def measured(insert_rows) -> pl.DataFrame:
     steps = [StepRow.model_validate(step) for step in LANDED["steps"]]
     rows = [event for step in steps for event in name_events(step)]
     episodes = [EpisodeRow.model_validate(episode) for episode in LANDED["episodes"]]
-    errors = [ErrorRow.model_validate(error) for error in LANDED["errors"]]
+    errors = [recognised(error) for error in LANDED["errors"]]
     connection = open_memory()
     migrate(connection)
     insert_rows(connection, [*episodes, *steps, *errors, *rows])
@@ -73,3 +84,9 @@ def test_the_parser_counts_in_a_step_what_was_landed(count):
     assert [getattr(parse_block(step.code, TOOL_NAMES), count) for step in steps] == [
         getattr(step, count) for step in steps
     ]
+
+
+def test_the_names_that_are_missing_are_those_that_were_landed():
+    missing = [error["is_missing_name"] for error in LANDED["errors"]]
+    assert (missing.count(True), missing.count(False)) == (3, 51)
+    assert [recognised(error).is_missing_name for error in LANDED["errors"]] == missing

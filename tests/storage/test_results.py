@@ -22,13 +22,14 @@ PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
 def study(tmp_path, make_row):
     """A function that lands one seed of a study as a plan of its own: a teacher's trace and two instances per cell."""
 
-    def land(plan_digest, seed, *, variant="main", token_count=7):
+    def land(plan_digest, seed, *, variant="main", trained_variant=None, token_count=7):
         zone = LandingZone(tmp_path / plan_digest)
         run = {"run_id": f"run-{plan_digest}"}
         shared = {**run, "plan_digest": plan_digest, "variant": variant, "scale": "laptop", "bucket": "small"}
         played = {"step_count": 4, "turn_count": 4, "completion_tokens": 10, "header": "names", "score": 0.5, **shared}
         teacher = {"purpose": "teacher", "base": "teacher", "instance_id": "t", "runtime_contract": "persistent"}
-        example = {"dataset_id": f"set-{plan_digest}", "variant": variant, "contract": "persistent", **run}
+        trained = {"dataset_id": f"set-{plan_digest}", "variant": trained_variant or variant}
+        example = {"contract": "persistent", **trained, **run}
         counted = {"status": "retained", "token_count": token_count, "sequence_token_count": 9, "content_digest": "d"}
         trace = make_row(EpisodeRow, episode_id=f"{plan_digest}-t", injected_fault_count=2, **teacher, **shared)
         episodes = [trace]
@@ -123,6 +124,15 @@ def test_sets_of_one_variant_are_kept_beside_each_other_and_told_apart_where_the
         measured = results.sql(table_query("table_05").sql, plan_digest="mechanism").polars()
     tokens = measured.filter(metric="total_tokens").select("variant", "dataset_id", "persistent").rows()
     assert tokens == [("main", "set-b", 7), ("main", "set-c", 8)]  # that of plan a is that of b
+
+
+def test_sets_of_two_variants_are_kept_also_where_they_hold_the_same(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed, trained_variant in (("a", 1, "main"), ("b", 2, "half"), ("c", 3, "main")):
+        keep_results(study(plan_digest, seed, trained_variant=trained_variant), [plan_digest], folder)
+    examples = pl.read_parquet(folder / "training_examples.parquet")
+    kept = examples.select("dataset_id", "variant", "episode_id").sort("dataset_id").rows()
+    assert kept == [("set-b", "half", "a-t"), ("set-c", "main", "a-t")]
 
 
 def test_of_sets_that_hold_the_same_that_of_the_later_run_is_kept_whichever_part_is_kept_last(study, tmp_path):
