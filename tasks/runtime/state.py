@@ -76,7 +76,8 @@ class EpisodeState:
         found = self.engine.canary()
         if found == self._canary:
             return True
-        is_kept_too_long = self._canary is None and found in self._canaries
+        is_engines_doing = self._lifetime.runs_in == "fresh" or not self.engine.forgets
+        is_kept_too_long = self._canary is None and found in self._canaries and is_engines_doing
         is_let_go_too_early = self._canary is not None and self.engine.forgets
         if is_kept_too_long or is_let_go_too_early:
             return False

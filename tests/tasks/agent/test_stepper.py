@@ -13,7 +13,9 @@ from tests.tasks.agent.playing import INSTANCE, make_condition
 class FullRecorder(EpisodeRecorder):
     """A recorder that takes no event of the runtime."""
 
-    def record_runtime_event(self, step: int, kind: str, name: str | None, detail_json: str | None) -> None:
+    def record_runtime_event(
+        self, step: int, kind: str, name: str | None = None, detail_json: str | None = None
+    ) -> None:
         raise OSError("no space left")
 
 

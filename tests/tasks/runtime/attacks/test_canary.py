@@ -5,6 +5,7 @@ import time
 import pytest
 
 from tasks.runtime.engine import StateLostError
+from tasks.runtime.protocol import Contract
 
 WORDS = ["99", "'forged'", "'0' * 32", "None", "[]", "object()", "seen[0]"]
 """What is written in the place of the runtime's own word; the last one is its word for the first step."""
@@ -55,6 +56,24 @@ def test_stateless_step_bends_nothing_in_the_next_one(open_one):
     for code in (AT_FORK, IN_A_THREAD):
         interpreter.run_block(code.format(word="'0' * 32"))
         assert interpreter.verify_contract()
+
+
+REMEMBERS = """
+import threading, time
+def write(names=globals(), seen=[], pause=time.sleep):
+    while True:
+        pause(0)
+        if names.get('__canary__'): seen.append(names['__canary__'])
+        if seen: names['__canary__'] = seen[0]
+threading.Thread(target=write, daemon=True).start()
+"""
+"""Outlives the names of its block, and brings the runtime's word for that block back."""
+
+
+def test_word_that_outlives_its_names_loses_the_state_and_breaks_no_contract(open_one):
+    interpreter = open_one(Contract(name="stateless", lifetime="block", scope="namespace"))
+    interpreter.run_block(REMEMBERS)
+    assert_state_is_lost(interpreter)
 
 
 def assert_state_is_lost(interpreter) -> None:
