@@ -5,6 +5,7 @@ import os
 import signal
 import time
 import uuid
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,14 @@ _SEND_MILLISECONDS = 10_000
 
 
 class Kernel:
-    """A started kernel behind the walls of a level."""
+    """A started kernel behind the walls of a level; it ends at the latest when this Python does."""
 
     def __init__(self, spec: RuntimeSpec, level: SandboxLevel) -> None:
-        self._undo = contextlib.ExitStack()
         with contextlib.ExitStack() as started:
             self._start(spec, level, started)
-            self._undo = started.pop_all()
+            undo = started.pop_all()
+        self._end = weakref.finalize(self, undo.close)
+        """Before Python takes its modules apart: what is open then, Jupyter's client may wait for, for ever."""
 
     def _start(self, spec: RuntimeSpec, level: SandboxLevel, started: contextlib.ExitStack) -> None:
         """Start the process and connect; put what ends it again on a stack, also when it does not come that far.
@@ -93,7 +95,7 @@ class Kernel:
 
     def close(self) -> None:
         """End the kernel."""
-        self._undo.close()
+        self._end()
 
     def _end_strays(self) -> None:
         """End what blocks forked, which outlives the kernel where it has no namespace of processes to end with."""

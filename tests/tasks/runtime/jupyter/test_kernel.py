@@ -51,6 +51,32 @@ def test_killed_worker_leaves_no_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+NEVER_CLOSED = """
+import atexit, os, time
+
+def tell():
+    deadline = time.monotonic() + 60
+    while descendants(os.getpid()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    print(descendants(os.getpid()))
+
+atexit.register(tell)  # first, so that it comes last
+from tasks.runtime.open import open_runtime
+from tasks.runtime.process.descendants import descendants
+from tasks.runtime.protocol import CONTRACTS
+from tasks.runtime.spec import RuntimeSpec
+
+runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1))
+interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+print(interpreter.run_block("6 * 7").result, len(descendants(os.getpid())) > 0)
+"""
+
+
+def test_kernels_that_were_never_closed_end_before_python_does():
+    ended = subprocess.run([sys.executable, "-c", NEVER_CLOSED], stdout=subprocess.PIPE, check=True, timeout=240)
+    assert ended.stdout.split() == [b"42", b"True", b"[]"]
+
+
 FLOOD = """
 import os, select, stat
 def is_jupyters(number):
