@@ -78,6 +78,86 @@ def test_bootstrap_intervals_in_the_prose():
     assert "equivalence not shown ({:.1f} [{:.1f}, {:.1f}] points)".format(*points) in FINDINGS
 
 
+def test_how_far_the_aligned_cell_lies_above_the_others_where_mistakes_cost_score():
+    def points(b: tuple[str, str]) -> str:
+        trained, played = b
+        arms = {"train_a": "persistent", "runtime_a": "persistent", "train_b": trained, "runtime_b": played}
+        ends = _bootstrapped("difference", "score", variant="costly", bucket="small_costly", **arms)
+        return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * end for end in ends))
+
+    mismatched, stateless = points(("persistent", "stateless")), points(("stateless", "stateless"))
+    assert f"P→P is {mismatched} points above P→S and {stateless} above S→S" in FINDINGS
+
+
+def test_episodes_without_end_of_both_bases_on_the_mismatched_runtime():
+    common, scratch = (
+        evaluated().filter(pl.col("finish_category") != "normal", condition="P->S", **{**MAIN, "base": base}).height
+        for base in ("common", "scratch")
+    )
+    of_each = evaluated().filter(condition="P->S", **MAIN).height
+    assert f"{common} of {of_each} P→S episodes do not end, on `scratch` {scratch}." in README
+
+
+def test_token_ratios_of_pairs_that_ended():
+    ratios = table("token_sensitivity").filter(variant="main", condition="P->S", header="names")
+    ended = ratios.filter(pl.col("base").is_in(["scratch", "common"]))["ratio_of_finished"]
+    assert len(ended) == 8
+    assert f"P→S costs {ended.min():.2f} to {ended.max():.2f} times P→P for the scratch and the common base" in FINDINGS
+
+
+def test_state_use_on_the_common_base_after_a_mismatch():
+    prompts = [{"base": "common", "visibility": visibility} for visibility in ("declared", "as_trained")]
+    of_all = [means("state_utilization", **where)["P->S"] for where in prompts]
+    ended = [means("state_utilization", finish_category="normal", **where)["P->S"] for where in prompts]
+    said = "it is {:.2f} and {:.2f} ({:.2f} and {:.2f} in those that ended)"
+    assert said.format(*of_all, *ended) in FINDINGS
+
+
+@pytest.mark.parametrize(
+    ("base", "said"), [("common", "{}, {} and {} % of the"), ("scratch", "less: {}, {} and {} %;")]
+)
+def test_how_much_of_the_inspection_budget_the_persistent_model_spends(base, said):
+    where = {"base": base, "bucket": "small_large"}
+    spent = [means("inspection_budget_use", training_seed=seed, **where)["P->P"] for seed in (1, 2, 3)]
+    assert said.format(*(f"{100 * share:.0f}" for share in spent)) in FINDINGS
+
+
+def test_tokens_of_the_untrained_base_of_both_idioms():
+    alone = pl.read_parquet(FOLDER / EPISODES).filter(pl.col("train_contract").is_null(), base="both", is_counted=True)
+    tokens = dict(alone.group_by("runtime_contract").agg(pl.col("total_tokens").mean()).rows())
+    kept = f"{tokens['persistent']:,.0f} tokens where bindings persist, {tokens['stateless']:,.0f} where they do not"
+    assert kept in FINDINGS
+
+
+def test_tokens_of_the_teachers_by_contract_table_and_faults():
+    rows = table("table_01").filter(metric="avg_total_tokens_per_episode")
+    ratios = dict(rows.select("variant", "stateless_over_persistent").rows())
+    assert f"{ratios['main']:.2f} times the persistent teacher's tokens with it" in FINDINGS
+    assert f"tokens with it, {ratios['no-table']:.2f} without" in FINDINGS
+    assert f"without faults it is {ratios['no-faults']:.2f}, with the table" in FINDINGS
+
+
+def test_scores_under_a_cap_that_binds():
+    scores = {cell: f"{100 * score:.0f}" for cell, score in means("score", variant="cap-binding").items()}
+    (other,) = {score for cell, score in scores.items() if cell != "P->P"}
+    assert f"leaves P→P at {scores['P->P']} and every other cell at {other}:" in FINDINGS
+
+
+def test_both_mismatches_without_variation():
+    where = {"variant": "no-variation"}
+    scores, tokens = (means(metric, **where) for metric in ("score", "total_tokens"))
+    unfinished = evaluated().filter(pl.col("finish_category") != "normal", **{**MAIN, **where})["condition"].to_list()
+    imports = [means("imports_per_step", **named)["S->P"] for named in (where, {"training_seed": 1})]
+    endless, score = unfinished.count("P->S"), 100 * scores["P->S"]
+    assert f"in P→S {endless} episodes do not end, and the cell scores {score:.0f}." in FINDINGS
+    assert "it imports {:.2f} times a step ({:.2f} with variation)".format(*imports) in FINDINGS
+    tax, endless = tokens["S->P"] / tokens["P->P"], unfinished.count("S->P")
+    said = (
+        f"scores {100 * scores['S->P']:.1f}, costs {tax:.2f} times P→P's tokens, and {endless} of its episodes do not"
+    )
+    assert said in FINDINGS
+
+
 def test_shuffled_labels_seed_by_seed():
     first, second, third = interactions(variant="shuffled-labels")
     assert f"({first:,.0f}, {second:,.0f} and {third:,.0f}, where the effect is" in FINDINGS
@@ -123,6 +203,11 @@ def test_arms_that_are_equal_in_tokens_differ_in_faults():
     assert f"({stateless:,.0f} of {persistent:,.0f})" in FINDINGS
     persistent, stateless = trained_on("total_sequence_tokens", variant="main")
     assert f"{persistent:,.0f} and {stateless:,.0f} tokens, chat template included" in FINDINGS
+    persistent, stateless = trained_on("total_assistant_tokens", variant="main")
+    more = 100 * persistent / stateless - 100
+    assert f"by {more:.0f} % ({persistent:,.0f} and {stateless:,.0f})" in FINDINGS
+    persistent, stateless = trained_on("total_assistant_tokens", variant="no-table")
+    assert f"the other way ({persistent:,.0f} and {stateless:,.0f};" in FINDINGS
 
 
 def test_the_tax_of_the_table_and_of_half_of_the_training():

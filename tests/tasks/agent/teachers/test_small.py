@@ -118,6 +118,14 @@ def test_equal_faults_cost_both_contracts_the_same_turns(bucket):
     assert fault_count > 20
 
 
+def test_only_a_persistent_teacher_loses_bindings_and_a_stateless_one_meets_a_tool_that_fails():
+    kinds = {}
+    for contract in ("persistent", "stateless"):
+        played = [play(contract, seed=seed, faults=FaultSpec())[2] for seed in range(40)]
+        kinds[contract] = {fault.partition(":")[0] for injected in played for fault in injected if fault}
+    assert kinds == {"persistent": {"drop", "fail"}, "stateless": {"fail"}}  # its first block reads no name either
+
+
 def test_no_step_fails_that_met_no_fault():
     for contract in ("persistent", "stateless"):
         for seed in range(20):
