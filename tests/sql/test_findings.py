@@ -1,5 +1,6 @@
 """The figures in the prose of the findings are those of the kept rows."""
 
+import random
 import re
 from functools import cache
 from importlib.resources import files
@@ -9,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from storage.results import EPISODES, STATISTICS, open_results
+from storage.results import EPISODES, STATISTICS, open_results, read_plans
 from tasks.analysis.queries import table_query
 
 FOLDER = Path(str(files("sql") / "results" / "laptop_full"))
@@ -161,6 +162,24 @@ def test_both_mismatches_without_variation():
 def test_shuffled_labels_seed_by_seed():
     first, second, third = interactions(variant="shuffled-labels")
     assert f"({first:,.0f}, {second:,.0f} and {third:,.0f}, where the effect is" in FINDINGS
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_halves_that_models_of_shuffled_labels_learned_from(seed):
+    (run_id,) = (
+        plan.run_id for plan in read_plans(FOLDER) if plan.plan["parts"][0]["name"] == f"shuffled-labels-{seed}"
+    )
+    examples = pl.read_parquet(FOLDER / "training_examples.parquet").filter(run_id=run_id, status="retained")
+    faults = pl.read_parquet(FOLDER / EPISODES).select("episode_id", "injected_fault_count")
+    halves = {"persistent": [0, 0], "stateless": [0, 0]}
+    for example in examples.join(faults, on="episode_id", validate="1:1").rows(named=True):
+        stays = random.Random(f"label {seed} {example['instance_id']}").random() < 0.5
+        (other,) = halves.keys() - {example["contract"]}
+        half = halves[example["contract"] if stays else other]
+        half[0] += example["sequence_token_count"]
+        half[1] += example["injected_fault_count"]
+    (tokens, fault_count), (other_tokens, other_fault_count) = halves.values()
+    assert f"| {seed} | {tokens:,} | {other_tokens:,} | {fault_count:,} | {other_fault_count:,} |" in FINDINGS
 
 
 def test_two_models_of_one_contract():
