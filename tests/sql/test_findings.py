@@ -106,12 +106,43 @@ def test_token_ratios_of_pairs_that_ended():
     assert f"P→S costs {ended.min():.2f} to {ended.max():.2f} times P→P for the scratch and the common base" in FINDINGS
 
 
-def test_state_use_on_the_common_base_after_a_mismatch():
-    prompts = [{"base": "common", "visibility": visibility} for visibility in ("declared", "as_trained")]
+@pytest.mark.parametrize(
+    ("base", "said"),
+    [
+        (
+            "scratch",
+            "it is {:.2f} (declared) and {:.2f} (as trained), and {:.2f} and {:.2f} in the episodes that ended",
+        ),
+        ("common", "it is {:.2f} and {:.2f} ({:.2f} and {:.2f} in those that ended)"),
+    ],
+)
+def test_state_use_after_a_mismatch(base, said):
+    prompts = [{"base": base, "visibility": visibility} for visibility in ("declared", "as_trained")]
     of_all = [means("state_utilization", **where)["P->S"] for where in prompts]
     ended = [means("state_utilization", finish_category="normal", **where)["P->S"] for where in prompts]
-    said = "it is {:.2f} and {:.2f} ({:.2f} and {:.2f} in those that ended)"
     assert said.format(*of_all, *ended) in FINDINGS
+
+
+def test_names_that_are_missed_at_home_on_larger_instances_cost_no_score():
+    where = {"base": "common", "bucket": "small_large"}
+    scores = means("score", **where)
+    assert f"P→P {100 * scores['P->P']:.0f} against S→S {100 * scores['S->S']:.0f}, equivalence" in FINDINGS
+    seed = evaluated().filter(**{**MAIN, **where, "training_seed": 3})
+    missed = seed.filter(pl.col("has_missing_name"), condition="P->P")
+    assert missed["inspection_budget_use"].unique().to_list() == [1.0]
+    others = seed.filter(condition="S->S").join(missed, on="instance_id", how="semi")
+    (score,) = {f"{100 * cell['score'].mean():.1f}" for cell in (missed, others)}  # pyright: ignore
+    assert f"that seed 3 misses in {missed.height} of 100 P→P episodes cost no score" in FINDINGS
+    assert f"these {missed.height} spent the whole budget, and both cells score {score} on them" in FINDINGS
+
+
+def test_episodes_without_end_after_half_of_the_training_and_after_a_quarter_of_an_adapters():
+    unfinished = evaluated().filter(pl.col("finish_category") != "normal")
+    half = unfinished.filter(variant="half-training").height
+    whole = unfinished.filter(**MAIN, training_seed=1).height
+    assert f"and {half - whole} more of the 400 episodes do not end" in FINDINGS
+    quarter = unfinished.filter(variant="quarter-adapter", condition="P->S").height
+    assert f"after a quarter {quarter} of 100 P→S episodes do not end" in FINDINGS
 
 
 @pytest.mark.parametrize(
