@@ -17,6 +17,7 @@ from tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
 from tasks.runtime.output import Output
 from tasks.runtime.process.attend import attend
 from tasks.runtime.process.node import Node, NodeGoneError
+from tasks.runtime.process.strays import end_strays
 from tasks.runtime.process.watcher import WATCHER
 from tasks.runtime.spec import RuntimeSpec
 from tasks.runtime.transfer import fetch, send_binding
@@ -38,10 +39,12 @@ class Root:
         return self
 
     def release(self) -> None:
-        """Count one less; end the root with the last."""
+        """Count one less; end the root with the last, and what blocks forked, which may not end with it."""
         self._user_count -= 1
         if self._user_count == 0:
             WATCHER.leave(self.node)
+            if self.node.is_alive():
+                end_strays(self.node)
             self.node.close()
 
 

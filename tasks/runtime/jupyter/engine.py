@@ -73,9 +73,9 @@ class JupyterEngine:
                 return  # whoever needs the kernel next finds out, and says so
 
     def roll_back(self) -> Recovery:
-        """Begin with a new kernel: the state went with the old one."""
+        """Begin with a new kernel: the state went with the old one, if there was any to keep."""
         self.restart()
-        return "lost"
+        return "lost" if self._lifetime.runs_in == "live" else "complete"
 
     def restart(self) -> None:
         """Go on in the next warm kernel, with what was installed."""
