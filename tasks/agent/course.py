@@ -110,8 +110,7 @@ class EpisodeCourse:
     async def play(self, runtime: Runtime, *, name: str, salt: str) -> Ending:
         """Take turns until the episode ends, with an interpreter that opens while the first reply is waited for."""
         deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
-        cap = self._spec.tool_call_cap
-        open_interpreter = partial(self._stepper.open, runtime, salt=salt, tool_call_cap=cap)
+        open_interpreter = partial(self._stepper.open, runtime, self._spec, salt=salt)
         opening = _begin(open_interpreter, self._threads.openings)
         try:
             for turn in range(1, self._spec.max_turns + 1):

@@ -7,13 +7,19 @@ from tasks.agent.condition import Condition
 from tasks.agent.prompt_files import prompt_digest
 from tasks.agent.spec import EpisodeSpec
 from tasks.running.source_digest import source_digest
-from tasks.runtime.protocol import CONTRACTS, Runtime
+from tasks.runtime.protocol import CONTRACTS, Contract, Runtime
+
+
+def contract_in_force(condition: Condition, spec: EpisodeSpec) -> Contract:
+    """Return what the runtime promises in an episode; its scope matters where bindings end with their block."""
+    contract = CONTRACTS[condition.runtime_contract]
+    return contract.model_copy(update={"scope": spec.stateless_scope}) if contract.lifetime == "block" else contract
 
 
 def declare_contract(condition: Condition, spec: EpisodeSpec, runtime: Runtime) -> str:
     """Return the declaration as canonical JSON; it names no run, so equal episodes declare the same."""
     content = {
-        "contract": CONTRACTS[condition.runtime_contract].model_dump(mode="json"),
+        "contract": contract_in_force(condition, spec).model_dump(mode="json"),
         "shown_contract": condition.shown_contract,
         "visibility": condition.visibility,
         "header": condition.header,

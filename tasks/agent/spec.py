@@ -2,10 +2,11 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tasks.agent.address import plain_address
 from tasks.agent.faults import FaultSpec
+from tasks.runtime.protocol import Scope
 
 PromptSet = Literal["full", "compact"]
 """`full` follows the paper's prompts; `compact` says the same in a few lines, for models that pay per token."""
@@ -32,6 +33,9 @@ class EpisodeSpec(BaseModel):
     """Faults that the harness injects, so that the trace shows their repair; none for none."""
     varies_wording: bool = False
     """Whether the runtime instruction and the header are worded differently from instance to instance."""
+    stateless_scope: Scope = Field(default="process", exclude_if=lambda scope: scope == "process")
+    """What ends with a block under the stateless contract: its process, or its user names only (an ablation arm). The
+    usual one stands in no dump, so that plans have the digests that they had without the arm."""
 
 
 class EndpointSpec(BaseModel):

@@ -4,13 +4,15 @@ import json
 from typing import Any
 
 from tasks.agent.condition import Condition
+from tasks.agent.declaration import contract_in_force
 from tasks.agent.encodable import encodable_result
 from tasks.agent.faults import FaultInjector, FaultSpec
 from tasks.agent.recorder import EpisodeRecorder, TurnNames
+from tasks.agent.spec import EpisodeSpec
 from tasks.agent.variation import Variation
 from tasks.agent.wire import RUNTIME_WORDS
 from tasks.knapsack.environment import KnapsackEnvironment
-from tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter, Runtime
+from tasks.runtime.protocol import BlockResult, Interpreter, Runtime
 
 
 class ContractViolationError(Exception):
@@ -44,14 +46,14 @@ class Stepper:
         self.names = TurnNames()
         """User names after the last block; unchanged by a turn without one."""
 
-    def open(self, runtime: Runtime, *, salt: str, tool_call_cap: int | None) -> None:
+    def open(self, runtime: Runtime, spec: EpisodeSpec, *, salt: str) -> None:
         """Start the interpreter; the sandbox learns the tools' names and documentation, and nothing of the instance."""
         self._interpreter = runtime.open_interpreter(
-            CONTRACTS[self._condition.runtime_contract],
+            contract_in_force(self._condition, spec),
             self._environment.tools,
             instance_id=self._instance_id,
             salt=salt,
-            tool_call_cap=tool_call_cap,
+            tool_call_cap=spec.tool_call_cap,
         )
 
     def close(self) -> None:

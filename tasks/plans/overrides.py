@@ -9,6 +9,7 @@ from tasks.agent.address import plain_address
 from tasks.agent.spec import EndpointSpec
 from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan
 from tasks.running.errors import UserError
+from tasks.runtime.protocol import Scope
 from tasks.serving.spec import ServingSpec
 from tasks.sft.hub import expanded
 
@@ -42,6 +43,12 @@ class Overrides(BaseModel):
         description="Tool calls allowed per turn at evaluation, e.g. 25,80,none; the first is the study's own, every "
         "further one is played beside it as the variant cap-80, cap-none.",
     )
+    stateless_scopes: tuple[Scope, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="What ends with a stateless block at evaluation: its process, or its user names (namespace); the "
+        "first is the study's own, every further one is played beside it as the variant scope-namespace.",
+    )
     backend: Literal["fork_tree", "jupyter"] | None = Field(default=None, description="Interpreter of the episodes.")
     concurrency: int | None = Field(
         default=None, ge=1, description="Episodes at a time, of an endpoint's teacher and of models alike."
@@ -70,7 +77,7 @@ class Overrides(BaseModel):
     def _home_is_spelled_out(cls, value: str | None) -> str | None:
         return None if value is None else expanded(value)
 
-    @field_validator("parts", "training_seeds", "tool_call_caps")
+    @field_validator("parts", "training_seeds", "tool_call_caps", "stateless_scopes")
     @classmethod
     def _values_differ(cls, values: tuple[int | str, ...] | None) -> tuple[int | str, ...] | None:
         if values is not None and (repeated := [value for value in values if values.count(value) > 1]):
@@ -159,16 +166,24 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
 
 
 def _apply_to_evaluation(part: StudyPart, evaluation: EvaluationSpec, overrides: Overrides) -> Iterator[EvaluationSpec]:
-    """Yield the evaluation, once per cap: the first in its own place, every further one as a variant beside it."""
+    """Yield the evaluation, once per cap and scope."""
     evaluation = evaluation.model_copy(update={"instances": _resize(evaluation.instances, overrides.evaluation_count)})
-    if overrides.tool_call_caps is None:
+    for capped in _vary(part, evaluation, "tool_call_cap", "cap", overrides.tool_call_caps):
+        yield from _vary(part, capped, "stateless_scope", "scope", overrides.stateless_scopes)
+
+
+def _vary(
+    part: StudyPart, evaluation: EvaluationSpec, field: str, word: str, levels: tuple[int | str, ...] | None
+) -> Iterator[EvaluationSpec]:
+    """Yield the evaluation, once per level of a factor: the first in its own place, every further one as a variant."""
+    if levels is None:
         yield evaluation
         return
     own = evaluation.variant or part.variant
     prefix = "" if own == "main" else f"{own}-"
-    for place, cap in enumerate(overrides.tool_call_caps):
-        episode = evaluation.episode.model_copy(update={"tool_call_cap": None if cap == "none" else cap})
-        variant = evaluation.variant if place == 0 else f"{prefix}cap-{cap}"
+    for place, level in enumerate(levels):
+        episode = evaluation.episode.model_copy(update={field: None if level == "none" else level})
+        variant = evaluation.variant if place == 0 else f"{prefix}{word}-{level}"
         yield evaluation.model_copy(update={"episode": episode, "variant": variant})
 
 

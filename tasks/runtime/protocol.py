@@ -14,6 +14,9 @@ SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 """Strongest first."""
 
 
+Scope = Literal["process", "namespace"]
+
+
 class Contract(BaseModel):
     """What the runtime promises about bindings (arXiv 2603.01209, section 3)."""
 
@@ -25,7 +28,7 @@ class Contract(BaseModel):
     """Raised when the promise changes."""
     lifetime: str
     """Lifetime policy in force: `episode`, `block`, ..."""
-    scope: Literal["process", "namespace"] = "process"
+    scope: Scope = "process"
     """What ends with a binding's lifetime: the process, or user names only (an ablation arm)."""
 
 

@@ -1,5 +1,6 @@
 """A runtime that fails or breaks its promise under an episode."""
 
+import json
 import threading
 
 import pytest
@@ -180,3 +181,19 @@ def test_the_interpreter_opens_while_the_first_reply_is_waited_for(runtime):
 def test_only_a_contract_under_which_a_block_was_run_counts_as_verified(runtime):
     assert not play(runtime, Model("no block"), max_turns=1).episode.is_contract_verified
     assert play(runtime, Model("no block", block("x = 1")), max_turns=2).episode.is_contract_verified
+
+
+def test_an_episode_whose_stateless_blocks_end_their_names_only_keeps_its_process(runtime):
+    model = Model(block("import sys\nx = sys.kept = 1"), block("'x' in globals(), hasattr(__import__('sys'), 'kept')"))
+    results = {}
+    for scope in ("process", "namespace"):
+        recorded = play(runtime, Model(*model.replies), "stateless", stateless_scope=scope, max_turns=2)
+        assert json.loads(recorded.episode.contract_json)["contract"]["scope"] == scope
+        results[scope] = recorded.steps[1].result
+    assert results == {"process": "(False, False)", "namespace": "(False, True)"}
+
+
+def test_scope_means_nothing_to_an_episode_whose_names_stay(runtime):
+    recorded = play(runtime, Model(block("x = 1"), block("x")), stateless_scope="namespace", max_turns=2)
+    assert json.loads(recorded.episode.contract_json)["contract"]["scope"] == "process"
+    assert recorded.steps[1].result == "1"

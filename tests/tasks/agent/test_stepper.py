@@ -3,6 +3,7 @@
 import pytest
 
 from tasks.agent.recorder import EpisodeRecorder
+from tasks.agent.spec import EpisodeSpec
 from tasks.agent.stepper import Stepper
 from tasks.agent.variation import Variation
 from tasks.knapsack.environment import KnapsackEnvironment
@@ -28,7 +29,7 @@ def test_interpreter_ends_although_its_last_events_cannot_be_recorded(runtime):
         faults=None,
         instance_id="instance",
     )
-    stepper.open(runtime, salt="", tool_call_cap=None)
+    stepper.open(runtime, EpisodeSpec(), salt="")
     interpreter = stepper._interpreter
     assert isinstance(interpreter, EpisodeInterpreter)
     interpreter.snapshot().close()

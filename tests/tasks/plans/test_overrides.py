@@ -14,6 +14,15 @@ def levels(plan):
     return [(one.instances.bucket, one.variant, one.episode.tool_call_cap) for one in part.evaluations]
 
 
+def test_scope_of_a_stateless_block_is_a_factor_whose_usual_level_changes_no_digest():
+    plan = apply_overrides(SMOKE, Overrides(stateless_scopes=("process", "namespace")))
+    arms = [(one.variant, one.episode.stateless_scope) for one in plan.parts[0].evaluations]
+    assert arms == [(None, "process"), ("scope-namespace", "namespace")]
+    assert plan.digest != SMOKE.digest
+    assert apply_overrides(SMOKE, Overrides(stateless_scopes=("process",))).digest == SMOKE.digest
+    assert "stateless_scope" not in SMOKE.model_dump_json()
+
+
 def test_the_cap_is_a_factor_whose_first_level_is_the_study_s_own():
     assert levels(apply_overrides(PAPER, Overrides(tool_call_caps=(25, 80, "none")))) == [
         ("easy", None, 25),
