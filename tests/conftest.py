@@ -1,7 +1,8 @@
 """What this machine cannot run is left out of a run that asks for it, and the run says what would provide it."""
 
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -63,6 +64,32 @@ NEEDS = (
         f"a checkout of mrcabbage972/agents-learn-runtime, its folder in {VARIABLE}",
     ),
 )
+
+
+@pytest.fixture(scope="module")
+def no_bucket_of_its_own() -> Iterator[None]:
+    """Nothing that this machine says of object storage: no credentials, no configuration, no proxy before loopback."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            environment.delenv(name)
+        for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+            environment.setenv(name, "/nonexistent")
+        environment.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        for name in ("NO_PROXY", "no_proxy"):
+            environment.setenv(name, "127.0.0.1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def bucket_address(no_bucket_of_its_own: None) -> Iterator[str]:
+    """The address of an object store that begins empty."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,12 +1,10 @@
-import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import fsspec
 import polars as pl
 import pytest
-from moto.server import ThreadedMotoServer
 
 from storage.errors import LandingError
 from storage.files import FileStore
@@ -17,14 +15,10 @@ from storage.warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
-def options() -> Iterator[dict[str, Any]]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    options = {"endpoint_url": f"http://{host}:{port}", "key": "test", "secret": "test"}
+def options(bucket_address) -> dict[str, Any]:
+    options = {"endpoint_url": bucket_address, "key": "test", "secret": "test"}
     fsspec.filesystem("s3", **options).mkdir("carryover")
-    yield options
-    server.stop()
+    return options
 
 
 @pytest.fixture
@@ -125,6 +119,7 @@ DEEDS: dict[str, Callable[[FileStore], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("no_bucket_of_its_own")
 @pytest.mark.parametrize("deed", DEEDS)
 def test_a_bucket_that_cannot_be_reached_is_told_in_one_line(deed):
     store = FileStore("s3://carryover/landing", UNREACHABLE)
@@ -137,12 +132,8 @@ def test_a_bucket_that_cannot_be_reached_is_told_in_one_line(deed):
     assert "\n" not in said
 
 
-def test_a_bucket_without_credentials_is_told_in_one_line(monkeypatch):
-    for name in filter(lambda name: name.startswith("AWS_"), list(os.environ)):
-        monkeypatch.delenv(name)
-    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
-        monkeypatch.setenv(name, "/nonexistent")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+@pytest.mark.usefixtures("no_bucket_of_its_own")
+def test_a_bucket_without_credentials_is_told_in_one_line():
     store = FileStore("s3://carryover/other", {"endpoint_url": UNREACHABLE["endpoint_url"]})
     with pytest.raises(
         LandingError, match=r"cannot write carryover/other/a.json: .*credentials.*; see that it can be reached"

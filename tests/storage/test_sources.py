@@ -42,6 +42,7 @@ def _rewritten(landing: LandingZone, bundle_id: str, table: str, change: Callabl
     return LandingZone(landing.url)
 
 
+@pytest.mark.usefixtures("no_bucket_of_its_own")
 def test_a_file_that_the_disk_refuses_is_refused_and_an_unreachable_bucket_is_no_reason(landing, make_episode):
     landing.write(make_episode("e", step_count=1), "run")
     ((file, *_),) = (manifest.files for manifest in landing.manifests().bundles)

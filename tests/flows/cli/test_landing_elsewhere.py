@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from moto.server import ThreadedMotoServer
 from s3fs import S3FileSystem
 
 from storage.errors import LandingError
@@ -16,7 +15,7 @@ CHAT = [
 
 
 @pytest.fixture
-def credentials(monkeypatch) -> Iterator[None]:
+def credentials(no_bucket_of_its_own, monkeypatch) -> Iterator[None]:
     """The environment of somebody who lands in a bucket."""
     for name, value in {
         "AWS_ACCESS_KEY_ID": "test",
@@ -32,16 +31,12 @@ def credentials(monkeypatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def bucket(credentials, monkeypatch) -> Iterator[S3FileSystem]:
+def bucket(bucket_address, credentials, monkeypatch) -> S3FileSystem:
     """An empty bucket of a server whose address is in the environment too."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", bucket_address)
     filesystem = S3FileSystem()
     filesystem.mkdir("studies")
-    yield filesystem
-    server.stop()
+    return filesystem
 
 
 def test_what_is_imported_lands_in_the_bucket_and_is_asked_for_in_the_warehouse(bucket, tmp_path):
