@@ -25,12 +25,13 @@ CONDITION = Condition(
 
 
 class FinishingModel:
-    """Finishes in its first turn, and counts the episodes that are alive."""
+    """Finishes in its first turn, and counts the episodes that are alive; waits until some were alive together."""
 
     model_name = "model"
     token_source: Literal["server", "training_tokenizer"] = "server"
 
-    def __init__(self):
+    def __init__(self, together=1):
+        self._together = together
         self.alive = 0
         self.most_alive = 0
         self._lock = threading.Lock()
@@ -39,6 +40,9 @@ class FinishingModel:
         with self._lock:
             self.alive += 1
             self.most_alive = max(self.most_alive, self.alive)
+        deadline = time.monotonic() + 60
+        while self.most_alive < self._together and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
         await asyncio.sleep(0.02)
         with self._lock:
             self.alive -= 1
@@ -99,14 +103,14 @@ def run(runtime, *, concurrency=1, places=None, check=lambda: None, on_recorded,
 
 
 def test_every_episode_is_handed_over_once_and_no_more_are_alive_than_allowed(runtime):
-    recorded, model = [], FinishingModel()
+    recorded, model = [], FinishingModel(together=3)
     run(runtime, concurrency=3, on_recorded=recorded.append, model=model)
     assert sorted(one.episode.instance_id for one in recorded) == sorted(one.instance_id for one in INSTANCES)
-    assert 1 < model.most_alive <= 3
+    assert model.most_alive == 3
 
 
 def test_shards_side_by_side_share_their_places(runtime):
-    places, recorded, model = Places(3), [], FinishingModel()
+    places, recorded, model = Places(3), [], FinishingModel(together=3)
     shard = functools.partial(run, runtime, places=places, on_recorded=recorded.append, model=model)
     threads = [threading.Thread(target=shard) for _ in range(2)]
     for thread in threads:
@@ -114,7 +118,7 @@ def test_shards_side_by_side_share_their_places(runtime):
     for thread in threads:
         thread.join(60)
     assert len(recorded) == 2 * len(INSTANCES)
-    assert model.most_alive <= 3
+    assert model.most_alive == 3
 
 
 def test_episodes_are_drawn_as_places_come_free(runtime):
@@ -131,7 +135,7 @@ def test_episodes_are_drawn_as_places_come_free(runtime):
         nonlocal handed_over
         handed_over += 1
 
-    run(runtime, concurrency=2, on_recorded=count, instances=draw())
+    run(runtime, concurrency=2, on_recorded=count, instances=draw(), model=FinishingModel(together=2))
     assert handed_over == 6
     assert max(ahead) == 2
 
