@@ -1,6 +1,9 @@
 """Other episodes, and the time after the end: nobody is seen, signalled, starved or altered, and nothing is left."""
 
+import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -28,14 +31,32 @@ for process in range(2, 3000):
     assert first.run_block("1").state_event == "kept"
 
 
-def test_busy_episode_does_not_starve_another(open_impatient, contract):
-    busy, other = open_impatient(contract), open_impatient(contract)
-    code = "import os\nfor _ in range(5): os.fork()\nwhile True: pass"
+def test_busy_episode_does_not_starve_another(open_one, contract):
+    begun, over = threading.Event(), threading.Event()
+
+    def is_over() -> bool:
+        begun.set()
+        return over.is_set()
+
+    busy = open_one(contract, {"is_over": is_over}, tool_call_cap=None)
+    other = open_one(contract)
+    code = """
+import os, time
+first = os.getpid()
+for _ in range(5): os.fork()
+while os.getpid() != first: pass
+while not is_over():
+    late = time.monotonic() + 0.5
+    while time.monotonic() < late: pass
+"""
     thread = threading.Thread(target=busy.run_block, args=(code,))
     thread.start()
-    time.sleep(0.2)
-    assert other.run_block("sum(range(1000))").result == "499500"
+    assert begun.wait(60)
+    answered = other.run_block("sum(range(1000))").result
+    was_busy = not over.is_set() and thread.is_alive()
+    over.set()
     thread.join()
+    assert (answered, was_busy) == ("499500", True)
 
 
 def test_what_a_block_forked_runs_after_everybody_else(open_one, contract):
@@ -45,7 +66,7 @@ import os, time
 child = os.fork()
 if child == 0:
     while True: pass
-late = time.monotonic() + 10
+late = time.monotonic() + 15
 while os.getpriority(os.PRIO_PROCESS, child) != 19 and time.monotonic() < late: time.sleep(0.05)
 os.getpriority(os.PRIO_PROCESS, child)
 """
@@ -66,21 +87,39 @@ def test_what_a_block_forked_ends_with_its_interpreter(runtime):
     wait_until(lambda: not is_there(marked[0]))
 
 
-def test_nothing_of_an_episode_is_left_when_it_is_closed(fork_tree):
-    descriptors_before, processes_before = descriptors(), set(descendants(os.getpid()))
-    interpreter = fork_tree.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
-    result = interpreter.run_block("import os, time\nif os.fork() == 0:\n    time.sleep(60)\n'parent'")
-    assert result.result == "'parent'"
-    grown: set[int] = set()
+WORKER = """
+import json, os, time
+from tasks.runtime.open import open_runtime
+from tasks.runtime.process.descendants import descendants
+from tasks.runtime.protocol import CONTRACTS
+from tasks.runtime.spec import RuntimeSpec
 
-    def all_have_begun() -> bool:
-        grown.update(set(descendants(os.getpid())) - processes_before)
-        return len(grown) >= 4  # the root, the live process, the block's own child, and a copy made after the result
+def wait_until(holds):
+    deadline = time.monotonic() + 60
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return holds()
 
-    wait_until(all_have_begun)
-    interpreter.close()
-    wait_until(lambda: not any(is_there(process) for process in grown))
-    assert descriptors() <= descriptors_before
+def grown():
+    return set(descendants(os.getpid())) - before
+
+runtime = open_runtime(RuntimeSpec())
+numbers, before = set(os.listdir("/proc/self/fd")), set(descendants(os.getpid()))
+interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+code = "import os, time\\nif os.fork() == 0:\\n    time.sleep(600)\\n'parent'"
+told = [interpreter.run_block(code).result]
+told.append(wait_until(lambda: len(grown()) >= 4))  # the root, the live process, its copy, and the block's own child
+interpreter.close()
+told.append(wait_until(lambda: not grown()))
+told.append(set(os.listdir("/proc/self/fd")) <= numbers)
+runtime.close()
+print(json.dumps(told))
+"""
+
+
+def test_nothing_of_an_episode_is_left_when_it_is_closed():
+    ended = subprocess.run([sys.executable, "-c", WORKER], stdout=subprocess.PIPE, check=True)
+    assert json.loads(ended.stdout) == ["'parent'", True, True, True]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -89,11 +128,6 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def descriptors() -> set[str]:
-    """Return the open descriptors of this process, but for the one that lists them."""
-    return {entry.name for entry in os.scandir("/proc/self/fd")}
 
 
 def has_processor_limit(process: int, seconds: int) -> bool:
