@@ -69,7 +69,7 @@ CHANNELS = {
         "seen = os.read(ready, 1)",
         "_is_there(4711)",
     ),
-    "numbers of processes": Channel("for _ in range(50): _fork_one()", "_fork_one() > 50", held_back_from="bwrap+seccomp"),
+    "numbers of processes": Channel("for _ in range(500): _fork_one()", "_fork_one() > 500", held_back_from="bwrap+seccomp"),
     "cached source": Channel("import linecache; linecache.cache['kept'] = (1, None, ['x'], 'kept')", "'kept' in __import__('linecache').cache"),
     "resource limit": Channel(
         "import resource; resource.setrlimit(resource.RLIMIT_CPU, (5555, 5555))",
@@ -246,6 +246,10 @@ def test_probe_sees_a_file_that_was_left(tmp_path):
         assert left.name.startswith("kept")
 
 
+ATTEMPTS = 100
+"""A machine that is short of memory takes a page back at any time, one that is busy keeps it for a while."""
+
+
 def test_probe_sees_a_page_that_was_evicted(tmp_path):
     scope: dict[str, Any] = {}
     exec(PAGES, scope)
@@ -254,15 +258,18 @@ def test_probe_sees_a_page_that_was_evicted(tmp_path):
         written.write(b"x" * 4096)
         written.flush()
         os.fsync(written.fileno())
-    path.read_bytes()
-    try:
-        is_cached = not scope["_is_page_evicted"](path)
+
+    def is_cached() -> bool:
+        path.read_bytes()
+        return not scope["_is_page_evicted"](path)
+
+    def is_evicted() -> bool:
         scope["_evict_page"](path)
-    except OSError as error:
-        pytest.skip(f"the file system here tells nothing of its pages: {error}")
-    if not scope["_is_page_evicted"](path):
-        pytest.skip("the file system here keeps its pages")
-    assert is_cached
+        return scope["_is_page_evicted"](path)
+
+    if not any(is_evicted() for _ in range(ATTEMPTS)):
+        pytest.skip("the file system here keeps its pages, or tells nothing of them")
+    assert any(is_cached() for _ in range(ATTEMPTS))
 
 
 def test_libraries_read_files_without_the_calls_that_are_denied(open_one):

@@ -257,8 +257,10 @@ def test_honest_frames_pass_under_a_limit_that_is_near_their_size(library, colum
     buffers: list[bytes] = []
     node = encode(frame, buffers)
     back = decode(node, buffers, record, MIB)
-    assert back.shape == frame.shape
-    assert back.equals(frame) or library is pd
+    if library is pl:
+        assert back.equals(frame)
+    else:
+        pd.testing.assert_frame_equal(back, frame)
 
 
 @pytest.mark.parametrize(
