@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from storage.bundles import share_episodes
+from storage.bundles import MANIFEST_FOLDER, share_episodes
 from storage.connection import open_for_reading, open_memory, require_query, shut_files_out
 from storage.errors import LandingError, WarehouseError
-from storage.files import filesystem_for_duckdb
+from storage.files import FileStore, filesystem_for_duckdb
 from storage.landed_scan import landed_scan
 from storage.landing import LandingZone
 from storage.lock import owned
@@ -189,12 +189,33 @@ def _open_file(path: Path) -> DuckDBPyConnection:
     return connection
 
 
+def _require_landing_zone(store: FileStore) -> None:
+    """Return when nothing has landed at a place where something may: an empty folder, or one with its `bundles`.
+
+    Raises:
+        WarehouseError: There is nothing, or it is something else.
+    """
+    try:
+        names = store.names()
+    except FileNotFoundError as error:
+        raise WarehouseError(f"nothing has landed at {store.url}: there is no such place") from error
+    if names is None:
+        raise WarehouseError(f"{store.url} is a file and no landing zone; a warehouse file is opened by its path")
+    if names and MANIFEST_FOLDER not in names:
+        file = next((name for name in names if name.endswith(".duckdb")), None)
+        way_out = f"open its {file}" if file else "open a landing zone or a warehouse file"
+        raise WarehouseError(f"{store.url} is no landing zone: there is no {MANIFEST_FOLDER}/ in it; {way_out}")
+
+
 def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
+    bundles = landing.manifests().bundles
+    if not bundles:
+        _require_landing_zone(landing.store)
     connection = open_memory()
     if filesystem := filesystem_for_duckdb(landing.store):
         connection.register_filesystem(filesystem)
     migrate(connection)
-    shares = share_episodes(landing.manifests().bundles)
+    shares = share_episodes(bundles)
     connection.register("lost", lost_episodes(shares))
     connection.execute("create table main.lost_episodes as from lost")
     for table in TABLES:

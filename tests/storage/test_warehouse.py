@@ -339,6 +339,24 @@ def test_an_unknown_table_cannot_be_scanned(merged, scan):
         scan(warehouse, "stepz")
 
 
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("file://{folder}/{file}", "is a file and no landing zone; a warehouse file is opened by its path"),
+        ("file://{folder}/nowhere", "there is no such place"),
+        ("memory://nothing/here", "there is no such place"),
+        ("{folder}", "is no landing zone: there is no bundles/ in it; open its {file}"),
+        ("{folder}/notes", "is no landing zone: there is no bundles/ in it; open a landing zone or a warehouse file"),
+    ],
+)
+def test_a_place_that_is_no_landing_zone_is_no_empty_warehouse(merged, place, told):
+    (merged.parent / "notes").mkdir()
+    (merged.parent / "notes" / "of_mine.txt").touch()
+    names = {"folder": merged.parent, "file": merged.name}
+    with pytest.raises(WarehouseError, match=re.escape(told.format(**names)) + "$"):
+        Warehouse.open(place.format(**names))
+
+
 def test_an_empty_landing_zone_is_an_empty_warehouse(tmp_path):
     with Warehouse.open(tmp_path) as warehouse:
         assert warehouse.sql("select count(*) from episodes").rows() == [(0,)]
