@@ -37,7 +37,7 @@ def live(folder: str) -> None:
     for interpreter in opened:
         interpreter.close()
     runtime.close()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while grown & processes() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert len(grown) > 2 * EPISODE_COUNT
