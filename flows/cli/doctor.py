@@ -22,7 +22,6 @@ BROKEN_CHECKS = """
 with latest_checks as (
     select *
     from check_results
-    where not starts_with(suite, 'training')
     qualify row_number() over (partition by suite, check_name order by checked_at desc) = 1
 )
 
@@ -95,8 +94,10 @@ def _warehouse_lines(home: Path | None) -> list[str]:
     except StorageError as error:
         return [*lines, f"warehouse {places.warehouse}: {error}"]
     lines.append(f"warehouse {places.warehouse}: {', '.join(counts)}")
-    if waiting or not is_published(places.warehouse):
+    if waiting:
         lines.append(f"readers do not see {len(waiting)} landed bundles yet; `carryover merge` takes them in")
+    elif not is_published(places.warehouse):
+        lines.append("readers see an older copy of the warehouse; `carryover merge` publishes it anew")
     if run_count:
         lines.append(
             f"{run_count} re-evaluations by another source than their study's: {episode_count:,} episodes, under "

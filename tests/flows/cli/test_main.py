@@ -1,10 +1,13 @@
+import shutil
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from flows.cli.main import run as run_command
+from storage.landing import LandingZone
 from storage.published import published_path
 from storage.runs import start_run
 from tasks.plans.presets import resolve_plan
@@ -13,7 +16,11 @@ from tasks.running.errors import UserError
 from tasks.running.places import name_places
 from tasks.runtime.sandbox.launch import SandboxStartError
 from tasks.runtime.sandbox.level import SandboxUnavailableError
+from tasks.traces.study_rows import CheckResultRow
 from tests.flows.cli.calling import call, import_records, run
+from tests.storage.conftest import build_row
+
+WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 CHAT = [
     {"role": "user", "content": "Count."},
@@ -131,6 +138,8 @@ def test_tables_figures_and_report_of_a_plan_are_written(home):
     page = Path(run("report", "--plan", "import", "--home", home).strip())
     assert page == home / "documents" / "report.html"
     assert page.read_text().startswith("<!doctype html>")
+    (caption,) = {Path(path).with_suffix(".txt").read_text() for path in drawn if "figure_2" in path}
+    assert "The limits of the axes are ours." in caption
 
 
 def test_doctor_says_what_is_installed_and_how_the_warehouse_is(home, tmp_path):
@@ -140,6 +149,26 @@ def test_doctor_says_what_is_installed_and_how_the_warehouse_is(home, tmp_path):
     assert "readers do not see" not in said
     assert "no data folder" in run("doctor", "--home", tmp_path / "typo")
     assert not (tmp_path / "typo").exists()
+
+
+def test_doctor_says_which_of_the_latest_checks_were_broken_and_what_readers_do_not_see_yet(home, tmp_path):
+    shutil.copytree(home, tmp_path / "data")
+    broken = {"episodes": "episode_tokens_add_up", "training_runs": "training_run_loss_is_finite"}
+    checks = [
+        build_row(CheckResultRow, check_run_id="r", suite=suite, check_name=name, is_passed=False, checked_at=WHEN)
+        for suite, name in broken.items()
+    ]
+    mended = {"check_run_id": "s", "is_passed": True, "checked_at": WHEN + timedelta(hours=1)}
+    checks += [checks[0].model_copy(update={"check_name": "mended", **later}) for later in ({}, mended)]
+    LandingZone(tmp_path / "data" / "landing").write({"check_results": checks}, "run")
+    said = run("doctor", "--home", tmp_path / "data")
+    assert "readers do not see 1 landed bundles yet; `carryover merge` takes them in" in said
+    assert "broken" not in said
+    run("merge", "--home", tmp_path / "data")
+    said = " ".join(run("doctor", "--home", tmp_path / "data").split())
+    assert f"the latest checks were broken: {', '.join(broken.values())}; see the table check_results" in said
+    published_path(tmp_path / "data" / "warehouse.duckdb").unlink()
+    assert "readers see an older copy of the warehouse" in run("doctor", "--home", tmp_path / "data")
 
 
 BROKEN_SANDBOXES = {
