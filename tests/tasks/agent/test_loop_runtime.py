@@ -161,7 +161,7 @@ class RuntimeThatWaits:
         self.backend, self.sandbox_level = runtime.backend, runtime.sandbox_level
 
     def open_interpreter(self, contract, tools, **options):
-        if not self._is_asked.wait(timeout=10):
+        if not self._is_asked.wait(timeout=60):
             raise OSError("the model was not asked")
         return self._runtime.open_interpreter(contract, tools, **options)
 

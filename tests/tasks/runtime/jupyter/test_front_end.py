@@ -1,4 +1,5 @@
 import contextlib
+import re
 import sys
 import time
 
@@ -53,7 +54,7 @@ def serving(arguments: list[str]):
 def run(client, code: str) -> tuple[dict, list[tuple[str, dict]]]:
     published = []
     reply = client.execute_interactive(
-        code, output_hook=lambda message: published.append((message["msg_type"], message["content"])), timeout=30
+        code, output_hook=lambda message: published.append((message["msg_type"], message["content"])), timeout=60
     )
     kinds = ("stream", "execute_result", "error")
     return reply["content"], [(kind, content) for kind, content in published if kind in kinds]
@@ -72,15 +73,16 @@ def test_cells_are_steps_of_one_episode(client):
 def test_error_shows_the_agents_frames(client):
     reply, published = run(client, "1 / 0")
     assert (reply["ename"], reply["evalue"]) == ("ZeroDivisionError", "ZeroDivisionError: division by zero")
-    assert published[0][1]["traceback"][1] == '  File "<step 3>", line 1, in <module>'
+    assert re.fullmatch(r'  File "<step \d+>", line 1, in <module>', published[0][1]["traceback"][1])
 
 
 def test_cells_run_behind_the_walls(client):
+    run(client, "kept = 1")
     reply, _ = run(client, "import subprocess; subprocess.run(['/bin/true'])")
     assert reply["status"] == "error"
     reply, _ = run(client, "import os; os._exit(0)")
     assert reply["ename"] == "InterpreterDied"
-    assert run(client, "x")[0]["status"] == "ok"
+    assert run(client, "kept")[0]["status"] == "ok"
 
 
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
