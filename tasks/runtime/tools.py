@@ -23,7 +23,7 @@ _BLOCK_LIMIT_BYTES = 4 << 20
 """Of a block's calls and their replies, as JSON and with what each is kept with: calls are refused once it is spent."""
 _CALL_BYTES, _NAME_LIMIT = 200, 100
 _RESULT_LIMIT = 4 << 20
-"""Characters of a result as JSON."""
+"""Characters of a result as JSON, or of an error's message."""
 _CHECKED_TYPES = (str, int, float, bool, list, dict)
 
 
@@ -74,8 +74,8 @@ class HostTool:
             raise
         except KeyboardInterrupt as error:
             raise _StoppedByHandError(f"{self.name} was stopped by hand") from error
-        except Exception as error:
-            raise ToolRuntimeException(f"{type(error).__name__}: {error}") from error
+        except BaseException as error:  # `sys.exit` ends no study, nor does a library's panic
+            raise ToolRuntimeException(f"{type(error).__name__}: {error}"[:_RESULT_LIMIT]) from error
 
     def partly_bound(self, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments by parameter name as far as they fit, and as they came where they do not."""
@@ -133,11 +133,12 @@ class ToolTable:
             name, arguments, keywords = name[:_NAME_LIMIT], [], {}
             request = request_text(name, arguments, keywords)
         is_kept = self._refused_count <= _REFUSALS_KEPT
-        bound = result = error = None
+        told = result = error = None
         frame: tuple[Any, ...]
         try:
             tool = self._allowed(name, refusal)
             bound = tool.bind(arguments, keywords)
+            told = json.dumps(bound)  # before the call: a tool may change what it is given
             value = tool.call(arguments, keywords, bound)
             result = _as_json(name, value)
             frame = ("value", value)
@@ -148,7 +149,8 @@ class ToolTable:
             self._spent_bytes += len(frame[2])
         if is_kept:
             self._replies.append(Reply(request, frame))
-            self._record(name, bound or self._partly_bound(name, arguments, keywords), started, result, error)
+            told = told or json.dumps(self._partly_bound(name, arguments, keywords))
+            self._record(name, told, started, result, error)
         if isinstance(error, _StoppedByHandError):
             raise CallInterruptedError(frame)
         return frame
@@ -196,13 +198,11 @@ class ToolTable:
         known = self.tools.get(name)
         return known.partly_bound(arguments, keywords) if known else {"args": arguments, "kwargs": keywords}
 
-    def _record(
-        self, name: str, bound: dict[str, Any], started: float, result: str | None, error: ToolError | None
-    ) -> None:
+    def _record(self, name: str, told: str, started: float, result: str | None, error: ToolError | None) -> None:
         self._calls.append(
             ToolCall(
                 tool=name,
-                arguments_json=json.dumps(bound),
+                arguments_json=told,
                 result_json=result,
                 error_type=type(error).__name__ if error is not None else None,
                 error_message=str(error) if error is not None else None,
@@ -215,8 +215,8 @@ class ToolTable:
 def _as_json(name: str, value: Any) -> str:
     try:
         text = json.dumps(value)
-    except (TypeError, ValueError) as cause:
-        raise TypeError(f"tool {name} returned what is no plain JSON value: {cause}") from cause
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise ToolRuntimeException(f"{name} returned what is no plain JSON value: {cause}") from cause
     if len(text) > _RESULT_LIMIT:
         raise ToolRuntimeException(f"{name} returned {len(text)} characters; {_RESULT_LIMIT} are allowed")
     return text

@@ -1,5 +1,6 @@
 """Tools run on the host, called from the block with ordinary Python semantics."""
 
+import sys
 import time
 
 import pytest
@@ -80,6 +81,52 @@ def test_errors_name_their_kind(interpreter):
     ]
     assert kinds[0].message.endswith("\nToolRuntimeException: not now")
     assert kinds[1].message.endswith("ToolRuntimeException: KeyError: 'missing'")
+
+
+def nested(depth: int) -> list:
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def spoil(given: list) -> int:
+    given.append(object())
+    return 1
+
+
+def shout() -> None:
+    raise ValueError("x" * 20_000_000)
+
+
+NO_ANSWERS = {
+    "root": (lambda number: number**0.5, "root(-1)", "root returned what is no plain JSON value: "),
+    "keys": (lambda: {(1, 2): 3}, "keys()", "keys returned what is no plain JSON value: keys must be str, "),
+    "long": (lambda: 10**10_000, "long()", "long returned what is no plain JSON value: Exceeds the limit "),
+    "nested": (nested, "nested(5000)", "nested returned what is no plain JSON value: maximum recursion depth "),
+    "leave": (sys.exit, "leave(3)", "SystemExit: 3"),
+    "panic": (lambda: (_ for _ in ()).throw(GeneratorExit("gone")), "panic()", "GeneratorExit: gone"),
+    "shout": (shout, "shout()", "ValueError: xxx"),
+}
+"""Functions of the host that fail in what they return, or in how they end."""
+
+
+@pytest.mark.parametrize("name", NO_ANSWERS)
+def test_tool_that_has_no_answer_fails_in_its_block_alone(open_one, contract, name):
+    function, call, message = NO_ANSWERS[name]
+    interpreter = open_one(contract, {name: function, "add": add})
+    result = interpreter.run_block(call)
+    assert (result.error.kind, result.error.type, result.state_event) == ("tool", "ToolRuntimeException", "kept")
+    assert f"ToolRuntimeException: {message}" in result.error.message
+    recorded = result.tool_calls[0]
+    assert (recorded.result_json, recorded.error_type, recorded.is_caught) == (None, "ToolRuntimeException", False)
+    assert recorded.error_message.startswith(message)
+    assert interpreter.run_block("add(1)").result == "11"
+
+
+def test_arguments_are_recorded_as_the_tool_got_them(open_one, contract):
+    result = open_one(contract, {"spoil": spoil}).run_block("spoil([2])")
+    assert (result.result, result.tool_calls[0].arguments_json) == ("1", '{"given": [2]}')
 
 
 def test_caught_error_is_recorded_as_caught(interpreter):
