@@ -13,7 +13,7 @@ from tasks.runtime.engine import (
 )
 from tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
 from tasks.runtime.lifetime import Lifetime
-from tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
+from tasks.runtime.objects import Binding, InjectionError, RetrievalError, Room, bind_value
 from tasks.runtime.output import Output
 from tasks.runtime.process.attend import attend
 from tasks.runtime.process.node import Node, NodeGoneError
@@ -149,18 +149,23 @@ class ForkTreeEngine:
 
     def freeze(self) -> Frozen | None:
         """Fork the state; a fresh lifetime has none."""
+        if not isinstance(self._processes, LiveProcesses):
+            return None
         try:
-            return self._processes.freeze() if isinstance(self._processes, LiveProcesses) else None
+            return self._processes.freeze()._replace(installed_count=len(self._installed))
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
 
     def thaw(self, frozen: Frozen | None) -> Recovery:
-        """Go on from a fork of the frozen state."""
+        """Go on from a fork of the frozen state, with what was installed since."""
         if frozen is None or not isinstance(self._processes, LiveProcesses):
             return "complete"
         try:
             self._processes.thaw(frozen)
-        except NodeGoneError:
+            for binding in self._installed[frozen.installed_count :]:
+                send_binding(self._processes.next().ask, binding)
+            self._processes.finish([])
+        except (NodeGoneError, InjectionError):
             return "incomplete"
         return _worth(frozen)
 

@@ -16,6 +16,8 @@ class Frozen(NamedTuple):
     misses_threads: bool
     misses_library_threads: bool
     """Whether a library waits for threads of its own in vain, for ever."""
+    installed_count: int = 0
+    """How many of the engine's bindings it has."""
 
 
 class Processes(Protocol):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import select
+from collections.abc import Callable
 
 import pandas as pd
 import polars as pl
@@ -44,13 +45,20 @@ LITTLE = {
 WAYS = ["rollback", "restore", "branch"]
 
 
-def go_back(interpreter: EpisodeInterpreter, way: str) -> tuple[EpisodeInterpreter, tuple[str, ...]]:
-    """Go back in one of three ways; return the interpreter that goes on, and what the model is told."""
+def go_back(
+    interpreter: EpisodeInterpreter, way: str, meanwhile: Callable[[], None] = lambda: None
+) -> tuple[EpisodeInterpreter, tuple[str, ...]]:
+    """Go back in one of three ways; return the interpreter that goes on, and what the model is told.
+
+    `meanwhile` is called when the state to go back to is there, for a snapshot: frozen.
+    """
+    snapshot = interpreter.snapshot() if way == "restore" else None
+    meanwhile()
     match way:
         case "rollback":
             return interpreter, interpreter.run_block(EXIT).notices
         case "restore":
-            snapshot = interpreter.snapshot()
+            assert snapshot is not None
             notices = interpreter.restore(snapshot)
             snapshot.close()
             return interpreter, notices
@@ -222,6 +230,18 @@ class Place:
     x: int
 
 
+@dataclasses.dataclass
+class Spot:
+    """Another type to inject."""
+
+    x: int
+
+
+def halve(number: int) -> int:
+    """Return half of the number."""
+    return number // 2
+
+
 def double(number: int) -> int:
     """Return twice the number."""
     return 2 * number
@@ -231,21 +251,30 @@ def double(number: int) -> int:
 def test_what_was_injected_is_there_after_going_back(open_with, contract, way):
     calls = []
     interpreter = open_with(contract, {"look": lambda: "seen"}, **LITTLE.get(way, {}))
+
+    def inject_later() -> None:
+        for name, value in {"write": calls.append, "cart": [2], "Spot": Spot}.items():
+            interpreter.inject(name, value)
+        interpreter.inject("halve", halve, runs_in="sandbox")
+
     for name, value in {"note": calls.append, "basket": [1], "Place": Place}.items():
         interpreter.inject(name, value)
     interpreter.inject("double", double, runs_in="sandbox")
     interpreter.run_block("x = 1")
     if way == "time limit":
+        inject_later()
         back, told = interpreter, interpreter.run_block(KILLS["time limit"][0]).notices
         assert told
     else:
-        back, _ = go_back(interpreter, way)
-    result = back.run_block("note(look()); place = Place(double(2)); basket, place.x")
-    assert (result.result, calls) == ("([1], 4)", ["seen"])
-    assert back.retrieve("basket") == [1]
+        back, _ = go_back(interpreter, way, inject_later)
+    for _ in range(2):
+        calls.clear()
+        result = back.run_block("note(look()); write(halve(8)); place = Place(double(2)); basket, cart, Spot(place.x)")
+        assert (result.result, calls) == ("([1], [2], Spot(x=4))", ["seen", 4])
+    assert (back.retrieve("basket"), back.retrieve("cart")) == ([1], [2])
     if contract.name == "persistent":
         assert back.retrieve("place") == Place(4)
-    assert len(back.injected) == 4
+    assert len(back.injected) == 8
     back.close()
 
 
