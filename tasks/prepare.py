@@ -144,15 +144,11 @@ def _refuse_missing_traces(run: Run, part: StudyPart, zone: LandingZone) -> None
 def _gate(run: Run, part: StudyPart, prepared: PreparedDataset, folder: Path, zone: LandingZone) -> None:
     """Run the suites over traces and examples and land what they found, passed or not."""
     common: dict[str, Any] = {"run_id": run.run_id, "checked_at": datetime.now(UTC), "open_bar": progress_bar}
+    traces = {"spec": part.validation, "contracts": part.teacher.contracts}
     try:
-        checks = gate_traces(
-            prepared.verdicts,
-            folder / "trace_docs",
-            spec=part.validation,
-            contracts=part.teacher.contracts,
-            **common,
-        )
-        checks += gate_examples(prepared.rows, folder / "example_docs", spec=part.dataset, **common)
+        checks = gate_traces(prepared.verdicts, folder / "trace_docs", **traces, **common)
+        zone.write({"check_results": checks}, run.run_id)
+        checks = gate_examples(prepared.rows, folder / "example_docs", spec=part.dataset, **common)
     except FailedChecksError as error:
         zone.write({"check_results": error.rows}, run.run_id)
         raise

@@ -36,7 +36,7 @@ class ResourceEstimate(NamedTuple):
 
 
 def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimate:
-    """Estimate a training's bytes; activations are the roughest part (within a factor of 1.5)."""
+    """Estimate a training's bytes; activations are the roughest part, and no GPU has measured them."""
     width = BFLOAT16_BYTES if spec.precision == "bfloat16" else FLOAT32_BYTES
     adapter = shape.adapter_parameter_count(spec.lora) if spec.lora is not None else 0
     trained = adapter or shape.parameter_count

@@ -3,7 +3,8 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tasks.running.errors import UserError
@@ -14,6 +15,9 @@ from tasks.sft.spec import TrainingSpec
 
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container finds the limit of its memory, in version 2 and 1 of control groups."""
+_CPU_REFUSAL = "can't allocate memory"
+"""What torch says, by an error of no kind of its own, where a machine has none left."""
+_WAY_OUT_OF_MEMORY = "use a larger machine, or lower batch.max_length or batch.tokens"
 
 
 def check_room(spec: TrainingSpec, source: str, output: Path, find_free: Callable[[Path], int] | None = None) -> None:
@@ -45,8 +49,22 @@ def check_room(spec: TrainingSpec, source: str, output: Path, find_free: Callabl
     if estimate.memory_bytes > memory:
         raise UserError(
             f"training {spec.name} takes about {estimate.memory_bytes / GIB:.1f} GiB of memory and {owner} has "
-            f"{memory / GIB:.1f} GiB; use a larger machine, or lower batch.max_length or batch.tokens"
+            f"{memory / GIB:.1f} GiB; {_WAY_OUT_OF_MEMORY}"
         )
+
+
+@contextmanager
+def telling_of_memory(spec: TrainingSpec) -> Iterator[None]:
+    """Turn the end of a GPU's memory, or the machine's, into a `UserError`: what was checked before is an estimate."""
+    import torch
+
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        said = str(error).splitlines()[0] if str(error) else "no memory left"
+        if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and _CPU_REFUSAL not in said:
+            raise
+        raise UserError(f"training {spec.name} ran out of memory: {said}; {_WAY_OUT_OF_MEMORY}") from error
 
 
 def unknown_size(spec: TrainingSpec, source: str) -> str | None:
@@ -101,11 +119,11 @@ def _existing(folder: Path) -> Path:
 
 
 def _memory() -> tuple[int, str]:
-    """Return the bytes that a training may take, and whose they are."""
+    """Return the bytes that a training may take, free ones of a GPU, and whose they are."""
     import torch
 
     if torch.cuda.is_available():
-        return torch.cuda.get_device_properties(0).total_memory, torch.cuda.get_device_name(0)
+        return torch.cuda.mem_get_info()[0], f"{torch.cuda.get_device_name(0)} (others' taken off)"
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return smallest_limit(physical, CGROUP_LIMITS), "this machine (no GPU)"
 

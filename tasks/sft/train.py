@@ -14,7 +14,7 @@ from tasks.sft.hub import expanded
 from tasks.sft.load import load_start
 from tasks.sft.prepare import prepare_data
 from tasks.sft.quiet import quiet_libraries
-from tasks.sft.room import check_room
+from tasks.sft.room import check_room, telling_of_memory
 from tasks.sft.spec import TrainingSpec
 from tasks.sft.trainer import can_validate, open_trainer, train_to_the_end
 from tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
@@ -95,7 +95,8 @@ def train(
             seed=seed,
             callback=log_callback(log_path, on_log),
         )
-        train_to_the_end(trainer, last_checkpoint(output / CHECKPOINTS))
+        with telling_of_memory(spec):
+            train_to_the_end(trainer, last_checkpoint(output / CHECKPOINTS))
         trained = cast("PreTrainedModel", trainer.model)
         if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
             raise DivergedError(

@@ -4,6 +4,7 @@ from storage.landing import LandingZone
 from storage.runs import open_run
 from tasks.agent.client import EndpointClientSpec
 from tasks.agent.spec import EndpointSpec
+from tasks.checks.run import FailedChecksError
 from tasks.collect import collect_episodes
 from tasks.plans.clients import teacher_client
 from tasks.plans.overrides import Overrides
@@ -14,6 +15,8 @@ from tasks.running.errors import UserError
 from tasks.sft.data_spec import ValidationSpec
 from tasks.sft.spec import TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer
+from tasks.traces.study_rows import CheckResultRow
+from tests.storage.conftest import build_row
 
 TRAIN_COUNT = 2
 
@@ -94,6 +97,22 @@ def test_a_gate_that_fails_stops_with_reasons_and_leaves_nothing_to_train_on(run
     failed = {row["check_name"] for row in zone.read("check_results").to_pylist() if not row["is_passed"]}
     assert failed == {"zombie_loop", "yield"}
     assert zone.read("episodes").num_rows == 2 * TRAIN_COUNT
+
+
+def test_checks_of_traces_that_hold_land_also_where_those_of_the_examples_fail(run, tokenizer, monkeypatch):
+    (part,) = run.plan.parts
+    part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
+    collect_traces(run, part, tokenizer)
+
+    def fail(*_arguments, **_options):
+        row = build_row(CheckResultRow, run_id=run.run_id, check_run_id="r", suite="examples", is_passed=False)
+        raise FailedChecksError("too long", [row])
+
+    monkeypatch.setattr("tasks.prepare.gate_examples", fail)
+    with pytest.raises(FailedChecksError, match="too long"):
+        prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+    landed = LandingZone(run.landing).read("check_results")
+    assert {name.partition("_")[0] for name in landed["suite"].to_pylist()} == {"traces", "examples"}
 
 
 def test_a_gate_that_fails_takes_back_what_passed_before(run, tokenizer):

@@ -129,8 +129,9 @@ def test_tokens_per_second_memory_and_utilisation(tmp_path):
     torch.cuda.reset_peak_memory_stats()
     adapter = _train_adapter(PAPER, tmp_path)
     memory = torch.cuda.max_memory_allocated()
-    print(f"\n{_line(adapter, peak_flops(adapter.device))}, peak {memory / GIB:.1f} GiB")
     _assert_trained(PAPER, adapter)
     assert adapter.trained_parameter_count == 174_587_904
     estimate = estimate_resources(TRAINING["paper"], PAPER.shape)
+    peak = f"peak {memory / GIB:.1f} GiB, {estimate.memory_bytes / GIB:.1f} estimated"
+    print(f"\n{_line(adapter, peak_flops(adapter.device))}, {peak}")
     assert estimate.weight_bytes < memory < GPU_GIB * GIB

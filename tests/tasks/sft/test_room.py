@@ -9,7 +9,7 @@ from tasks.sft.dry_run import plan_training
 from tasks.sft.example_lengths import ExpectedExamples
 from tasks.sft.hub import downloaded_tokenizer
 from tasks.sft.resources import GIB
-from tasks.sft.room import check_room, find_shape, smallest_limit, unknown_size
+from tasks.sft.room import check_room, find_shape, smallest_limit, telling_of_memory, unknown_size
 from tasks.sft.spec import TRAINING
 
 PAPER = TRAINING["paper"]
@@ -116,3 +116,17 @@ def test_a_model_that_is_nowhere_is_one_line(tmp_path):
 def test_a_containers_limit_counts_where_it_is_below_the_machines_memory(tmp_path, limit, usable):
     (tmp_path / "memory.max").write_text(limit)
     assert smallest_limit(8000, [tmp_path / "memory.max", tmp_path / "not there"]) == usable
+
+
+def test_what_torch_says_without_memory_is_told_in_a_line():
+    import torch
+
+    refusals = (
+        torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate 2.00 GiB."),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried 9 bytes."),
+    )
+    for refusal in refusals:
+        with pytest.raises(
+            UserError, match=r"^training paper ran out of memory: [^\n]*; use a larger machine, or lower"
+        ), telling_of_memory(PAPER):
+            raise refusal

@@ -351,3 +351,18 @@ def test_the_papers_path_trains_on_a_cpu(world, base, tmp_path):
     assert {name.rsplit(".", 2)[1] for name in tensors} == {"lora_A", "lora_B"}
     assert any(value.abs().max() > 0 for name, value in tensors.items() if "lora_B" in name)
     assert adapter.trained_parameter_count == 64 * (4 * 64 + 3 * 96)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "told"),
+    [
+        (MemoryError(), UserError, "^training smoke ran out of memory: no memory left; use a larger machine, or lower"),
+        (RuntimeError("shapes differ"), RuntimeError, "^shapes differ$"),
+    ],
+)
+def test_memory_that_ends_in_mid_training_is_told_and_another_error_left(world, tmp_path, error, kind, told):
+    def break_off(_):
+        raise error
+
+    with pytest.raises(kind, match=told):
+        _train(SMOKE, world, tmp_path / "model", tokenizer=world / "tokenizer", on_log=break_off)
