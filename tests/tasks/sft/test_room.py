@@ -126,7 +126,10 @@ def test_what_torch_says_without_memory_is_told_in_a_line():
         RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried 9 bytes."),
     )
     for refusal in refusals:
-        with pytest.raises(
-            UserError, match=r"^training paper ran out of memory: [^\n]*; use a larger machine, or lower"
-        ), telling_of_memory(PAPER):
+        with (
+            pytest.raises(
+                UserError, match=r"^training paper ran out of memory: [^\n]*; use a larger machine, or lower"
+            ),
+            telling_of_memory(PAPER),
+        ):
             raise refusal
