@@ -160,7 +160,7 @@ def test_thread_of_a_stateless_block_ends_with_it_so_going_back_tells_of_none(ru
     interpreter = open_one("stateless")
     interpreter.run_block(NAMED_THREAD)
     back, notices = go_back(interpreter, way)
-    assert notices == (AFTER_A_KILL[runtime.backend][1] if way == "rollback" else ())
+    assert notices == (AFTER_A_KILL[runtime.backend, "stateless"][1] if way == "rollback" else ())
     assert back.run_block(f"import threading\n{THREADS}").result == "[]"
     back.close()
 
