@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.analysis.alignment import Aligned
+from tasks.analysis.alignment import Aligned, Values
 from tasks.analysis.arms import Arms, mean_pair
 from tasks.analysis.contrasts import contrast, difference, itself, ratio, ratio_of_ratios
 from tasks.analysis.decisions import holm, smallest_detectable_difference
@@ -141,7 +141,8 @@ def _interval_rows(
 
 def _power_row(row: partial[StatisticRow], scores: Aligned, spec: StatisticsSpec) -> StatisticRow:
     a, b = scores.per_instance()
-    smallest = smallest_detectable_difference(a - b, alpha=spec.alpha, power=spec.power)
+    differences = a - b
+    smallest = smallest_detectable_difference(differences, alpha=spec.alpha, power=spec.power)
     method = f"smallest detectable mean difference, normal approximation, alpha {spec.alpha:g}, power {spec.power:g}"
     return row(
         "power",
@@ -149,8 +150,15 @@ def _power_row(row: partial[StatisticRow], scores: Aligned, spec: StatisticsSpec
         pair_count=a.size,
         estimate=smallest,
         method=averaged_over_seeds(method, scores.seed_count),
-        note=None if smallest is not None else f"{a.size} pairs, 2 are needed",
+        note=None if smallest is not None else _lacking(differences),
     )
+
+
+def _lacking(differences: Values) -> str:
+    """Say why differences give no smallest detectable one."""
+    if differences.size < 2:
+        return f"{differences.size} pairs, 2 are needed"
+    return f"no spread: all {differences.size} differences are {differences[0]:g}"
 
 
 def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[StatisticRow]:

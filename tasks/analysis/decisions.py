@@ -69,9 +69,9 @@ def smallest_detectable_difference(differences: Values, *, alpha: float, power: 
     """Return the mean paired difference that this sample would have shown at `power`, by the normal approximation.
 
     (z(1 - alpha/2) + z(power)) times the standard deviation of the differences over the root of their number; None
-    for fewer than two pairs.
+    for fewer than two pairs, and for differences that are all equal: a sample without spread says nothing of it.
     """
-    if differences.size < 2:
+    if differences.size < 2 or np.ptp(differences) == 0:
         return None
     quantiles = stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)
     return float(quantiles * differences.std(ddof=1) / np.sqrt(differences.size))

@@ -145,7 +145,9 @@ def test_equivalence_and_power_stand_beside_each_comparison(rows):
     assert (row.interval_kind, row.p_value, row.p_holm) == ("t", None, None)
     row = one(rows, "power", "native_vs_mismatched", "score", arms="P->P P->S")
     # standard deviation of 0.1, 0.2, 0.3, -0.4 is sqrt(0.29 / 3)
-    assert row.estimate == pytest.approx(2.801585 * (0.29 / 3) ** 0.5 / 2)
+    assert (row.estimate, row.note) == (pytest.approx(2.801585 * (0.29 / 3) ** 0.5 / 2), None)
+    row = one(rows, "power", "end_to_end", "score")
+    assert (row.estimate, row.note) == (None, "no spread: all 4 differences are 0")
 
 
 def test_interaction_is_the_difference_of_differences_and_the_ratio_of_ratios(rows):

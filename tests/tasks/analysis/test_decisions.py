@@ -59,6 +59,11 @@ def test_smallest_detectable_difference_is_2_8_standard_errors():
     assert smallest_detectable_difference(np.array([1.0]), alpha=0.05, power=0.8) is None
 
 
+@pytest.mark.parametrize("value", [0.0, 0.25])
+def test_differences_without_spread_have_no_smallest_detectable_one(value):
+    assert smallest_detectable_difference(np.full(3, value), alpha=0.05, power=0.8) is None
+
+
 def test_holm_steps_down_and_never_falls():
     assert holm([0.01, 0.04, 0.03, None]) == [pytest.approx(0.03), pytest.approx(0.06), pytest.approx(0.06), None]
 
