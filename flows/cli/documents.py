@@ -68,14 +68,19 @@ def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
 
 
 def _report_tables(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> list[ReportTable]:
-    """Return a table, and the claims as two: those that hold are many and say little."""
+    """Return a table, and the claims as three: those that hold or cannot be verified are many and say little."""
     frame = read_table(warehouse, query, plan_digest)
     if query.name != "claims":
         return [ReportTable(query.name, query.title, frame)]
-    holds = pl.col("verdict") == "holds"
+    quiet = {"unverifiable": "what nothing published gives", "holds": "what holds"}
     return [
-        ReportTable("claims", f"{query.title}: what does not simply hold", frame.filter(~holds)),
-        ReportTable("claims_that_hold", f"{query.title}: what holds", frame.filter(holds)),
+        ReportTable(
+            "claims", f"{query.title}: what does not simply hold", frame.filter(~pl.col("verdict").is_in([*quiet]))
+        ),
+        *(
+            ReportTable(f"claims_{verdict}", f"{query.title}: {title}", frame.filter(pl.col("verdict") == verdict))
+            for verdict, title in quiet.items()
+        ),
     ]
 
 

@@ -60,7 +60,7 @@ def test_tables_and_figures_are_there_at_a_size_that_can_be_read(page, report, w
     drawn = page.ask("[...document.querySelectorAll('figure svg')].map(e => e.getBoundingClientRect().width)")
     assert len(drawn) == 3  # the 2x2, Figures 2 and 3
     assert min(drawn) >= 640
-    assert {"table_02", "table_07", "predictions", "claims"} <= set(
+    assert {"table_02", "table_07", "predictions", "claims", "claims_unverifiable", "claims_holds"} <= set(
         page.ask("[...document.querySelectorAll('h3')].map(e => e.id)")
     )
     assert "P→S" in page.ask("document.querySelector('#table_02 + .scroll').innerText")

@@ -4,7 +4,9 @@ from importlib.resources import files
 import pytest
 from pydantic import ValidationError
 
-from tasks.analysis.claims import Recomputation, published_claims, published_table, recomputations
+from tasks.analysis.claims import READ, claim_of_cell, numbers_taken_as_printed, published_claims, recomputations
+from tasks.analysis.published_tables import NOT_PRINTED, PRINTED, Cell, printed_cell, published_table
+from tasks.analysis.recomputation import Recomputation
 from tasks.traces.study_rows import ClaimRow
 
 TABLE = re.compile(r"Table (\d+)")
@@ -23,7 +25,7 @@ def study_claims(place: str) -> list[ClaimRow]:
     [(1.0, 1.05, "holds"), (1.0, 1.1, "rounding"), (1.0, 1.11, "inconsistent"), (1.0, 0.89, "inconsistent")],
 )
 def test_a_verdict_follows_from_the_tolerance(published, computed, verdict):
-    assert Recomputation("S", "Table 2", "x", published, computed, 0.05).verdict == verdict
+    assert Recomputation("S", "Table 2", "x", published, computed, 0.05, ()).verdict == verdict
 
 
 def test_score_per_1k_tokens_is_a_ratio_of_means():
@@ -81,6 +83,60 @@ def test_every_table_of_both_papers_is_among_the_claims():
         numbers = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
         told = {match[1] for claim in claims if claim.paper == paper and (match := TABLE.fullmatch(claim.place))}
         assert numbers - told == set()
+
+
+def test_every_number_of_every_published_file_has_a_claim_of_its_own():
+    told = {(claim.place, claim.claim): claim.published for claim in published_claims("run")}
+    names = {claim for _, claim in told}
+    recomputed = {cell: (each.place, each.claim) for each in recomputations() for cell in each.cells}
+    taken = {cell: (PRINTED[cell.file][1], claim_of_cell(cell)) for cell, _ in numbers_taken_as_printed()}
+    for file in PRINTED:
+        frame = published_table(file)
+        for row in frame.rows(named=True):
+            for column, value in row.items():
+                if not isinstance(value, int | float) or column in NOT_PRINTED.get(file, ()):
+                    continue
+                cell = printed_cell(file, row, column)
+                claims = [claims[cell] for claims in (recomputed, taken) if cell in claims]
+                if cell in READ:
+                    assert (claims, READ[cell] in names) == ([], True)
+                else:
+                    assert [float(told[claim] or "nan") for claim in claims] == [value], cell
+
+
+def test_every_published_file_is_of_printed_numbers_of_words_or_of_what_others_print():
+    names = {file.name.removesuffix(".csv") for file in (files("sql") / "published").iterdir()}
+    assert names - set(PRINTED) == {"errata", "text_claims", "table4", "table6", "terminations_derived"}
+    told = {(claim.claim, claim.place) for claim in published_claims("run")}
+    for name in ("errata", "text_claims"):
+        assert set(published_table(name).select("claim", "place").iter_rows()) <= told
+    solved = {row["solved"] for row in published_table("table2").rows(named=True)}
+    for row in published_table("terminations_derived").rows(named=True):
+        shown = (row["solved"], row["normally_terminated_non_optimal"], row["not_normally_terminated_unsolved"])
+        assert (sum(shown), shown[0] in solved) == (100, True)
+
+
+@pytest.mark.parametrize(
+    ("cell", "place", "claim", "published", "tolerance"),
+    [
+        (Cell("table2", "base->P, hard", "mean_steps"), "Table 2", "mean steps, base->P, hard", "30.34", 0.005),
+        (Cell("table5", "min tokens (tokens)", "stateless"), "Table 5", "min tokens (tokens), stateless", "5235", 0.5),
+        (Cell("table9", "S->S, easy", "context_lifespan"), "Table 9", "context lifespan, S->S, easy", "2.99", 0.005),
+    ],
+)
+def test_a_number_that_nothing_gives_is_taken_as_printed(cell, place, claim, published, tolerance):
+    assert dict(numbers_taken_as_printed())[cell] == published
+    row = next(each for each in study_claims(place) if each.claim == claim)
+    assert (row.published, row.recomputed, row.tolerance, row.verdict) == (published, None, tolerance, "unverifiable")
+
+
+def test_table_2_is_held_against_the_means_and_turns_of_other_tables_and_a_class_against_its_share():
+    score = recomputed("Table 2", "score is the mean of Tables 7 and 8, P->S, hard")
+    assert (score.published, score.recomputed, score.verdict) == (68.2, 68.21, "holds")
+    steps = recomputed("Table 2", "steps are the turns of Tables 9 and 10, P->S, hard")
+    assert (steps.published, steps.recomputed, steps.verdict) == (6.92, 6.92, "holds")
+    share = recomputed("Table 3", "execution instability is its share of 4.3, P->S, hard")
+    assert (share.published, share.recomputed, share.verdict) == (49, pytest.approx(0.57 * 86), "holds")
 
 
 def test_a_mean_that_nothing_published_gives_is_unverifiable_with_half_its_last_digit_for_a_tolerance():

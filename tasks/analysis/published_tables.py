@@ -1,0 +1,105 @@
+"""The published tables of both papers, and every number that they print with its place in them."""
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+
+Paper = Literal["S", "C"]
+"""The study or CaveAgent, as the published tables name them."""
+
+PRINTED: dict[str, tuple[Paper, str]] = {
+    **{f"table{number}": ("S", f"Table {number}") for number in (1, 2, 3, 5, 7, 8, 9, 10)},
+    "failure_analysis": ("S", "4.3"),
+    **{f"cave_table{number}": ("C", f"Table {number}") for number in (1, 2, 3, 4, 5)},
+}
+"""Files of printed numbers, with the paper and the place in it; Tables 4 and 6 are words."""
+
+NOT_PRINTED = {
+    "table7": ("delta_recomputed",),
+    "table8": ("delta_recomputed",),
+    "failure_analysis": ("count_recomputed", "denominator_unsolved"),
+}
+"""Columns that stand beside the printed numbers and are recomputed from them."""
+
+METRICS = ("table1", "table5", "cave_table4")
+"""Files with a metric in each row."""
+
+COMPARISONS = ("table7", "table8")
+"""Files with two arms in each row."""
+
+NAMED_BY = {
+    "failure_analysis": ("category",),
+    "cave_table1": ("model", "domain"),
+    "cave_table2": ("model", "arm", "run"),
+    "cave_table3": ("dimension", "condition", "model"),
+    "cave_table5": ("task_category", "method"),
+}
+"""Columns that name a row, beside its cell."""
+
+
+class Cell(NamedTuple):
+    """Where a printed number stands."""
+
+    file: str
+    row: str
+    """The row in words, as `row_label` gives it."""
+    column: str
+
+
+def published_table(name: str, *, text: bool = False) -> pl.DataFrame:
+    """Return a table of `sql/published`; with `text`, every column but a `tolerance` as it is printed."""
+    source = (files("sql") / "published" / f"{name}.csv").read_bytes()
+    if not text:
+        return pl.read_csv(source)
+    frame = pl.read_csv(source, infer_schema=False)
+    return frame.with_columns(pl.col("^tolerance$").cast(pl.Float64))
+
+
+def printed_cell(file: str, row: dict[str, Any], column: str) -> Cell:
+    """Return where the number of a row's column stands."""
+    return Cell(file, row_label(file, row), column)
+
+
+@cache
+def printed_numbers() -> dict[Cell, str]:
+    """Return every number of the files of `PRINTED` by its cell, as it is printed; blank cells have none."""
+    return dict(pair for file in PRINTED for pair in _numbers_of(file))
+
+
+def half_last_digit(printed: str) -> float:
+    """Return half a unit of the last digit of a printed number."""
+    return 10.0 ** -len(printed.partition(".")[2]) / 2
+
+
+def row_label(file: str, row: dict[str, Any]) -> str:
+    """Return what a row of a file of `PRINTED` is of, in words; no two rows of a file have one label."""
+    if file in COMPARISONS:
+        a, b = (arm_label(row[f"train_{arm}"], row[f"runtime_{arm}"]) for arm in "ab")
+        return f"{a} against {b}, {row['split']}"
+    if file in METRICS:
+        return f"{row['metric'].replace('_', ' ')} ({row['unit']})"
+    named = [str(row[column]).replace("_", " ") for column in NAMED_BY.get(file, ())]
+    return ", ".join([*named, cell_label(row)] if "split" in row else named)
+
+
+def cell_label(row: dict[str, Any]) -> str:
+    """Return the cell of a row of the study's tables, such as `P->S, hard`."""
+    return f"{arm_label(row['train_semantics'] or 'base', row['runtime_semantics'])}, {row['split']}"
+
+
+def arm_label(train: str, runtime: str) -> str:
+    """Return an arm by its letters, such as `P->S` or `base->P`."""
+    letters = {"persistent": "P", "stateless": "S"}
+    return f"{letters.get(train, train)}->{letters[runtime]}"
+
+
+def _numbers_of(file: str) -> Iterator[tuple[Cell, str]]:
+    typed = published_table(file)
+    columns = [name for name in typed.columns if typed[name].dtype.is_numeric()]
+    for row in published_table(file, text=True).rows(named=True):
+        for column in columns:
+            if row[column] is not None and column not in NOT_PRINTED.get(file, ()):
+                yield printed_cell(file, row, column), row[column]
