@@ -8,3 +8,4 @@ RUN_AGAIN = (
     "threads that they had started are gone, and those that they started again begin anew."
 )
 RAN_OTHERWISE = "Run again, they showed something else in steps {steps}."
+INTERRUPTED = "This step was interrupted: {reason}."

@@ -12,6 +12,7 @@ from tasks.runtime.engine import (
     parse_report,
 )
 from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES
+from tasks.runtime.notices import INTERRUPTED
 from tasks.runtime.process.memory import excess_bytes
 from tasks.runtime.process.node import Node
 from tasks.runtime.process.strays import end_strays, put_strays_last
@@ -66,7 +67,7 @@ def _answer_next(node: Node, root: Node, step: int, answer: Answer, clock: "_Clo
         case ["done", int(done), report] if done == step:
             parsed = parse_report(report)
             clock.look_at_memory()
-            if parsed.error_type == "StepTimeout":
+            if parsed.error_type == "StepTimeout" or clock.reason is not None:
                 end_strays(root)
             return _explain_interrupt(parsed, clock.reason)
         case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
@@ -138,7 +139,10 @@ def _check_memory(root: Node, limit_bytes: int) -> None:
 
 
 def _explain_interrupt(report: Report, reason: str | None) -> Report:
-    if report.error_type != "StepTimeout" or reason is None:
+    """Say why a block was interrupted, also where it heeded nothing or ended by an error of its own."""
+    if reason is None:
         return report
+    if report.error_type != "StepTimeout":
+        return report._replace(notices=(*report.notices, INTERRUPTED.format(reason=reason)))
     traceback, _, _ = report.error_text.rpartition("StepTimeout")
     return report._replace(error_text=f"{traceback}StepTimeout: {reason} and was interrupted")

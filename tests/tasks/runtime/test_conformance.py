@@ -113,6 +113,28 @@ def test_block_past_its_limit_is_interrupted_and_its_bindings_stay(open_impatien
     assert result.last_step_globals == ("x",)
 
 
+SWALLOWS = """
+import os, time
+if (child := os.fork()) == 0:
+    while True: time.sleep(60)
+try: time.sleep(60)
+except BaseException: {answer}
+"""
+
+
+@pytest.mark.parametrize(("answer", "error_type"), [("pass", None), ("raise ValueError('own')", "ValueError")])
+def test_block_that_does_not_end_by_its_interrupt_is_told_of_it_and_what_it_forked_ends(
+    open_impatient, contract, answer, error_type
+):
+    interpreter = open_impatient(contract)
+    result = interpreter.run_block(SWALLOWS.format(answer=answer))
+    assert (result.error and result.error.type, result.state_event) == (error_type, "kept")
+    assert result.notices == ("This step was interrupted: the block ran longer than 1.5 s.",)
+    if contract.name == "persistent":
+        assert interpreter.run_block("os.waitpid(child, 0)[1]").result == "9"
+    assert interpreter.run_block("1").notices == ()
+
+
 def test_sleeping_block_is_interrupted(open_impatient, contract):
     assert open_impatient(contract).run_block("import time; time.sleep(60)").error.type == "StepTimeout"
 
