@@ -38,9 +38,10 @@ class FileStore:
             self.filesystem, root = fsspec.url_to_fs(str(url), **(storage_options or {}))
         except (ValueError, ImportError) as error:
             raise LandingError(f"cannot open {url}: {error}") from error
-        self.url = str(url).rstrip("/")
         self.root = root.rstrip("/")
         self.is_local = isinstance(self.filesystem, LocalFileSystem)
+        # Of a local folder the whole path: a warehouse remembers it, and is read from other folders.
+        self.url = os.path.normpath(root) if self.is_local else str(url).rstrip("/")
 
     def write(self, path: str, content: bytes | memoryview) -> None:
         """Make `content` appear at `path` whole and durably; raise `LandingError` naming the path where it cannot."""

@@ -22,7 +22,8 @@ def landed_scan(
     merged = connection.sql("select bundle_id, landing_url from main.merged_bundles").fetchall()
     if not merged:
         return None
-    bundle_ids, urls = ({row[column] for row in merged} for column in (0, 1))
+    bundle_ids, spellings = ({row[column] for row in merged} for column in (0, 1))
+    urls = {LandingZone(spelling, storage_options).url for spelling in spellings}
     if len(urls) > 1:
         raise LandingError(f"it was merged from {len(urls)} landing zones, {', '.join(sorted(urls))}")
     zone = LandingZone(urls.pop(), storage_options)

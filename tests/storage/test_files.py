@@ -28,6 +28,13 @@ def test_a_folder_that_is_not_there_holds_nothing(store):
     assert store.read_many([]) == {}
 
 
+def test_a_local_folder_has_one_url_however_its_path_is_spelt(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spellings = ("zone", "./zone", "zone/", "other/../zone", Path("zone"), tmp_path / "zone", f"file://{tmp_path}/zone")
+    assert {FileStore(spelling).url for spelling in spellings} == {str(tmp_path / "zone")}
+    assert FileStore("memory://zone/").url == "memory://zone"
+
+
 def test_a_file_moves_with_its_folder_and_what_is_gone_stays_gone(store):
     store.write("a/b.txt", b"four")
     store.move("a/b.txt", "quarantine/a/b.txt")

@@ -323,6 +323,36 @@ def test_a_scan_of_a_file_reads_its_copy_and_says_why_where_what_landed_is_out_o
         assert steps.select("episode_id", "step").sort("step").collect().rows() == [("e", 1), ("e", 2)]
 
 
+def test_a_scan_of_a_file_that_was_merged_by_a_relative_path_works_from_every_folder(
+    landing, make_episode, tmp_path, monkeypatch, recwarn
+):
+    monkeypatch.chdir(Path(landing.store.root).parent)
+    landing.write(make_episode("e", step_count=2), "run")
+    merge(LandingZone(Path(landing.store.root).name), tmp_path / "w.duckdb")
+    landing.write(make_episode("f", step_count=1), "run")
+    merge(landing, tmp_path / "w.duckdb")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with Warehouse.open(tmp_path / "w.duckdb") as warehouse:
+        assert warehouse.scan("steps").collect().height == 3
+    assert recwarn.list == []
+
+
+def test_a_scan_of_a_file_reads_the_zone_that_an_older_version_noted_by_a_relative_path(
+    landing, merged, make_episode, monkeypatch, recwarn
+):
+    monkeypatch.chdir(Path(landing.store.root).parent)
+    with duckdb.connect(merged) as connection:
+        connection.execute(
+            "update main.merged_bundles set landing_url = $name", {"name": Path(landing.store.root).name}
+        )
+    landing.write(make_episode("f", step_count=1), "run")
+    merge(landing, merged)
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.scan("steps").collect().height == 3
+    assert recwarn.list == []
+
+
 def test_a_scan_of_a_file_of_two_landing_zones_reads_its_copy(merged, make_episode, tmp_path):
     other = LandingZone(tmp_path / "other")
     other.write(make_episode("f", step_count=1), "run")
