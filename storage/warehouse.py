@@ -1,7 +1,7 @@
 """Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames; a reader never waits."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from storage.bundles import MANIFEST_FOLDER, share_episodes
+from storage.bundles import MANIFEST_FOLDER, Manifest, share_episodes
 from storage.connection import open_for_reading, open_memory, require_query, shut_files_out
 from storage.errors import LandingError, WarehouseError
 from storage.files import FileStore, filesystem_for_duckdb
@@ -22,6 +22,7 @@ from storage.marts import are_of_this_sql, refresh_marts
 from storage.migrations import check_version, migrate
 from storage.names import query_error
 from storage.published import publish, published_path, settle
+from storage.quarantine import inspect_bundles, inspect_contents
 from storage.scans import scan_relation
 from storage.schemas import row_model
 from storage.sources import each_once, lost_episodes, table_source
@@ -215,13 +216,33 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
     if filesystem := filesystem_for_duckdb(landing.store):
         connection.register_filesystem(filesystem)
     migrate(connection)
+    try:
+        _show_bundles(connection, landing.store, bundles)
+    except (duckdb.Error, pa.ArrowException, FileNotFoundError) as error:
+        connection.close()
+        reason = _why_unreadable(landing.store, bundles)
+        if reason is None:
+            raise
+        raise WarehouseError(f"{landing.url} cannot be read: {reason}; `carryover merge` puts it aside") from error
+    shut_files_out(connection, landing.store.location(""))
+    return connection
+
+
+def _show_bundles(connection: DuckDBPyConnection, store: FileStore, bundles: Sequence[Manifest]) -> None:
+    """Make every table and mart of a connection one of what the bundles hold."""
     shares = share_episodes(bundles)
     connection.register("lost", lost_episodes(shares))
     connection.execute("create table main.lost_episodes as from lost")
     for table in TABLES:
-        if source := table_source(landing.store, table, shares):
+        if source := table_source(store, table, shares):
             connection.execute(f"drop table main.{table}")
             connection.execute(f"create view main.{table} as {each_once(table, source)}")
     refresh_marts(connection, is_materialized=False)
-    shut_files_out(connection, landing.store.location(""))
-    return connection
+
+
+def _why_unreadable(store: FileStore, bundles: Sequence[Manifest]) -> str | None:
+    """Return the file of the bundles that is not as it was landed, and how; reads them all if their sizes are right."""
+    _, refusals = inspect_bundles(bundles, store.find(), store)
+    if not refusals:
+        _, refusals = inspect_contents(bundles, store)
+    return " ".join(refusals[0].reason.split()) if refusals else None

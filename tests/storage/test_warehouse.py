@@ -312,6 +312,35 @@ def _tear(landing: LandingZone) -> None:
     Path(landing.store.absolute(steps)).write_bytes(b"torn")
 
 
+def _remove(landing: LandingZone) -> None:
+    (steps,) = (file.path for file in landing.store.find("steps"))
+    landing.store.remove(steps)
+
+
+def _garble(landing: LandingZone) -> None:
+    (steps,) = (file.path for file in landing.store.find("steps"))
+    path = Path(landing.store.absolute(steps))
+    # magic words and size are right, all between them is not
+    path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [(_tear, "torn, 4 bytes instead of "), (_remove, "file missing"), (_garble, "not readable as Parquet")],
+)
+def test_a_landing_zone_with_a_damaged_bundle_names_the_file_and_the_way_out(
+    landing, make_episode, path, damage, reason
+):
+    landing.write(make_episode("e", step_count=2), "run")
+    damage(landing)
+    told = f"{landing.url} cannot be read: steps/run_id=run/.*parquet: {reason}.*; `carryover merge` puts it aside$"
+    with pytest.raises(WarehouseError, match=told):
+        Warehouse.open(landing.url)
+    merge(landing, path)
+    with Warehouse.open(landing.url) as warehouse:
+        assert warehouse.sql("select count(*) from steps").rows() == [(0,)]
+
+
 @pytest.mark.parametrize(
     ("damage", "word"), [(_lose, "1 of its 1 bundles are not in "), (_tear, "torn, 4 bytes instead of ")]
 )
