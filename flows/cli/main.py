@@ -1,4 +1,8 @@
-"""The `carryover` command: read the warehouse, replay an episode, compare runs; only `merge` and `import` write."""
+"""The `carryover` command: read the warehouse, replay an episode, compare runs.
+
+Rows are landed and merged by `merge` and `import` alone; `keep`, `questions --write`, `figures`, `report` and `export`
+write files beside the warehouse, and all the rest write nothing.
+"""
 
 import sys
 from pathlib import Path
