@@ -43,9 +43,11 @@ class Root:
         self._user_count -= 1
         if self._user_count == 0:
             WATCHER.leave(self.node)
-            if self.node.is_alive():
-                end_strays(self.node)
-            self.node.close()
+            try:
+                if self.node.is_alive():
+                    end_strays(self.node)
+            finally:
+                self.node.close()
 
 
 class ForkTreeEngine:

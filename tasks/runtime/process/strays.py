@@ -16,21 +16,25 @@ def end_strays(root: Node) -> None:
     """End every descendant of the root that the host does not know, however fast they fork.
 
     Stopping comes before killing: a stopped process cannot fork, and the process limit bounds how many there are.
+    Handles are opened and used as in `end_all`.
     """
-    root_process = root.process_id()
     kept = {node.process_id() for node in root.family}
     deadline = time.monotonic() + _GIVE_UP_SECONDS
-    stopped: set[int] = set()
-    while time.monotonic() < deadline:
-        found = {process for process in descendants(root_process) if process not in kept}
-        new = found - stopped
-        if not new:
-            break
-        for process in new:
-            _signal(process, signal.SIGSTOP)
-        stopped |= new
-    for process in stopped:
-        _signal(process, signal.SIGKILL)
+    stopped: dict[int, int] = {}
+    with contextlib.ExitStack() as opened:
+        handles: dict[int, int | None] = {}
+        while time.monotonic() < deadline:
+            found = set(descendants(root.process_id())) - kept - stopped.keys()
+            if not found or not root.is_alive():
+                break
+            for process in found:
+                handle = handles.pop(process, None)
+                if handle is None:
+                    handles[process] = _open(process, opened)
+                elif _signal(handle, signal.SIGSTOP):
+                    stopped[process] = handle
+        for handle in stopped.values():
+            _signal(handle, signal.SIGKILL)
 
 
 def end_all(root: Node) -> None:
@@ -43,8 +47,8 @@ def end_all(root: Node) -> None:
         handles = {process: _open(process, opened) for process in descendants(root.process_id())}
         listed = descendants(root.process_id())
         if root.is_alive():
-            for process in listed:
-                _end(handles.get(process))
+            for handle in filter(None, map(handles.get, listed)):
+                _signal(handle, signal.SIGKILL)
         root.end()
 
 
@@ -67,14 +71,12 @@ def _open(process: int, opened: contextlib.ExitStack) -> int | None:
     return handle
 
 
-def _end(handle: int | None) -> None:
-    if handle is not None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-
-
-def _signal(process: int, number: signal.Signals) -> None:
+def _signal(handle: int, number: signal.Signals) -> bool:
+    """Signal a process; tell whether it was there, also where that is not allowed."""
     try:
-        os.kill(process, number)
+        signal.pidfd_send_signal(handle, number)
     except ProcessLookupError:
-        return
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,24 +1,13 @@
 """Looking at an episode's memory between steps: who has left or has ended is let alone, and the watcher stays."""
 
-import contextlib
 import logging
-import os
-import select
-import signal
-import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
 
 import pytest
 
-from tasks.runtime.inside.wire import Channel
 from tasks.runtime.process.node import Node
 from tasks.runtime.process.watcher import WATCHER, Watcher, _Watched
-
-SLEEPS = "import time; print(flush=True); time.sleep(600)"
-FORKS = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {SLEEPS!r}]).pid, flush=True); input()"
+from tests.tasks.runtime.process.started import FORKS, has_ended, started
 
 
 class Recorded(Node):
@@ -41,30 +30,6 @@ class Denied(Node):
             raise PermissionError("not allowed")
         self.is_asked = True
         return super().process_id()
-
-
-@contextlib.contextmanager
-def started(code: str = SLEEPS, kind: type[Node] = Node) -> Iterator[tuple[Node, int]]:
-    """Start a process; give a node of it, and a handle of the process that it forked, if it did."""
-    ours, theirs = socket.socketpair()
-    command = [sys.executable, "-c", code]
-    with theirs, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = process.stdout.readline().strip()
-        node = kind(Channel(ours), os.pidfd_open(process.pid))
-        child = os.pidfd_open(int(said) if said else process.pid)
-        try:
-            yield node, child
-        finally:
-            for handle in (child, node.handle):
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(handle, signal.SIGKILL)
-            os.close(child)
-            node.close()
-
-
-def has_ended(handle: int, seconds: float = 60) -> bool:
-    return bool(select.select([handle], [], [], seconds)[0])
 
 
 def look(watcher: Watcher, root: Node) -> None:

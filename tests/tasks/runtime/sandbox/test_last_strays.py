@@ -1,6 +1,8 @@
 """What the last block of an episode forked, at every sandbox level: it ends with the episode."""
 
-import time
+import os
+import select
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,17 @@ from tasks.runtime.process.descendants import descendants
 from tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
 from tasks.runtime.spec import RuntimeSpec
 
-FORKS = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\n    os._exit(0)"
+FORKS = """
+import os, time
+told, tell = os.pipe()
+if os.fork() == 0:
+    try: os.setsid()
+    except OSError: pass
+    os.write(tell, b"asleep")
+    while True: time.sleep(600)
+os.read(told, 6)
+look()
+"""
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -18,16 +30,20 @@ def test_process_that_the_last_block_forked_ends_with_its_episode(level, contrac
         runtime = ForkTreeRuntime(RuntimeSpec(sandbox=level))
     except SandboxUnavailableError as refusal:
         pytest.skip(str(refusal))
-    sandbox = runtime._zygote.process.pid
-    before = set(descendants(sandbox))
-    interpreter = runtime.open_interpreter(contract, {}, instance_id="a")
+    handles = []
+
+    def look() -> None:
+        """Open a handle of each process that the block has forked, while it runs."""
+        engine: Any = interpreter._state.engine
+        root = engine._root.node
+        known = {node.process_id() for node in root.family}
+        handles.extend(os.pidfd_open(process) for process in descendants(root.process_id()) if process not in known)
+
+    interpreter = runtime.open_interpreter(contract, {"look": look}, instance_id="a")
     error = interpreter.run_block(FORKS).error
-    grown = set(descendants(sandbox)) - before
     interpreter.close()
-    deadline = time.monotonic() + 60
-    while set(descendants(sandbox)) - before and time.monotonic() < deadline:
-        time.sleep(0.05)
-    left = set(descendants(sandbox)) - before
+    ended = [bool(select.select([handle], [], [], 60)[0]) for handle in handles]
+    for handle in handles:
+        os.close(handle)
     runtime.close()
-    assert (error, left) == (None, set())
-    assert grown
+    assert (error, ended) == (None, [True])

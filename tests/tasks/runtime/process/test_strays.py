@@ -1,0 +1,45 @@
+"""Ending what blocks forked: by handles, so that nobody else is met, and never instead of ending the root."""
+
+import os
+import socket
+
+import pytest
+
+from tasks.runtime.fork_tree.engine import Root
+from tasks.runtime.inside.wire import Channel
+from tasks.runtime.process.node import Node
+from tasks.runtime.process.strays import end_strays
+from tests.tasks.runtime.process.started import FORKS, has_ended, started
+
+
+class Denied(Node):
+    """Has a number that nobody may ask for."""
+
+    def process_id(self) -> int:
+        raise PermissionError("not allowed")
+
+
+def test_what_a_root_forked_ends_and_the_root_stays():
+    with started(FORKS) as (root, child):
+        end_strays(root)
+        assert has_ended(child)
+        assert root.is_alive()
+
+
+def test_number_of_an_ended_root_that_is_anothers_by_now_stops_no_stranger():
+    with started(FORKS) as (innocent, child), started() as (root, _):
+        root.end()
+        assert has_ended(root.handle)
+        root._process_id = innocent.process_id()
+        end_strays(root)
+        assert not has_ended(child, 0.2)
+
+
+def test_root_ends_although_what_it_forked_cannot_be_looked_for():
+    ours, theirs = socket.socketpair()
+    with started() as (node, child), theirs:
+        denied = Denied(Channel(ours), os.dup(node.handle))
+        with pytest.raises(PermissionError):
+            Root(denied).release()
+        assert has_ended(child)
+        assert ours.fileno() == -1
