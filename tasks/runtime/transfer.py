@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from tasks.runtime.inside.wire import FRAME_LIMIT_BYTES
+from tasks.runtime.inside.wire import FRAME_LIMIT_BYTES, FrameTooLargeError
 from tasks.runtime.objects import Binding, InjectionError, Room, read_room, read_shared_memory, shared_memory
 
 Ask = Callable[..., Any]
@@ -20,6 +20,8 @@ def send_binding(ask: Ask, binding: Binding) -> None:
     memory = shared_memory(binding.content) if binding.content is not None else None
     try:
         problem = ask(binding.message, () if memory is None else (memory,))
+    except FrameTooLargeError as error:
+        raise InjectionError(f"{binding.message[1]}: {error}; an array or a frame may be larger") from error
     finally:
         if memory is not None:
             os.close(memory)

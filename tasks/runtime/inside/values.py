@@ -2,11 +2,13 @@
 
 A node is `["json", value]`, `["bytes", buffer]`, `["list" | "tuple", nodes]`, `["set" | "frozenset", nodes]`,
 `["dict", pairs]`, `["array", dtype, shape, buffer]`, `["frame", library, has_index, buffer]`,
-`["series", library, name, buffer]` or `["record", type name, fields]`; `buffer` counts from 0.
+`["series", library, name, buffer]` or `["record", type name, fields]`; `buffer` counts from 0. What is of a subclass
+of plain data (a counter, a named tuple, a member of an `IntEnum`) travels as its base.
 """
 
 import math
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +17,20 @@ from .portable import Allowance, NotPortableError
 
 _DEPTH_LIMIT = 100
 _PLAIN = (type(None), bool, int, float, str)
+_AS_BASE: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    bytes: lambda value: bytes(memoryview(value)),
+    bytearray: lambda value: bytes(memoryview(value)),
+    list: lambda value: list(list.__iter__(value)),
+    tuple: lambda value: tuple(tuple.__iter__(value)),
+    set: lambda value: set(set.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+    OrderedDict: lambda value: dict(OrderedDict.items(value)),
+    dict: lambda value: dict(dict.items(value)),
+}
+"""By the methods of the base, whatever the subclass makes of them."""
 _LIBRARIES = ("polars", "pandas")
 _EQUAL_HASHES_LIMIT = 64
 """Members of a set, or keys, that may share a hash: each is compared with all before it."""
@@ -53,6 +69,9 @@ def encode(value: Any, buffers: list[Any], depth: int = 0) -> list[Any]:  # noqa
     if type(fields) is dict:
         content = {field: encode(object.__getattribute__(value, field), buffers, depth + 1) for field in fields}
         return ["record", kind.__name__, content]
+    for base, as_base in _AS_BASE.items():
+        if issubclass(kind, base):
+            return encode(as_base(value), buffers, depth)
     raise NotPortableError(
         f"a value of type {kind.__name__} does not travel; plain data, NumPy arrays, Polars and pandas frames and "
         "dataclass instances do"

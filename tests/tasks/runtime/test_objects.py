@@ -1,6 +1,7 @@
 """Objects into and out of the sandbox: data only, described for prompts without their values."""
 
 import ast
+import collections
 import dataclasses
 import enum
 import pickle
@@ -71,6 +72,47 @@ def test_plain_values_come_back_equal_and_of_the_same_type(interpreter, value):
     interpreter.inject("value", value)
     back = interpreter.retrieve("value")
     assert (back, type(back)) == (value, type(value))
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Word(str):
+    def __str__(self) -> str:
+        return "bent"
+
+
+Pair = collections.namedtuple("Pair", ["x", "y"])
+MOVED = collections.OrderedDict(a=1, b=2)
+MOVED.move_to_end("a")
+OF_SUBCLASSES = [
+    ("collections.Counter('aab')", collections.Counter("aab"), {"a": 2, "b": 1}),
+    ("collections.defaultdict(list, a=[1])", collections.defaultdict(list, a=[1]), {"a": [1]}),
+    ("collections.OrderedDict(b=2, a=1)", MOVED, {"b": 2, "a": 1}),
+    ("collections.namedtuple('Pair', 'x y')(1, [2])", Pair(1, [2]), (1, [2])),
+    ("enum.IntEnum('Level', 'LOW').LOW", Level.LOW, 1),
+    ("type('Word', (str,), {'__str__': lambda self: 'bent'})('own')", Word("own"), "own"),
+    ("type('Ratio', (float,), {})(0.5)", type("Ratio", (float,), {})(0.5), 0.5),
+    ("type('Row', (list,), {'__iter__': None})([1])", type("Row", (list,), {"__iter__": None})([1]), [1]),
+    ("type('Few', (set,), {})([1])", type("Few", (set,), {})([1]), {1}),
+    ("type('Raw', (bytes,), {})(b'x')", type("Raw", (bytes,), {})(b"x"), b"x"),
+]
+
+
+@pytest.mark.parametrize(("source", "value", "expected"), OF_SUBCLASSES, ids=[case[0] for case in OF_SUBCLASSES])
+def test_value_of_a_subclass_travels_both_ways_as_its_base(open_one, source, value, expected):
+    interpreter = open_one("persistent")
+    interpreter.inject("given", value)
+    interpreter.run_block(f"import collections, enum\nmade = [{source}]")
+    given, made = interpreter.retrieve("given"), interpreter.retrieve("made")[0]
+    assert (repr(given), repr(made)) == (repr(expected), repr(expected))
+
+
+def test_value_that_is_too_large_for_a_message_is_refused_as_an_injection(interpreter):
+    with pytest.raises(InjectionError, match=r"^large: a message of .* exceeds"):
+        interpreter.inject("large", "x" * (17 << 20))
+    assert interpreter.run_block("'large' in globals()").result == "False"
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "bool", "<U5", "datetime64[s]", "complex128"])
