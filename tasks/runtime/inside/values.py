@@ -1,9 +1,10 @@
 """Values as plain data: a JSON tree of tagged nodes, and buffers for what is large. Both sides use it; nobody pickles.
 
 A node is `["json", value]`, `["bytes", buffer]`, `["list" | "tuple", nodes]`, `["set" | "frozenset", nodes]`,
-`["dict", pairs]`, `["array", dtype, shape, buffer]`, `["frame", library, has_index, buffer]`,
-`["series", library, name, buffer]` or `["record", type name, fields]`; `buffer` counts from 0. What is of a subclass
-of plain data (a counter, a named tuple, a member of an `IntEnum`) travels as its base.
+`["dict", pairs]`, `["array", dtype, shape, buffer]`, `["frame", library, index, buffer]`,
+`["series", library, name, index, buffer]` or `["record", type name, fields]`; `buffer` counts from 0, `index` is false
+or holds the name of the index, which is the first column then. What is of a subclass of plain data (a counter, a named
+tuple, a member of an `IntEnum`) travels as its base.
 """
 
 import math
@@ -62,9 +63,7 @@ def encode(value: Any, buffers: list[Any], depth: int = 0) -> list[Any]:  # noqa
     if library == "numpy":
         return _encode_numpy(value, buffers)
     if library in _LIBRARIES and name in ("DataFrame", "Series"):
-        content, has_index = write_frame(value, library, is_series=name == "Series")
-        index = _add(buffers, content)
-        return ["series", library, value.name, index] if name == "Series" else ["frame", library, has_index, index]
+        return _encode_frame(value, library, name == "Series", buffers)
     fields = kind.__dict__.get("__dataclass_fields__")
     if type(fields) is dict:
         content = {field: encode(object.__getattribute__(value, field), buffers, depth + 1) for field in fields}
@@ -122,10 +121,10 @@ class _Decoder:
                 return dict(read)
             case ["array", str(dtype), list(shape), int(index)]:
                 return _decode_array(dtype, shape, self._buffer(index))
-            case ["frame", str(library), bool(has_index), int(index)] if library in _LIBRARIES:
-                return self._frame(library, has_index, index)
-            case ["series", str(library), name, int(index)] if library in _LIBRARIES:
-                frame = self._frame(library, False, index)
+            case ["frame", str(library), False | [str() | None] as index, int(buffer)] if library in _LIBRARIES:
+                return self._frame(library, index, buffer)
+            case ["series", str(library), name, False | [str() | None] as index, int(buffer)] if library in _LIBRARIES:
+                frame = self._frame(library, index, buffer)
                 return (frame.to_series(0) if library == "polars" else frame.iloc[:, 0]).rename(name)
             case ["record", str(name), dict(fields)]:
                 return self._make_record(name, {field: self.decode(value) for field, value in fields.items()})
@@ -136,8 +135,9 @@ class _Decoder:
         _check_hashes(members)
         return members
 
-    def _frame(self, library: str, has_index: bool, index: int) -> Any:
-        return read_frame(self._buffer(index), library, has_index=has_index, allowance=self._allowance)
+    def _frame(self, library: str, index: Any, buffer: int) -> Any:
+        frame = read_frame(self._buffer(buffer), library, has_index=bool(index), allowance=self._allowance)
+        return frame.rename_axis(index[0]) if index else frame
 
     def _buffer(self, index: int) -> bytes:
         """Return the next buffer; one that many nodes name would become an object for each of them."""
@@ -175,6 +175,14 @@ def _library_type(kind: type) -> tuple[str, str]:
 def _add(buffers: list[Any], content: Any) -> int:
     buffers.append(content)
     return len(buffers) - 1
+
+
+def _encode_frame(value: Any, library: str, is_series: bool, buffers: list[Any]) -> list[Any]:
+    if is_series and type(value.name) not in _PLAIN:
+        raise NotPortableError(f"a series whose name is {value.name!r:.200} does not travel; rename it to text")
+    content, has_index = write_frame(value, library, is_series=is_series)
+    kind = ("series", library, value.name) if is_series else ("frame", library)
+    return [*kind, [value.index.name] if has_index else False, _add(buffers, content)]
 
 
 def _encode_numpy(value: Any, buffers: list[Any]) -> list[Any]:

@@ -145,6 +145,26 @@ def test_pandas_frame_travels_both_ways_with_its_index(interpreter):
     pd.testing.assert_frame_equal(interpreter.retrieve("frame"), frame)
 
 
+def test_index_of_a_part_of_a_frame_and_of_a_series_travels_both_ways(open_one):
+    interpreter = open_one("persistent")
+    frame, series = pd.DataFrame({"a": [1, 2, 3]}).iloc[1:], pd.Series([1, 2, 3], name="a").iloc[2:]
+    interpreter.inject("part", frame)
+    interpreter.inject("column", series)
+    interpreter.run_block("own = part, column")
+    for part, column in (interpreter.retrieve("own"), (interpreter.retrieve("part"), interpreter.retrieve("column"))):
+        pd.testing.assert_frame_equal(part, frame)
+        pd.testing.assert_series_equal(column, series)
+
+
+def test_frame_that_would_come_back_altered_is_refused_both_ways(open_one):
+    interpreter = open_one("persistent")
+    with pytest.raises(InjectionError, match=r"^frame: column names that are no text do not travel"):
+        interpreter.inject("frame", pd.DataFrame([[1]]))
+    interpreter.run_block("import pandas\nframe = pandas.DataFrame([[1]])")
+    with pytest.raises(RetrievalError, match=r"^frame: .*column names that are no text do not travel"):
+        interpreter.retrieve("frame")
+
+
 def test_series_travel_both_ways(interpreter):
     interpreter.inject("series", pl.Series("numbers", [1, 2]))
     assert interpreter.retrieve("series").equals(pl.Series("numbers", [1, 2]))

@@ -297,3 +297,48 @@ def test_types_of_pandas_pass(frame):
     buffers: list[bytes] = []
     node = encode(frame, buffers)
     pd.testing.assert_frame_equal(decode(node, buffers, record, MIB), frame)
+
+
+TABLE = pd.DataFrame({"a": [1, 2, 3], "index": ["x", "y", "z"]})
+INDEXED = {
+    "a part of the rows": TABLE[1:],
+    "nothing": TABLE[:0],
+    "steps": TABLE[::2],
+    "no name": TABLE.set_index(pd.Index(["x", "y", "z"])),
+    "the name of a column": TABLE.set_index(pd.Index([3, 1, 2], name="a")),
+    "a named range": TABLE.rename_axis("row"),
+    "times": TABLE.set_index(pd.DatetimeIndex(["2026-01-01", "2026-01-03", "2026-01-07"])),
+    "categories": TABLE.set_index(pd.CategoricalIndex(["x", "y", "x"], name="kind")),
+}
+
+
+def travelled(value):
+    buffers: list[bytes] = []
+    node = encode(value, buffers)
+    return decode(json.loads(json.dumps(node)), buffers, record, MIB)
+
+
+@pytest.mark.parametrize("frame", INDEXED.values(), ids=INDEXED)
+def test_index_and_its_name_travel_with_a_frame_and_with_a_series(frame):
+    pd.testing.assert_frame_equal(travelled(frame), frame)
+    pd.testing.assert_series_equal(travelled(frame["a"]), frame["a"])
+    pd.testing.assert_series_equal(travelled(frame["a"].rename(None)), frame["a"].rename(None))
+
+
+ALTERED = {
+    "levels": (TABLE.set_index(["a", "index"]), "several levels does not travel; .* reset_index"),
+    "levels of a series": (TABLE.set_index(["a", "index"]).assign(b=1)["b"], "several levels does not travel"),
+    "number as a name": (TABLE.rename_axis(5), "an index whose name is no text"),
+    "numbers": (pd.DataFrame([[1, 2]]), "column names that are no text do not travel; .* rename"),
+    "pairs": (pd.DataFrame({("a", "b"): [1]}), "column names that are no text"),
+    "named columns": (TABLE.rename_axis(columns="field"), "a name of the columns does not travel"),
+    "pair as a name": (pd.Series([1], name=("a", "b")), "a series whose name is .* does not travel"),
+    "objects": (pl.DataFrame({"a": pl.Series([object()], dtype=pl.Object)}), "dtype Object does not travel"),
+    "series of objects": (pl.Series([object()], dtype=pl.Object), "dtype Object does not travel"),
+}
+
+
+@pytest.mark.parametrize(("value", "message"), ALTERED.values(), ids=ALTERED)
+def test_frame_that_would_come_back_altered_is_refused_with_the_way_out(value, message):
+    with pytest.raises(NotPortableError, match=message):
+        encode(value, [])
