@@ -1,6 +1,7 @@
 """A table's frame as text: for a terminal (Rich), Markdown, LaTeX or CSV."""
 
 import json
+import re
 import textwrap
 from collections.abc import Sequence
 from io import StringIO
@@ -44,6 +45,9 @@ CELL_PREFIX = "cell_"
 TERMINAL_WIDTH = 160
 COLUMN_GAP = 3
 """Characters between the columns of a terminal's table."""
+
+_DIGEST = re.compile("[0-9a-f]{16}")
+"""A digest stands where words do, whichever character it begins with."""
 
 WRAPPED_FROM = 28
 """Characters of a cell from which a column of words is wrapped on a page."""
@@ -239,7 +243,7 @@ def _style(cells: Sequence[str]) -> str:
 
 def _are_mostly_numbers(cells: Sequence[str]) -> bool:
     filled = [cell for cell in cells if cell]
-    return sum(cell[0] in "-<0123456789" for cell in filled) * 2 > len(filled)
+    return sum(cell[0] in "-<0123456789" and _DIGEST.fullmatch(cell) is None for cell in filled) * 2 > len(filled)
 
 
 def _markdown(sheet: Sheet) -> str:

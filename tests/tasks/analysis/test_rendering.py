@@ -39,6 +39,12 @@ def test_words_stand_to_the_left_also_where_most_of_them_begin_with_a_digit():
     assert sheet.number_columns() == [False, False, True]
 
 
+@pytest.mark.parametrize("digest", ["9c4ad967263848f0", "ac4ad967263848f0", "1234567890123456"])
+def test_a_digest_stands_to_the_left_whichever_character_it_begins_with(digest):
+    (sheet,) = sheets(pl.DataFrame({"dataset_id": [digest] * 2, "metric": ["yield", "tokens"], "value": [1234, 5]}))
+    assert sheet.number_columns() == [False, False, True]
+
+
 def test_a_table_with_several_rows_per_cell_has_a_block_of_rows_per_number():
     frame = pl.DataFrame(
         {
