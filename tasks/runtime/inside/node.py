@@ -92,10 +92,10 @@ class Node:
     def run(self, step: int, seed: str, source: str) -> None:
         """Run a block and report."""
         report = self.runner.run(self.channel, step, seed, source)
+        os.set_blocking(self.channel.fileno(), True)  # whatever the block told it
         self.channel.send(("done", step, report))
-        self.has_output = (
-            restore_output()
-        )  # before a message brings descriptors, which take the numbers of those that were closed
+        # before a message brings descriptors, which take the numbers of those that were closed
+        self.has_output = restore_output()
 
     def _fork(self, is_sweep: bool, dropped: list[str] | None, descriptor: int, *outputs: int) -> None:
         """Fork a process that listens on `descriptor`; tell the host by which handle it can be signalled.
