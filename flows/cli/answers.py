@@ -138,7 +138,7 @@ def name_ends(plan: StudyPlan) -> str:
 
 def name_pace(plan: StudyPlan) -> str:
     """Return how many episodes of a plan's models ran at a time, which their seconds are longer by."""
-    return f"Up to {plan.serving.max_concurrent} of them ran at a time, and their seconds are of that."
+    return f"Up to {plan.serving.max_concurrent} of them ran at a time, which lengthens each one's seconds."
 
 
 def _say_ends(evaluations: Iterable[EvaluationSpec]) -> str:

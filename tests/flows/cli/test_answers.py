@@ -198,7 +198,7 @@ def test_a_study_says_where_the_episodes_of_its_models_end(name, told):
 
 
 def test_a_study_says_how_many_of_its_episodes_shared_the_machine_as_their_seconds_stand_beside_the_paper_s():
-    told = "Up to 100 of them ran at a time, and their seconds are of that."
+    told = "Up to 100 of them ran at a time, which lengthens each one's seconds."
     assert name_pace(resolve_plan("laptop")) == told
 
 
