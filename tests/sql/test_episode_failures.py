@@ -1,6 +1,10 @@
 """The failure classes of hand-made episodes (arXiv 2603.01209, appendix D.3)."""
 
+from importlib.resources import files
+
 import pytest
+
+from tests.sql.hand_made_warehouse import HandMade, migrated_memory
 
 DEFAULT = "k=3 density=0.5"
 
@@ -79,6 +83,20 @@ def test_injected_errors_are_not_the_agents(warehouse):
     for step in (1, 2, 3):
         warehouse.error(episode_id, step, "NameError: x", is_injected=True)
     assert failure_class(warehouse) == "silent_suboptimality"
+
+
+def test_another_reading_of_the_classes_is_one_row_more():
+    warehouse = HandMade(migrated_memory())
+    warehouse.error(warehouse.episode(step_count=4), 4, "NameError: x")
+    parameters = (files("sql") / "staging" / "failure_parameters.sql").read_text(encoding="utf-8")
+    known = "('cap_errors_are_errors', 3, 0.5, true, false, true, false),"
+    assert known in parameters
+    row_more = known.replace("cap_errors_are_errors", "one_is_enough").replace(", 3, 0.5, true", ", 1, 0.5, false")
+    warehouse.connection.execute(
+        f"create or replace view staging.failure_parameters as {parameters.replace(known, known + row_more)}"
+    )
+    found = [failure_class(warehouse, reading) for reading in (DEFAULT, "one_is_enough")]
+    assert found == ["silent_suboptimality", "execution_instability"]
 
 
 def test_the_thresholds_are_crossed_beside_three_named_variants(warehouse):
