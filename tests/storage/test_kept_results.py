@@ -22,6 +22,7 @@ def _recomputed(folder: Path, **changes: int) -> pl.DataFrame:
     return pl.DataFrame(to_arrow(kept_statistics(folder, spec))).sort("statistic_id")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 def test_kept_statistics_are_those_of_the_kept_episodes(folder):
     kept = pl.read_parquet(folder / STATISTICS).sort("statistic_id")

@@ -64,6 +64,7 @@ def test_the_findings_count_the_claims_as_trained_and_on_the_common_base():
     assert f"{sum(claim['visibility'] == 'as_trained' for claim in held)} are of prompts as trained" in FINDINGS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 def test_figures_of_kept_results_are_drawn_without_a_data_folder(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
