@@ -60,6 +60,8 @@ class Protocol(BaseModel):
     """Fresh instances of each bucket, the same ones in every cell."""
     training_seeds: tuple[int, ...]
     """Seeds of the full run; pilots use others."""
+    shuffled_seeds: tuple[int, ...]
+    """Seeds of the control of shuffled labels, each with halves of its own."""
     confidence: float
     """Level of the intervals."""
     resamples: int

@@ -137,7 +137,7 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     The common base plays with its adapters. Then, with one seed and the four trained cells: the same models under other
     rules; A/A, in which one model plays every instance again with other decoding seeds; a base of both contracts, alone
     and with a whole, a quarter and a sixteenth of the adapter's training; instances on which mistakes cost score;
-    ablations of teacher, data and training. Shuffled labels have every seed, and other halves in each.
+    ablations of teacher, data and training. Shuffled labels have seeds of their own, and other halves in each.
     """
     protocol = read_hypotheses().protocol
     first, count = protocol.training_seeds[0], protocol.instances_per_cell
@@ -157,7 +157,7 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     in_distribution = (evaluation(count=count),)
     yield from _both_idioms(first, count)
     plain = laptop_part(training_seeds=(first,), evaluations=in_distribution)
-    yield from _shuffled_labels(plain, protocol.training_seeds)
+    yield from _shuffled_labels(plain, protocol.shuffled_seeds)
     yield from _ablations(plain, count)
 
 
@@ -185,8 +185,8 @@ def _other_rules(count: int) -> Iterator[EvaluationSpec]:
 def _shuffled_labels(plain: StudyPart, seeds: tuple[int, ...]) -> Iterator[StudyPart]:
     """Yield the control whose models are trained on half of each contract, per training seed.
 
-    It has every seed of the study itself, and draws its halves anew for each: two trainings differ by chance too, on
-    the same data or on two halves, which one pair of halves cannot tell.
+    It draws its halves anew for each seed, and has more seeds than the study itself: two trainings differ by chance too,
+    on the same data or on two halves, which few pairs of halves cannot tell from an effect of the labels.
     """
     for seed in seeds:
         dataset = plain.dataset.model_copy(update={"labels": "shuffled", "shuffle_seed": seed})
