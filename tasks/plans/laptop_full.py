@@ -185,8 +185,8 @@ def _other_rules(count: int) -> Iterator[EvaluationSpec]:
 def _shuffled_labels(plain: StudyPart, seeds: tuple[int, ...]) -> Iterator[StudyPart]:
     """Yield the control whose models are trained on half of each contract, per training seed.
 
-    It draws its halves anew for each seed, and has more seeds than the study itself: two trainings differ by chance too,
-    on the same data or on two halves, which few pairs of halves cannot tell from an effect of the labels.
+    It draws its halves anew for each seed, and has more seeds than the study itself: two trainings differ by chance
+    too, on the same data or on two halves, which few pairs of halves cannot tell from an effect of the labels.
     """
     for seed in seeds:
         dataset = plain.dataset.model_copy(update={"labels": "shuffled", "shuffle_seed": seed})
