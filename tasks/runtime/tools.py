@@ -64,7 +64,11 @@ class HostTool:
             raise ToolInvocationException(f"{self.name}{self.signature}: {error}") from error
 
     def call(self, arguments: list[Any], keywords: dict[str, Any], bound: dict[str, Any]) -> Any:
-        """Call the function; raise `ToolError` for arguments of a wrong type and for whatever it refuses."""
+        """Call the function; raise `ToolError` for arguments of a wrong type and for whatever it refuses.
+
+        What a request to end raises in the host (Prefect's `TerminationSignal` for one) is no failure of the tool, and
+        goes on through it.
+        """
         for name, expected in self._types.items():
             if name in bound and not isinstance(bound[name], expected):
                 self._check(name, bound[name], expected)
@@ -74,7 +78,9 @@ class HostTool:
             raise
         except KeyboardInterrupt as error:
             raise _StoppedByHandError(f"{self.name} was stopped by hand") from error
-        except BaseException as error:  # `sys.exit` ends no study, nor does a library's panic
+        except BaseException as error:
+            if not _is_failure(error):
+                raise
             raise ToolRuntimeException(f"{type(error).__name__}: {error}"[:_RESULT_LIMIT]) from error
 
     def partly_bound(self, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
@@ -220,6 +226,12 @@ def _as_json(name: str, value: Any) -> str:
     if len(text) > _RESULT_LIMIT:
         raise ToolRuntimeException(f"{name} returned {len(text)} characters; {_RESULT_LIMIT} are allowed")
     return text
+
+
+def _is_failure(error: BaseException) -> bool:
+    """Tell whether an error is the tool's own: `sys.exit` ends no study, nor does the panic of a library in Rust."""
+    is_panic = type(error).__module__ == "pyo3_runtime"
+    return is_panic or isinstance(error, Exception | SystemExit | GeneratorExit)
 
 
 def _annotated_types(function: Callable[..., Any]) -> dict[str, type]:

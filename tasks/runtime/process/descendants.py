@@ -9,8 +9,8 @@ def descendants(process: int) -> list[int]:
         threads = list(Path(f"/proc/{process}/task").iterdir())
     except OSError:
         return []
-    children = [int(word) for thread in threads for word in _read(thread / "children").split()]
-    return children + [other for child in children for other in descendants(child)]
+    children = {child for thread in threads for child in _children(thread)}
+    return [*children, *(other for child in children for other in descendants(child))]
 
 
 def parent(process: int) -> int:
@@ -23,6 +23,15 @@ def parent(process: int) -> int:
     if not status:
         raise ProcessLookupError(f"process {process} has ended")
     return int(status.rpartition(")")[2].split()[1])
+
+
+def _children(thread: Path) -> set[int]:
+    """Return the processes that a thread forked, one that ended meanwhile included.
+
+    The kernel counts its way through the list, and misses one process where another before it ends during that: what
+    both of two readings miss is not there.
+    """
+    return {int(word) for _ in range(2) for word in _read(thread / "children").split()}
 
 
 def _read(path: Path) -> str:

@@ -3,7 +3,9 @@
 import sys
 import time
 
+import polars
 import pytest
+from prefect.exceptions import TerminationSignal
 
 from tasks.runtime.protocol import ToolRuntimeException
 
@@ -95,6 +97,10 @@ def spoil(given: list) -> int:
     return 1
 
 
+def panic() -> None:
+    raise polars.exceptions.PanicException("a library in Rust gave up")
+
+
 def shout() -> None:
     raise ValueError("x" * 20_000_000)
 
@@ -105,7 +111,8 @@ NO_ANSWERS = {
     "long": (lambda: 10**10_000, "long()", "long returned what is no plain JSON value: Exceeds the limit "),
     "nested": (nested, "nested(5000)", "nested returned what is no plain JSON value: maximum recursion depth "),
     "leave": (sys.exit, "leave(3)", "SystemExit: 3"),
-    "panic": (lambda: (_ for _ in ()).throw(GeneratorExit("gone")), "panic()", "GeneratorExit: gone"),
+    "drop": (lambda: (_ for _ in ()).throw(GeneratorExit("gone")), "drop()", "GeneratorExit: gone"),
+    "panic": (panic, "panic()", "PanicException: "),
     "shout": (shout, "shout()", "ValueError: xxx"),
 }
 """Functions of the host that fail in what they return, or in how they end."""
@@ -122,6 +129,14 @@ def test_tool_that_has_no_answer_fails_in_its_block_alone(open_one, contract, na
     assert (recorded.result_json, recorded.error_type, recorded.is_caught) == (None, "ToolRuntimeException", False)
     assert recorded.error_message.startswith(message)
     assert interpreter.run_block("add(1)").result == "11"
+
+
+def test_request_to_end_the_host_goes_on_through_the_tool(open_one, contract):
+    def wait() -> None:
+        raise TerminationSignal(signal=15)
+
+    with pytest.raises(TerminationSignal):
+        open_one(contract, {"wait": wait}).run_block("try: wait()\nexcept BaseException: pass")
 
 
 def test_arguments_are_recorded_as_the_tool_got_them(open_one, contract):

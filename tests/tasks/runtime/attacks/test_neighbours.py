@@ -96,9 +96,11 @@ from tasks.runtime.spec import RuntimeSpec
 
 def wait_until(holds):
     deadline = time.monotonic() + 60
-    while not holds() and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        if holds():  # asked once: what is true now may be over at once
+            return True
         time.sleep(0.05)
-    return holds()
+    return False
 
 def grown():
     return set(descendants(os.getpid())) - before
