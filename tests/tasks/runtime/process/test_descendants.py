@@ -1,6 +1,7 @@
 """What descends from a process, as the kernel lists it."""
 
 import os
+import signal
 import subprocess
 
 from tasks.runtime.process import descendants as module
@@ -8,17 +9,13 @@ from tasks.runtime.process.descendants import descendants, parent
 
 
 def test_children_and_theirs_are_listed():
-    script = (
-        "import os, subprocess, sys\nchild = subprocess.Popen(['sleep', '600'])\nprint(child.pid, flush=True)\ninput()"
-    )
-    with subprocess.Popen(["python3", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdin is not None
+    with subprocess.Popen(["sh", "-c", "sleep 600 & echo $!; wait"], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         grandchild = int(child.stdout.readline())
-        assert {child.pid, grandchild} <= set(descendants(os.getpid()))
-        assert (parent(grandchild), parent(child.pid)) == (child.pid, os.getpid())
-        os.kill(grandchild, 9)
-        child.stdin.write("\n")
+        found, parents = descendants(os.getpid()), (parent(grandchild), parent(child.pid))
+        os.kill(grandchild, signal.SIGKILL)
+    assert {child.pid, grandchild} <= set(found)
+    assert parents == (child.pid, os.getpid())
 
 
 def test_process_that_one_reading_misses_is_listed(monkeypatch):
