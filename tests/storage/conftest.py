@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from enum import Enum
+from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -12,6 +13,7 @@ from duckdb import DuckDBPyConnection
 
 from storage.connection import open_memory
 from storage.landing import LandingZone
+from storage.merger import merge
 from storage.migrations import migrate
 from storage.schemas import to_arrow
 from tasks.traces.rows import EpisodeRow, InstanceRow, ItemRow, Row, StepRow, ToolCallRow, TurnRow
@@ -201,3 +203,15 @@ def limit_file_size() -> Iterator[Callable[[int], AbstractContextManager[None]]]
 
     yield limited
     signal.signal(signal.SIGXFSZ, ignored)
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "study.duckdb"
+
+
+@pytest.fixture
+def merged(landing, path, make_episode) -> Path:
+    landing.write(make_episode("e", step_count=2, score=0.5, code="total = 0\nprint(total)"), "run")
+    merge(landing, path)
+    return path

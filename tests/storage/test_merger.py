@@ -24,11 +24,6 @@ from tests.bars import RecordedBars
 NO_GRACE = timedelta(0)
 
 
-@pytest.fixture
-def path(tmp_path) -> Path:
-    return tmp_path / "study.duckdb"
-
-
 def _rows(path: Path, query: str) -> list[tuple]:
     with Warehouse.open(path) as warehouse:
         return warehouse.sql(query).rows()

@@ -1,6 +1,6 @@
+"""SQL over a warehouse: what it answers, what it refuses, and how results look."""
+
 import re
-import shutil
-import threading
 from pathlib import Path
 
 import duckdb
@@ -8,9 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from storage.errors import QueryError, WarehouseBusyError, WarehouseError
-from storage.landing import LandingZone
-from storage.lock import owned
+from storage.errors import QueryError
 from storage.merger import merge
 from storage.published import published_path
 from storage.results import open_results
@@ -19,18 +17,6 @@ from tasks.traces.rows import InstanceRow
 
 REPOSITORY = Path(__file__).parents[2]
 KEPT_RESULTS = REPOSITORY / "sql" / "results" / "laptop_full"
-
-
-@pytest.fixture
-def path(tmp_path) -> Path:
-    return tmp_path / "study.duckdb"
-
-
-@pytest.fixture
-def merged(landing, path, make_episode) -> Path:
-    landing.write(make_episode("e", step_count=2, score=0.5, code="total = 0\nprint(total)"), "run")
-    merge(landing, path)
-    return path
 
 
 @pytest.mark.parametrize("kind", ["file", "landing zone"])
@@ -216,210 +202,6 @@ def test_a_python_variable_is_not_a_table(merged):
     with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match="frame does not exist"):
         warehouse.sql("select * from frame")
     assert frame.height == 1
-
-
-def test_a_reader_keeps_its_copy_while_the_next_one_sees_the_new(landing, merged, make_episode):
-    with Warehouse.open(merged) as old:
-        landing.write(make_episode("f"), "run")
-        merge(landing, merged)
-        with Warehouse.open(merged) as new:
-            assert old.sql("select count(*) from episodes").rows() == [(1,)]
-            assert new.sql("select count(*) from episodes").rows() == [(2,)]
-
-
-def test_a_reader_does_not_wait_for_the_merger(merged):
-    writer = duckdb.connect(merged)
-    writer.begin()
-    writer.execute("delete from episodes")
-    with owned(merged), Warehouse.open(merged) as warehouse:
-        assert warehouse.sql("select count(*) from episodes").rows() == [(1,)]
-    writer.close()
-
-
-def test_publishing_waits_for_nobody_and_names_the_merger(merged):
-    with Warehouse.open(merged) as warehouse:
-        assert warehouse.publish() == published_path(merged)
-        assert warehouse.sql("select count(*) from episodes").rows() == [(1,)]
-        with owned(merged), pytest.raises(WarehouseBusyError, match="is being written by process"):
-            warehouse.publish()
-
-
-def test_threads_share_a_warehouse(merged):
-    counts = []
-    with Warehouse.open(merged) as warehouse:
-
-        def count() -> None:
-            counts.append(warehouse.sql("select count(*) from steps").rows())
-
-        threads = [threading.Thread(target=count) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert counts == [[(2,)]] * 8
-
-
-def test_a_published_copy_alone_is_a_warehouse(merged, tmp_path):
-    copy = published_path(merged).rename(tmp_path / "mine.duckdb")
-    with Warehouse.open(copy) as warehouse:
-        assert warehouse.sql("select count(*) from steps").rows() == [(2,)]
-
-
-def test_a_missing_warehouse_says_how_to_make_one(tmp_path):
-    with pytest.raises(WarehouseError, match=r"no warehouse at .*absent.duckdb; `carryover merge` makes one"):
-        Warehouse.open(tmp_path / "absent.duckdb")
-
-
-def test_a_file_that_is_no_database_is_named(tmp_path):
-    (tmp_path / "text.duckdb").write_bytes(b"text" * 1000)
-    with pytest.raises(WarehouseError, match=r"text.duckdb.*not a valid DuckDB database file"):
-        Warehouse.open(tmp_path / "text.duckdb")
-
-
-def test_a_database_of_something_else_is_named(tmp_path):
-    with duckdb.connect(tmp_path / "mine.duckdb") as connection:
-        connection.execute("create table mine as select 1 as a")
-    with pytest.raises(WarehouseError, match=r"mine.duckdb: this is a DuckDB file but not a Carryover warehouse"):
-        Warehouse.open(tmp_path / "mine.duckdb")
-
-
-@pytest.mark.parametrize("scan", [Warehouse.scan, Warehouse.scan_copy])
-def test_one_query_may_read_a_scan_several_times(merged, scan):
-    with Warehouse.open(merged) as warehouse:
-        steps = scan(warehouse, "steps")
-        later = steps.filter(pl.col("step") > 1).select("episode_id", later=pl.col("step"))
-        joined = steps.select("episode_id", "step").join(later, on="episode_id").sort("step")
-        assert joined.collect().rows() == [("e", 1, 2), ("e", 2, 2)]
-        assert pl.collect_all([steps.select(pl.len()), steps.head(1).select("step")])[0].item() == 2
-        assert steps.filter(pl.col("step") > 1).head(1).collect().height == 1
-
-
-def test_a_scan_of_a_file_reads_the_landed_parquet_of_what_it_holds(landing, merged, make_episode):
-    with Warehouse.open(merged) as warehouse:
-        landing.write(make_episode("later", step_count=4), "run")
-        steps = warehouse.scan("steps")
-        assert "Parquet SCAN" in steps.explain()
-        assert steps.select("episode_id", "step").sort("step").collect().rows() == [("e", 1), ("e", 2)]
-        assert steps.collect().equals(warehouse.sql("select * from steps").polars())
-
-
-def _lose(landing: LandingZone) -> None:
-    shutil.rmtree(landing.store.root)
-
-
-def _tear(landing: LandingZone) -> None:
-    (steps,) = (file.path for file in landing.store.find("steps"))
-    Path(landing.store.absolute(steps)).write_bytes(b"torn")
-
-
-def _remove(landing: LandingZone) -> None:
-    (steps,) = (file.path for file in landing.store.find("steps"))
-    landing.store.remove(steps)
-
-
-def _garble(landing: LandingZone) -> None:
-    (steps,) = (file.path for file in landing.store.find("steps"))
-    path = Path(landing.store.absolute(steps))
-    # magic words and size are right, all between them is not
-    path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
-
-
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [(_tear, "torn, 4 bytes instead of "), (_remove, "file missing"), (_garble, "not readable as Parquet")],
-)
-def test_a_landing_zone_with_a_damaged_bundle_names_the_file_and_the_way_out(
-    landing, make_episode, path, damage, reason
-):
-    landing.write(make_episode("e", step_count=2), "run")
-    damage(landing)
-    told = f"{landing.url} cannot be read: steps/run_id=run/.*parquet: {reason}.*; `carryover merge` puts it aside$"
-    with pytest.raises(WarehouseError, match=told):
-        Warehouse.open(landing.url)
-    merge(landing, path)
-    with Warehouse.open(landing.url) as warehouse:
-        assert warehouse.sql("select count(*) from steps").rows() == [(0,)]
-
-
-@pytest.mark.parametrize(
-    ("damage", "word"), [(_lose, "1 of its 1 bundles are not in "), (_tear, "torn, 4 bytes instead of ")]
-)
-def test_a_scan_of_a_file_reads_its_copy_and_says_why_where_what_landed_is_out_of_reach(landing, merged, damage, word):
-    damage(landing)
-    with Warehouse.open(merged) as warehouse:
-        with pytest.warns(UserWarning, match=f"scan reads the published copy of .*: .*{word}"):
-            steps = warehouse.scan("steps")
-        assert steps.select("episode_id", "step").sort("step").collect().rows() == [("e", 1), ("e", 2)]
-
-
-def test_a_scan_of_a_file_that_was_merged_by_a_relative_path_works_from_every_folder(
-    landing, make_episode, tmp_path, monkeypatch, recwarn
-):
-    monkeypatch.chdir(Path(landing.store.root).parent)
-    landing.write(make_episode("e", step_count=2), "run")
-    merge(LandingZone(Path(landing.store.root).name), tmp_path / "w.duckdb")
-    landing.write(make_episode("f", step_count=1), "run")
-    merge(landing, tmp_path / "w.duckdb")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    with Warehouse.open(tmp_path / "w.duckdb") as warehouse:
-        assert warehouse.scan("steps").collect().height == 3
-    assert recwarn.list == []
-
-
-def test_a_scan_of_a_file_reads_the_zone_that_an_older_version_noted_by_a_relative_path(
-    landing, merged, make_episode, monkeypatch, recwarn
-):
-    monkeypatch.chdir(Path(landing.store.root).parent)
-    with duckdb.connect(merged) as connection:
-        connection.execute(
-            "update main.merged_bundles set landing_url = $name", {"name": Path(landing.store.root).name}
-        )
-    landing.write(make_episode("f", step_count=1), "run")
-    merge(landing, merged)
-    with Warehouse.open(merged) as warehouse:
-        assert warehouse.scan("steps").collect().height == 3
-    assert recwarn.list == []
-
-
-def test_a_scan_of_a_file_of_two_landing_zones_reads_its_copy(merged, make_episode, tmp_path):
-    other = LandingZone(tmp_path / "other")
-    other.write(make_episode("f", step_count=1), "run")
-    merge(other, merged)
-    with Warehouse.open(merged) as warehouse:
-        with pytest.warns(UserWarning, match="merged from 2 landing zones, .*other"):
-            steps = warehouse.scan("steps")
-        assert sorted(steps.collect()["episode_id"]) == ["e", "e", "f"]
-
-
-@pytest.mark.parametrize("scan", [Warehouse.scan, Warehouse.scan_copy])
-def test_an_unknown_table_cannot_be_scanned(merged, scan):
-    with Warehouse.open(merged) as warehouse, pytest.raises(ValueError, match="unknown table 'stepz'"):
-        scan(warehouse, "stepz")
-
-
-@pytest.mark.parametrize(
-    ("place", "told"),
-    [
-        ("file://{folder}/{file}", "is a file and no landing zone; a warehouse file is opened by its path"),
-        ("file://{folder}/nowhere", "there is no such place"),
-        ("memory://nothing/here", "there is no such place"),
-        ("{folder}", "is no landing zone: there is no bundles/ in it; open its {file}"),
-        ("{folder}/notes", "is no landing zone: there is no bundles/ in it; open a landing zone or a warehouse file"),
-    ],
-)
-def test_a_place_that_is_no_landing_zone_is_no_empty_warehouse(merged, place, told):
-    (merged.parent / "notes").mkdir()
-    (merged.parent / "notes" / "of_mine.txt").touch()
-    names = {"folder": merged.parent, "file": merged.name}
-    with pytest.raises(WarehouseError, match=re.escape(told.format(**names)) + "$"):
-        Warehouse.open(place.format(**names))
-
-
-def test_an_empty_landing_zone_is_an_empty_warehouse(tmp_path):
-    with Warehouse.open(tmp_path) as warehouse:
-        assert warehouse.sql("select count(*) from episodes").rows() == [(0,)]
-        assert warehouse.scan("steps").collect().height == 0
 
 
 def test_times_come_back_in_utc(merged):

@@ -1,0 +1,102 @@
+"""Opening a warehouse: its copies, its readers, and places that are none."""
+
+import re
+import threading
+
+import duckdb
+import pytest
+
+from storage.errors import WarehouseBusyError, WarehouseError
+from storage.lock import owned
+from storage.merger import merge
+from storage.published import published_path
+from storage.warehouse import Warehouse
+
+
+def test_a_reader_keeps_its_copy_while_the_next_one_sees_the_new(landing, merged, make_episode):
+    with Warehouse.open(merged) as old:
+        landing.write(make_episode("f"), "run")
+        merge(landing, merged)
+        with Warehouse.open(merged) as new:
+            assert old.sql("select count(*) from episodes").rows() == [(1,)]
+            assert new.sql("select count(*) from episodes").rows() == [(2,)]
+
+
+def test_a_reader_does_not_wait_for_the_merger(merged):
+    writer = duckdb.connect(merged)
+    writer.begin()
+    writer.execute("delete from episodes")
+    with owned(merged), Warehouse.open(merged) as warehouse:
+        assert warehouse.sql("select count(*) from episodes").rows() == [(1,)]
+    writer.close()
+
+
+def test_publishing_waits_for_nobody_and_names_the_merger(merged):
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.publish() == published_path(merged)
+        assert warehouse.sql("select count(*) from episodes").rows() == [(1,)]
+        with owned(merged), pytest.raises(WarehouseBusyError, match="is being written by process"):
+            warehouse.publish()
+
+
+def test_threads_share_a_warehouse(merged):
+    counts = []
+    with Warehouse.open(merged) as warehouse:
+
+        def count() -> None:
+            counts.append(warehouse.sql("select count(*) from steps").rows())
+
+        threads = [threading.Thread(target=count) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert counts == [[(2,)]] * 8
+
+
+def test_a_published_copy_alone_is_a_warehouse(merged, tmp_path):
+    copy = published_path(merged).rename(tmp_path / "mine.duckdb")
+    with Warehouse.open(copy) as warehouse:
+        assert warehouse.sql("select count(*) from steps").rows() == [(2,)]
+
+
+def test_a_missing_warehouse_says_how_to_make_one(tmp_path):
+    with pytest.raises(WarehouseError, match=r"no warehouse at .*absent.duckdb; `carryover merge` makes one"):
+        Warehouse.open(tmp_path / "absent.duckdb")
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path):
+    (tmp_path / "text.duckdb").write_bytes(b"text" * 1000)
+    with pytest.raises(WarehouseError, match=r"text.duckdb.*not a valid DuckDB database file"):
+        Warehouse.open(tmp_path / "text.duckdb")
+
+
+def test_a_database_of_something_else_is_named(tmp_path):
+    with duckdb.connect(tmp_path / "mine.duckdb") as connection:
+        connection.execute("create table mine as select 1 as a")
+    with pytest.raises(WarehouseError, match=r"mine.duckdb: this is a DuckDB file but not a Carryover warehouse"):
+        Warehouse.open(tmp_path / "mine.duckdb")
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("file://{folder}/{file}", "is a file and no landing zone; a warehouse file is opened by its path"),
+        ("file://{folder}/nowhere", "there is no such place"),
+        ("memory://nothing/here", "there is no such place"),
+        ("{folder}", "is no landing zone: there is no bundles/ in it; open its {file}"),
+        ("{folder}/notes", "is no landing zone: there is no bundles/ in it; open a landing zone or a warehouse file"),
+    ],
+)
+def test_a_place_that_is_no_landing_zone_is_no_empty_warehouse(merged, place, told):
+    (merged.parent / "notes").mkdir()
+    (merged.parent / "notes" / "of_mine.txt").touch()
+    names = {"folder": merged.parent, "file": merged.name}
+    with pytest.raises(WarehouseError, match=re.escape(told.format(**names)) + "$"):
+        Warehouse.open(place.format(**names))
+
+
+def test_an_empty_landing_zone_is_an_empty_warehouse(tmp_path):
+    with Warehouse.open(tmp_path) as warehouse:
+        assert warehouse.sql("select count(*) from episodes").rows() == [(0,)]
+        assert warehouse.scan("steps").collect().height == 0
