@@ -3,7 +3,7 @@
 `EpisodeInterpreter` holds what is equal for every backend; an `Engine` holds what is not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from tasks.runtime.objects import Binding, Room
@@ -107,8 +107,13 @@ class Engine(Protocol):
         """Go back to the state before the step that was killed, as far as it is there."""
         ...
 
-    def restart(self) -> None:
-        """Go back to an empty namespace with what was installed."""
+    @property
+    def installed(self) -> tuple[Binding, ...]:
+        """What was installed, in order."""
+        ...
+
+    def restart(self, installed: Sequence[Binding]) -> None:
+        """Go back to an empty namespace in which this is installed, in place of all that was."""
         ...
 
     def drop(self, name: str) -> bool:

@@ -96,7 +96,7 @@ class EpisodeInterpreter:
         Raises:
             InjectionError: The object does not travel.
         """
-        self._state.engine.install(self._binding(name, value, runs_in))
+        self._state.install(self._binding(name, value, runs_in))
         if isinstance(value, type):
             self._types[name] = value
         self.injected.append(describe(name, value, description))
@@ -153,15 +153,19 @@ class EpisodeInterpreter:
     def reload(self, path: Path) -> tuple[Difference, ...]:
         """Run a saved episode's blocks with their recorded tool replies, and go on from there.
 
-        Returns every observation that came out otherwise. Inject beforehand what the episode had injected.
+        Returns every observation that came out otherwise. Inject beforehand what the episode had injected: each is
+        bound again where it was bound then, before, between or after the blocks.
 
         Raises:
-            ValueError: The file is no journal, or one of another contract.
+            ValueError: The file is no journal, or one of another contract, or of an episode in which something was
+                injected that is not injected here.
             StateLostError: A block that ended when it was recorded does not end now.
         """
         journal = Journal.model_validate_json(path.read_text(encoding="utf-8"))
         if journal.contract != self.contract:
             raise ValueError(f"{path} was recorded under {journal.contract.name}, this is {self.contract.name}")
+        if missing := self._state.not_installed(journal.entries):
+            raise ValueError(f"{path} had {', '.join(missing)} injected; inject the same before it is reloaded")
         self._identity = Identity(journal.instance_id, journal.salt)
         found = self._state.bring_about(journal.entries)
         self._step = journal.step_count

@@ -72,7 +72,15 @@ class Dropped:
     kind: Literal["dropped"] = "dropped"
 
 
-Entry = Ran | Dropped
+@dataclass(frozen=True)
+class Installed:
+    """Something was injected. What it was is not kept: it may be no text, or be large, or be hidden from the agent."""
+
+    name: str
+    kind: Literal["installed"] = "installed"
+
+
+Entry = Ran | Dropped | Installed
 
 
 class Journal(BaseModel):
@@ -80,7 +88,7 @@ class Journal(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     contract: Contract
     instance_id: str
     salt: str

@@ -35,6 +35,11 @@ class Binding(NamedTuple):
     message: tuple[Any, ...]
     content: bytes | None = None
 
+    @property
+    def name(self) -> str:
+        """What it is bound to."""
+        return self.message[1]
+
 
 class Room(NamedTuple):
     """What the sandbox says of a variable before its buffers are fetched."""

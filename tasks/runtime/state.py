@@ -1,13 +1,15 @@
 """The state of an episode's interpreter: which names live, how it came about, and how to get it back."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tasks.runtime import notices
 from tasks.runtime.bindings import Bindings
 from tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, Recovery, Report, StateLostError
-from tasks.runtime.journal import Difference, Dropped, Entry, Observed, Ran, Reply, differences
+from tasks.runtime.journal import Difference, Dropped, Entry, Installed, Observed, Ran, Reply, differences
 from tasks.runtime.lifetime import Bound, Lifetime
+from tasks.runtime.objects import Binding, InjectionError
 from tasks.runtime.replay import RecordedAnswers
 from tasks.runtime.shaping import Shaping
 
@@ -110,6 +112,16 @@ class EpisodeState:
         """Return the output of a block that was killed, as the model sees it."""
         return self._shaping.shape(self.engine.output(), step, can_keep=False).text
 
+    def install(self, binding: Binding) -> None:
+        """Bind something in the namespace of the next block and of all that come after it.
+
+        Raises:
+            InjectionError: The sandbox could not.
+            StateLostError: No process holds the state.
+        """
+        self.engine.install(binding)
+        self._journal.append(Installed(binding.name))
+
     def drop(self, name: str) -> bool:
         """Remove a name; tell whether it was there."""
         if name not in self.active or not self.engine.drop(name):
@@ -152,15 +164,39 @@ class EpisodeState:
         Raises:
             StateLostError: A block that ended when it was recorded does not end now.
         """
-        self._recall(Memory((), {}, None, ()))
-        self.engine.restart()
+        installed = self.engine.installed
+        try:
+            found = self._do_again(entries, list(installed))
+            self.engine.canary()  # a state whose process ends again is not brought about
+        except (StateLostError, InjectionError) as error:
+            self._begin_again(installed)
+            raise StateLostError(str(error)) from error
+        return found
+
+    def not_installed(self, entries: Iterable[Entry]) -> tuple[str, ...]:
+        """Return names that something was installed under when these were recorded, and nothing is here, sorted."""
+        recorded = Counter(entry.name for entry in entries if isinstance(entry, Installed))
+        return tuple(sorted(recorded - Counter(binding.name for binding in self.engine.installed)))
+
+    def _do_again(self, entries: Iterable[Entry], installed: list[Binding]) -> tuple[Difference, ...]:
+        """Do what was recorded, and install in its turn what is installed here; what was not recorded comes last."""
+        self._begin_again(())
         found: list[Difference] = []
         for entry in entries:
-            if isinstance(entry, Dropped):
-                self.drop(entry.name)
-            else:
-                found += self._run_again(entry)
+            match entry:
+                case Dropped(name):
+                    self.drop(name)
+                case Installed(name):
+                    self.install(_take_out(name, installed))
+                case Ran():
+                    found += self._run_again(entry)
+        for binding in installed:
+            self.install(binding)
         return tuple(found)
+
+    def _begin_again(self, installed: Sequence[Binding]) -> None:
+        self.engine.restart(installed)
+        self._recall(Memory((), {}, None, ()))
 
     def _run_again(self, entry: Ran) -> list[Difference]:
         answers = RecordedAnswers(entry.replies)
@@ -191,9 +227,7 @@ class EpisodeState:
     def _replay(self) -> Recovered:
         try:
             found = self.bring_about(self.entries())
-            self.engine.canary()  # a state whose process ends again is not brought about
         except StateLostError:
-            self.engine.restart()
             return self._lose()
         steps = sorted({difference.step for difference in found})
         otherwise = (notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))),) if steps else ()
@@ -207,3 +241,10 @@ class EpisodeState:
         self._bindings.bound = memory.bound
         self._canary = memory.canary
         self._journal = list(memory.journal)
+        count = sum(isinstance(entry, Installed) for entry in self._journal)
+        self._journal += [Installed(binding.name) for binding in self.engine.installed[count:]]  # no going back ends it
+
+
+def _take_out(name: str, installed: list[Binding]) -> Binding:
+    """Return what was installed first under a name, and remove it from those that are to be installed."""
+    return installed.pop([binding.name for binding in installed].index(name))

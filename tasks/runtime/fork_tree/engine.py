@@ -1,6 +1,6 @@
 """The fork tree behind the engine's protocol: messages to the process whose turn it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tasks.runtime.engine import (
     Answer,
@@ -113,13 +113,18 @@ class ForkTreeEngine:
             return "incomplete"
         return _worth(frozen)
 
-    def restart(self) -> None:
-        """Begin again with a new root and with what was installed."""
+    @property
+    def installed(self) -> tuple[Binding, ...]:
+        """What was installed, in order."""
+        return tuple(self._installed)
+
+    def restart(self, installed: Sequence[Binding]) -> None:
+        """Begin again with a new root."""
         self._processes.close()
         self._root.release()
         self._root = Root(self._open_root(self._output.descriptor))
         self._processes = self._grow()
-        installed, self._installed = self._installed, []
+        self._installed = []
         for binding in installed:
             self.install(binding)
 

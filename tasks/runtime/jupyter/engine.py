@@ -1,6 +1,7 @@
 """A kernel behind the engine's protocol. It cannot go back in time: a killed one takes its state along."""
 
 import logging
+from collections.abc import Sequence
 
 from tasks.runtime.engine import Answer, Block, BlockKilledError, ProtocolError, Recovery, Report, StateLostError
 from tasks.runtime.jupyter.kernel import Kernel
@@ -64,7 +65,7 @@ class JupyterEngine:
     def finish(self, dropped: list[str] | None) -> None:
         """Drop names, or go on in the next warm kernel."""
         if self._lifetime.runs_in == "fresh":
-            self.restart()
+            self._renew()
         elif dropped is None or dropped:
             self.forgets = self.forgets or dropped is None
             try:
@@ -74,14 +75,18 @@ class JupyterEngine:
 
     def roll_back(self) -> Recovery:
         """Begin with a new kernel: the state went with the old one, if there was any to keep."""
-        self.restart()
+        self._renew()
         return "lost" if self._lifetime.runs_in == "live" else "complete"
 
-    def restart(self) -> None:
-        """Go on in the next warm kernel, with what was installed."""
-        self._kernel.close()
-        self._output.renew()
-        self._kernel = self._take()
+    @property
+    def installed(self) -> tuple[Binding, ...]:
+        """What was installed, in order."""
+        return tuple(self._installed)
+
+    def restart(self, installed: Sequence[Binding]) -> None:
+        """Go on in the next warm kernel."""
+        self._installed = list(installed)
+        self._renew()
 
     def drop(self, name: str) -> bool:
         """Remove a name from the kernel's namespace."""
@@ -123,6 +128,11 @@ class JupyterEngine:
         """End the kernel."""
         self._kernel.close()
         self._output.close()
+
+    def _renew(self) -> None:
+        self._kernel.close()
+        self._output.renew()
+        self._kernel = self._take()
 
     def _take(self) -> Kernel:
         kernel = self._pool.take()

@@ -123,3 +123,75 @@ def test_model_is_told_of_no_difference_where_there_is_none(open_one):
     assert len(interpreter.restore(snapshot)) == 1
     assert interpreter.run_block("kept").result == "'seen'"
     snapshot.close()
+
+
+def double(number):
+    return 2 * number
+
+
+def inject_between_blocks(interpreter):
+    """Play an episode in which something is injected before, between and after its blocks."""
+    interpreter.inject("basket", [1])
+    interpreter.run_block("first = sorted(name for name in globals() if name in ('basket', 'bag', 'double'))\nfirst")
+    interpreter.inject("double", double, runs_in="sandbox")
+    interpreter.inject("bag", [2])
+    interpreter.run_block("bag.append(double(21)); basket.append(0)\n(basket, bag)")
+    interpreter.inject("basket", [3])
+    return interpreter.run_block("(basket, bag)")
+
+
+@pytest.mark.parametrize("way", ["reload", "restore"])
+def test_what_was_injected_between_blocks_comes_back_between_them(open_one, contract, tmp_path, way):
+    interpreter = open_one(contract)
+    last = inject_between_blocks(interpreter)
+    if way == "reload":
+        interpreter.save(tmp_path / "episode.json")
+        interpreter = open_one(contract)
+        for name, value in [("bag", [2]), ("basket", [1]), ("basket", [3]), ("later", 4)]:
+            interpreter.inject(name, value)
+        interpreter.inject("double", double, runs_in="sandbox")
+        assert interpreter.reload(tmp_path / "episode.json") == ()
+        assert interpreter.run_block("later").result == "4"
+    else:
+        snapshot = interpreter.snapshot()
+        interpreter.run_block(KILL_ALL)
+        assert "something else" not in "".join(interpreter.restore(snapshot))
+        snapshot.close()
+    assert interpreter.run_block("(basket, bag)").result == last.result
+
+
+def test_what_was_injected_after_a_snapshot_outlives_going_back_twice(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("x = 1")
+    snapshot = interpreter.snapshot()
+    interpreter.inject("bag", [2])
+    for _ in range(2):
+        interpreter.run_block(KILL_ALL)
+        interpreter.restore(snapshot)
+        assert interpreter.run_block("x, bag").result == "(1, [2])"
+    snapshot.close()
+
+
+def test_reload_where_something_is_not_injected_names_it_and_changes_nothing(open_one, contract, tmp_path):
+    first = open_one(contract)
+    inject_between_blocks(first)
+    first.save(tmp_path / "episode.json")
+    second = open_one(contract)
+    second.inject("basket", [1])
+    with pytest.raises(ValueError, match="had bag, basket, double injected; inject the same before"):
+        second.reload(tmp_path / "episode.json")
+    assert second.run_block("basket").result == "[1]"
+
+
+def test_state_that_cannot_be_brought_about_leaves_what_is_injected(open_one, contract, tmp_path):
+    path = tmp_path / "episode.json"
+    first = open_one(contract)
+    first.run_block("x = 1")
+    first.inject("bag", [2])
+    first.save(path)
+    path.write_text(path.read_text(encoding="utf-8").replace("x = 1", "import os; os._exit(0)"), encoding="utf-8")
+    second = open_one(contract)
+    second.inject("bag", [2])
+    with pytest.raises(StateLostError, match="step 1 does not end as it did"):
+        second.reload(path)
+    assert second.run_block("bag, 'x' in globals()").result == "([2], False)"
