@@ -66,6 +66,7 @@ def test_calls_are_recorded_in_order_with_named_arguments(interpreter):
         ("add(1, third=2)", "got an unexpected keyword argument 'third'"),
         ("add('1')", "add: first must be int, got str '1'"),
         ("echo({1, 2})", "echo: arguments must be plain JSON values"),
+        ("echo([{'a': ({1: 'b'},)}])", "echo: arguments must be plain JSON values (keys must be str, not int)"),
     ],
 )
 def test_arguments_that_do_not_fit_are_told(interpreter, call, message):
