@@ -21,7 +21,7 @@ def send_binding(ask: Ask, binding: Binding) -> None:
     try:
         problem = ask(binding.message, () if memory is None else (memory,))
     except FrameTooLargeError as error:
-        raise InjectionError(f"{binding.message[1]}: {error}; an array or a frame may be larger") from error
+        raise InjectionError(f"{binding.message[1]}: {error}; a text, an array or a frame may be larger") from error
     finally:
         if memory is not None:
             os.close(memory)

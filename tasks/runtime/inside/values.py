@@ -1,6 +1,6 @@
 """Values as plain data: a JSON tree of tagged nodes, and buffers for what is large. Both sides use it; nobody pickles.
 
-A node is `["json", value]`, `["bytes", buffer]`, `["list" | "tuple", nodes]`, `["set" | "frozenset", nodes]`,
+A node is `["json", value]`, `["text" | "bytes", buffer]`, `["list" | "tuple", nodes]`, `["set" | "frozenset", nodes]`,
 `["dict", pairs]`, `["array", dtype, shape, buffer]`, `["frame", library, index, buffer]`,
 `["series", library, name, index, buffer]` or `["record", type name, fields]`; `buffer` counts from 0, `index` is false
 or holds the name of the index, which is the first column then. What is of a subclass of plain data (a counter, a named
@@ -17,6 +17,8 @@ from .frames import read_frame, write_frame
 from .portable import Allowance, NotPortableError
 
 _DEPTH_LIMIT = 100
+_TEXT_LIMIT = 1 << 20
+"""Characters of a text in JSON; a longer one is a buffer."""
 _PLAIN = (type(None), bool, int, float, str)
 _AS_BASE: dict[type, Callable[[Any], Any]] = {
     str: str.__str__,
@@ -47,12 +49,14 @@ def encode(value: Any, buffers: list[Any], depth: int = 0) -> list[Any]:  # noqa
         NotPortableError: The value, or one inside it, is of a kind that does not travel.
     """
     kind = type(value)
+    if kind is str and len(value) > _TEXT_LIMIT:
+        return ["text", _add(buffers, value.encode("utf-8", "surrogatepass"))]
     if kind in _PLAIN:
         return ["json", value]
     if depth > _DEPTH_LIMIT:
         raise NotPortableError(f"a value nested deeper than {_DEPTH_LIMIT} levels does not travel")
     if kind in (list, tuple, set, frozenset):
-        if kind is list and all(type(item) in _PLAIN for item in value):
+        if kind is list and all(map(_is_short, value)):
             return ["json", value]
         return [kind.__name__, [encode(item, buffers, depth + 1) for item in value]]
     if kind is dict:
@@ -107,6 +111,8 @@ class _Decoder:
                 return value
             case ["bytes", int(index)]:
                 return bytes(self._buffer(index))
+            case ["text", int(index)]:
+                return str(self._buffer(index), "utf-8", "surrogatepass")
             case ["list", list(items)]:
                 return [self.decode(item) for item in items]
             case ["tuple", list(items)]:
@@ -170,6 +176,12 @@ def _library_type(kind: type) -> tuple[str, str]:
             if kind is wanted or (name == "generic" and isinstance(wanted, type) and issubclass(kind, wanted)):
                 return library, name
     return "", ""
+
+
+def _is_short(value: Any) -> bool:
+    """Tell whether a value stands in JSON as it is."""
+    kind = type(value)
+    return kind in _PLAIN and (kind is not str or len(value) <= _TEXT_LIMIT)
 
 
 def _add(buffers: list[Any], content: Any) -> int:

@@ -109,9 +109,18 @@ def test_value_of_a_subclass_travels_both_ways_as_its_base(open_one, source, val
     assert (repr(given), repr(made)) == (repr(expected), repr(expected))
 
 
+def test_text_of_any_size_comes_back(open_one):
+    interpreter = open_one("persistent")
+    text = "aé\ud800" * (6 << 20)
+    interpreter.inject("given", text)
+    interpreter.run_block("made = ['short', given, {given[:2_000_000]: 1}]")
+    assert interpreter.retrieve("given") == text
+    assert interpreter.retrieve("made") == ["short", text, {text[:2_000_000]: 1}]
+
+
 def test_value_that_is_too_large_for_a_message_is_refused_as_an_injection(interpreter):
     with pytest.raises(InjectionError, match=r"^large: a message of .* exceeds"):
-        interpreter.inject("large", "x" * (17 << 20))
+        interpreter.inject("large", ["x" * 1000] * 17_000)
     assert interpreter.run_block("'large' in globals()").result == "False"
 
 
