@@ -39,9 +39,17 @@ def means(metric: str, **where: str | int) -> dict[str, float]:
 
 
 def interactions(**where: str) -> list[float]:
-    """Return the interaction on tokens of each training seed."""
-    seeds = [means("total_tokens", training_seed=seed, **where) for seed in (1, 2, 3)]
-    return [cells["P->P"] - cells["P->S"] - cells["S->P"] + cells["S->S"] for cells in seeds]
+    """Return the interaction on tokens of each training seed, in the order of the seeds."""
+    seeds = evaluated().filter(**{**MAIN, **where})["training_seed"].unique().sort()
+    cells = [means("total_tokens", training_seed=seed, **where) for seed in seeds]
+    return [each["P->P"] - each["P->S"] - each["S->P"] + each["S->S"] for each in cells]
+
+
+def t_interval(values: list[float]) -> str:
+    """Return mean and 95 % t interval as the prose has them."""
+    mean, error = pl.Series(values).mean(), stats.sem(values)
+    low, high = stats.t.interval(0.95, len(values) - 1, mean, error)
+    return f"{mean:,.0f} [{low:,.0f}, {high:,.0f}]"
 
 
 def trained_on(metric: str, **where: str) -> tuple[float, float]:
@@ -55,10 +63,7 @@ OTHERS = ({"bucket": "small_large"}, {"base": "common"}, {"base": "common", "buc
 
 @pytest.mark.parametrize("where", [{}, *OTHERS, {"variant": "shuffled-labels"}])
 def test_t_intervals_over_the_seeds(where):
-    values = pl.Series(interactions(**where))
-    mean, error = values.mean(), values.std() / len(values) ** 0.5  # pyright: ignore
-    low, high = stats.t.interval(0.95, len(values) - 1, mean, error)
-    assert f"{mean:,.0f} [{low:,.0f}, {high:,.0f}]" in FINDINGS
+    assert t_interval(interactions(**where)) in FINDINGS
 
 
 def _bootstrapped(analysis: str, metric: str, **where: str) -> tuple[float, float, float]:
@@ -73,7 +78,7 @@ def test_bootstrap_intervals_in_the_prose():
     effect = "{:,.0f} [{:,.0f}, {:,.0f}]".format(*_bootstrapped("interaction", "total_tokens"))
     assert f"over three seeds ({effect})" in README
     control = _bootstrapped("interaction", "total_tokens", variant="shuffled-labels")
-    assert "by {:,.0f} [{:,.0f}, {:,.0f}] with halves".format(*control) in FINDINGS
+    assert "do not interact: {:,.0f} [{:,.0f}, {:,.0f}], where".format(*control) in FINDINGS
     end_to_end = {"comparison_group": "end_to_end", "base": "common", "bucket": "small_large"}
     points = (100 * end for end in _bootstrapped("equivalence", "score", **end_to_end))
     assert "equivalence not shown ({:.1f} [{:.1f}, {:.1f}] points)".format(*points) in FINDINGS
@@ -191,8 +196,9 @@ def test_both_mismatches_without_variation():
 
 
 def test_shuffled_labels_seed_by_seed():
-    first, second, third = interactions(variant="shuffled-labels")
-    assert f"({first:,.0f}, {second:,.0f} and {third:,.0f}, where the effect is" in FINDINGS
+    *values, last = interactions(variant="shuffled-labels")
+    assert f"it is {', '.join(f'{value:,.0f}' for value in values)} and {last:,.0f}: chance" in FINDINGS
+    assert f"they alone give {t_interval([*values[3:], last])} by a t interval" in FINDINGS
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
