@@ -46,12 +46,19 @@ class Reply(NamedTuple):
     """A tool call of a block with the reply that it got."""
 
     request: Request
-    frame: tuple[Any, ...]
-    """The reply as it went to the sandbox."""
+    kept: tuple[Any, ...]
+    """The reply as it went to the sandbox, but a value as JSON: a tool may go on changing what it returned."""
+
+    def frame(self) -> tuple[Any, ...]:
+        """Return the reply as it goes to the sandbox."""
+        match self.kept:
+            case ("value", text):
+                return ("value", json.loads(text))
+        return self.kept
 
     def is_interrupt(self) -> bool:
         """Tell whether its block was interrupted before it went there."""
-        return self.frame[:2] == ("error", INTERRUPTED)
+        return self.kept[:2] == ("error", INTERRUPTED)
 
 
 @dataclass(frozen=True)

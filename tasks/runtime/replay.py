@@ -30,7 +30,7 @@ class RecordedAnswers:
             self._position += 1
             if request == expected.request:
                 if expected.is_interrupt():
-                    raise CallInterruptedError(expected.frame)
-                return expected.frame
+                    raise CallInterruptedError(expected.frame())
+                return expected.frame()
         self._is_broken = True
         return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)

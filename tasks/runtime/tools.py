@@ -154,7 +154,7 @@ class ToolTable:
             frame = ("error", type(error).__name__, str(error), len(self._calls) + is_kept)
             self._spent_bytes += len(frame[2])
         if is_kept:
-            self._replies.append(Reply(request, frame))
+            self._replies.append(Reply(request, frame if result is None else ("value", result)))
             told = told or json.dumps(self._partly_bound(name, arguments, keywords))
             self._record(name, told, started, result, error)
         if isinstance(error, _StoppedByHandError):

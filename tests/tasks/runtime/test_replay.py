@@ -125,6 +125,20 @@ def test_model_is_told_of_no_difference_where_there_is_none(open_one):
     snapshot.close()
 
 
+def test_tool_that_goes_on_changing_what_it_returned_is_recorded_as_it_answered(open_one, contract, tmp_path):
+    basket: list[int] = []
+
+    def add() -> list[int]:
+        basket.append(len(basket))
+        return basket
+
+    first = open_one(contract, {"add": add})
+    seen = [first.run_block("add()").result for _ in range(3)]
+    first.save(tmp_path / "episode.json")
+    assert seen == ["[0]", "[0, 1]", "[0, 1, 2]"]
+    assert open_one(contract, {"add": add}).reload(tmp_path / "episode.json") == ()
+
+
 def double(number):
     return 2 * number
 
