@@ -22,7 +22,7 @@ from storage.marts import are_of_this_sql, refresh_marts
 from storage.migrations import check_version, migrate
 from storage.names import query_error
 from storage.published import publish, published_path, settle
-from storage.quarantine import inspect_bundles, inspect_contents
+from storage.quarantine import QUARANTINE_FOLDER, inspect_bundles, inspect_contents
 from storage.scans import scan_relation
 from storage.schemas import row_model
 from storage.sources import each_once, lost_episodes, table_source
@@ -193,6 +193,8 @@ def _open_file(path: Path) -> DuckDBPyConnection:
 def _require_landing_zone(store: FileStore) -> None:
     """Return when nothing has landed at a place where something may: an empty folder, or one with its `bundles`.
 
+    Folders of tables alone are such a place too: the first bundle's files are written before its manifest.
+
     Raises:
         WarehouseError: There is nothing, or it is something else.
     """
@@ -202,7 +204,7 @@ def _require_landing_zone(store: FileStore) -> None:
         raise WarehouseError(f"nothing has landed at {store.url}: there is no such place") from error
     if names is None:
         raise WarehouseError(f"{store.url} is a file and no landing zone; a warehouse file is opened by its path")
-    if names and MANIFEST_FOLDER not in names:
+    if MANIFEST_FOLDER not in names and not {*TABLES, QUARANTINE_FOLDER}.issuperset(names):
         file = next((name for name in names if name.endswith(".duckdb")), None)
         way_out = f"open its {file}" if file else "open a landing zone or a warehouse file"
         raise WarehouseError(f"{store.url} is no landing zone: there is no {MANIFEST_FOLDER}/ in it; {way_out}")

@@ -100,3 +100,10 @@ def test_an_empty_landing_zone_is_an_empty_warehouse(tmp_path):
     with Warehouse.open(tmp_path) as warehouse:
         assert warehouse.sql("select count(*) from episodes").rows() == [(0,)]
         assert warehouse.scan("steps").collect().height == 0
+
+
+def test_a_landing_zone_before_its_first_manifest_is_an_empty_warehouse(tmp_path):
+    (tmp_path / "episodes" / "run_id=run").mkdir(parents=True)
+    (tmp_path / "quarantine").mkdir()  # a merge has put aside what a killed writer left
+    with Warehouse.open(tmp_path) as warehouse:
+        assert warehouse.sql("select count(*) from episodes").rows() == [(0,)]
