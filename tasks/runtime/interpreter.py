@@ -119,7 +119,11 @@ class EpisodeInterpreter:
         return self._state.snapshot()
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
-        """Go on from a frozen state; return what the model must be told."""
+        """Go on from a frozen state; return what the model must be told.
+
+        Raises:
+            ValueError: The snapshot is closed, or another interpreter's.
+        """
         recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return recovered.notices

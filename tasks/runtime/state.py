@@ -27,12 +27,15 @@ class Memory(NamedTuple):
 class EpisodeSnapshot:
     """A state of an episode: a frozen process where the backend has one, and the blocks that lead to it."""
 
-    def __init__(self, frozen: Any, memory: Memory) -> None:
+    def __init__(self, owner: "EpisodeState", frozen: Any, memory: Memory) -> None:
+        self.owner = owner
         self.frozen = frozen
         self.memory = memory
+        self.is_closed = False
 
     def close(self) -> None:
-        """End the frozen process."""
+        """End the frozen process; the state cannot be restored any more."""
+        self.is_closed = True
         if self.frozen is not None:
             self.frozen.node.close()
             self.frozen = None
@@ -139,10 +142,14 @@ class EpisodeState:
 
     def snapshot(self) -> EpisodeSnapshot:
         """Freeze the state."""
-        return EpisodeSnapshot(self.engine.freeze(), self._remember())
+        return EpisodeSnapshot(self, self.engine.freeze(), self._remember())
 
     def restore(self, snapshot: EpisodeSnapshot) -> Recovered:
-        """Go on from a frozen state."""
+        """Go on from a frozen state; raise `ValueError` for one that is closed, or another episode's."""
+        if snapshot.is_closed:
+            raise ValueError("the snapshot is closed: its state is gone; close it after the last restore")
+        if snapshot.owner is not self:
+            raise ValueError("the snapshot is another interpreter's; restore it there, and branch for a second one")
         self._recall(snapshot.memory)
         return self._recover(self.engine.thaw(snapshot.frozen))
 

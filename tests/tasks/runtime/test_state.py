@@ -40,6 +40,17 @@ def test_snapshot_can_be_restored_more_than_once(open_one):
     snapshot.close()
 
 
+def test_snapshot_that_is_closed_or_another_interpreter_s_is_refused(open_one, contract):
+    interpreter, other = open_one(contract), open_one(contract, instance_id="other")
+    interpreter.run_block("x = 1")
+    snapshot = interpreter.snapshot()
+    with pytest.raises(ValueError, match="another interpreter's; restore it there"):
+        other.restore(snapshot)
+    snapshot.close()
+    with pytest.raises(ValueError, match="the snapshot is closed"):
+        interpreter.restore(snapshot)
+
+
 def test_branches_change_by_themselves(open_one):
     interpreter = open_one("persistent", {"look": lambda: "seen"})
     interpreter.run_block("x = [1]")
