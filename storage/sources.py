@@ -143,5 +143,4 @@ def _missing(table: str, column: Column) -> str:
 
 
 def _footer_columns(file: BundleFile, store: FileStore) -> set[str]:
-    with store.open(file.path) as source:
-        return set(pq.read_schema(source).names)
+    return set(pq.read_schema(io.BytesIO(store.read_footer(file.path))).names)

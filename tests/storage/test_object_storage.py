@@ -100,6 +100,23 @@ def test_a_file_that_is_refused_to_whoever_reads_is_not_taken_for_a_damaged_one(
             judge(judged, landing.store)
 
 
+def test_a_footer_that_cannot_be_parsed_is_damage_and_no_refusal(landing, make_episode):
+    landing.write(make_episode("e"), "run")
+    (file,) = (each for each in landing.manifests().bundles[0].files if each.table == "steps")
+    content = landing.store.read(file.path)
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    of_another_version = file.model_copy(update={"schema_digest": "other"})
+    assert why_unfit(of_another_version, landing.store) is None
+    for damaged in (
+        b"\0" * len(content),
+        content[:footer] + b"\xff" * (len(content) - 8 - footer) + content[-8:],
+        content[:-8] + b"\xff" * 4 + content[-4:],
+        content[-4:],
+    ):
+        landing.store.write(file.path, damaged)
+        assert (why_unfit(of_another_version, landing.store) or "").startswith("not readable as Parquet: ")
+
+
 def test_a_bucket_that_does_not_exist_is_named(options, make_episode):
     with pytest.raises(LandingError, match="cannot write absent/landing/"):
         LandingZone("s3://absent/landing", options).write(make_episode("e"), "run")
