@@ -82,7 +82,7 @@ def _statistic_at(aligned: Aligned, statistic: MeanStatistic) -> tuple[Callable[
     has_value = ~np.isnan(aligned.per_seed()[0])
     instances = has_value.any(axis=0)
     has_value = has_value[:, instances]
-    arms = [np.nan_to_num(arm[:, instances]) for arm in aligned.per_seed()]
+    arms = [np.where(has_value, arm[:, instances], 0) for arm in aligned.per_seed()]
 
     def statistic_at(*numbers: NDArray[np.intp], axis: int) -> Any:
         assert axis == -1

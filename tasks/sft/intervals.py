@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from transformers import TrainerCallback
 
 SPARED_SHARE = 0.25
-"""Share of its steps that a killed training loses at most."""
+"""Share of its steps, rounded up to whole ones, that a killed training loses at most."""
 
 
 class Intervals(NamedTuple):
