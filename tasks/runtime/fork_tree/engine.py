@@ -1,5 +1,6 @@
 """The fork tree behind the engine's protocol: messages to the process whose turn it is."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 from tasks.runtime.engine import (
@@ -59,12 +60,12 @@ class ForkTreeEngine:
         self._open_root = open_root
         self._installed: list[Binding] = []
         self._output = Output()
-        try:
+        with contextlib.ExitStack() as undone:
+            undone.callback(self._output.close)
             self._root = Root(open_root(self._output.descriptor))
+            undone.callback(self._root.release)
             self._processes = self._grow()
-        except BaseException:
-            self._output.close()
-            raise
+            undone.pop_all()
 
     @property
     def forgets(self) -> bool:
@@ -179,17 +180,15 @@ class ForkTreeEngine:
     def branch(self) -> tuple["ForkTreeEngine", Recovery]:
         """Fork the state into the live process of another engine; a fresh lifetime has no state to fork."""
         other = ForkTreeEngine(self._lifetime, self._spec, self._open_root)
-        for binding in self._installed:
-            other.install(binding)
-        if not isinstance(self._processes, LiveProcesses):
-            return other, "complete"
-        try:
-            frozen = self._processes.freeze(other._output.descriptor)
-            other._move_to(self._root, frozen.node)
-        except NodeGoneError as error:
-            other.close()
-            raise StateLostError(str(error)) from error
-        return other, _worth(frozen)
+        with contextlib.ExitStack() as undone:
+            undone.callback(other.close)
+            for binding in self._installed:
+                other.install(binding)
+            recovery: Recovery = "complete"
+            if isinstance(self._processes, LiveProcesses):
+                recovery = other._go_on_from(self._root, self._processes)
+            undone.pop_all()
+        return other, recovery
 
     def close(self) -> None:
         """End every process of the episode."""
@@ -197,12 +196,17 @@ class ForkTreeEngine:
         self._root.release()
         self._output.close()
 
-    def _move_to(self, root: Root, live: Node) -> None:
-        """Leave one's own root for a process that grew from another."""
-        self._processes.close()
-        self._root.release()
-        self._root = root.share()
-        self._processes = LiveProcesses(root.node, self._output.descriptor, live)
+    def _go_on_from(self, root: Root, processes: LiveProcesses) -> Recovery:
+        """Leave one's own root for a fork of processes that grew from another."""
+        try:
+            frozen = processes.freeze(self._output.descriptor)
+            self._processes.close()
+            self._root.release()
+            self._root = root.share()
+            self._processes = LiveProcesses(root.node, self._output.descriptor, frozen.node)
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
+        return _worth(frozen)
 
     def _grow(self) -> Processes:
         if self._lifetime.runs_in == "live":
