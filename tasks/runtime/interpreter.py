@@ -9,7 +9,7 @@ from tasks.runtime.describe import Injected, describe
 from tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
 from tasks.runtime.journal import Journal
 from tasks.runtime.lifetime import lifetime_of
-from tasks.runtime.objects import Binding, bind_source, bind_value, read_value
+from tasks.runtime.objects import Binding, bind_source, bind_value, check_name, read_value
 from tasks.runtime.policy import describe_violations
 from tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference, RuntimeEvent
 from tasks.runtime.spec import RuntimeSpec
@@ -94,8 +94,9 @@ class EpisodeInterpreter:
         after every block; a variable is the block's to change, as far as the contract keeps what it changes.
 
         Raises:
-            InjectionError: The object does not travel.
+            InjectionError: The object does not travel, or no block can use the name.
         """
+        check_name(name)
         self._state.install(self._binding(name, value, runs_in))
         if isinstance(value, type):
             self._types[name] = value
@@ -122,7 +123,7 @@ class EpisodeInterpreter:
         """Go on from a frozen state; return what the model must be told.
 
         Raises:
-            ValueError: The snapshot is closed, or another interpreter's.
+            ValueError: The snapshot is closed, another interpreter's, or of before a reload.
         """
         recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
@@ -171,7 +172,7 @@ class EpisodeInterpreter:
         if missing := self._state.not_installed(journal.entries):
             raise ValueError(f"{path} had {', '.join(missing)} injected; inject the same before it is reloaded")
         self._identity = Identity(journal.instance_id, journal.salt)
-        found = self._state.bring_about(journal.entries)
+        found = self._state.reload(journal.entries)
         self._step = journal.step_count
         self._note("reload", detail={"difference_count": len(found)})
         return found

@@ -3,6 +3,7 @@
 import dataclasses
 import fcntl
 import inspect
+import keyword
 import os
 import textwrap
 from collections.abc import Callable, Mapping
@@ -46,6 +47,12 @@ class Room(NamedTuple):
 
     node: Any
     sizes: tuple[int, ...]
+
+
+def check_name(name: str) -> None:
+    """Raise `InjectionError` for what is no name of a user's."""
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+        raise InjectionError(f"{name!r:.100} is no name that a block can use; dunder names are the runtime's own")
 
 
 def bind_value(name: str, value: Any, *, is_user: bool, limit_bytes: int) -> Binding:

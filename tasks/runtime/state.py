@@ -27,8 +27,9 @@ class Memory(NamedTuple):
 class EpisodeSnapshot:
     """A state of an episode: a frozen process where the backend has one, and the blocks that lead to it."""
 
-    def __init__(self, owner: "EpisodeState", frozen: Any, memory: Memory) -> None:
-        self.owner = owner
+    def __init__(self, history: object, frozen: Any, memory: Memory) -> None:
+        self.history = history
+        """Of whom and since when: a state goes back within its own alone."""
         self.frozen = frozen
         self.memory = memory
         self.is_closed = False
@@ -70,6 +71,7 @@ class EpisodeState:
         self._canaries: list[str] = []
         """Of every block that ran."""
         self._journal: list[Entry] = []
+        self._history = object()
 
     def is_as_promised(self) -> bool:
         """Tell whether the next block's namespace remembers what it should, and nothing that it should not.
@@ -142,14 +144,14 @@ class EpisodeState:
 
     def snapshot(self) -> EpisodeSnapshot:
         """Freeze the state."""
-        return EpisodeSnapshot(self, self.engine.freeze(), self._remember())
+        return EpisodeSnapshot(self._history, self.engine.freeze(), self._remember())
 
     def restore(self, snapshot: EpisodeSnapshot) -> Recovered:
-        """Go on from a frozen state; raise `ValueError` for one that is closed, or another episode's."""
+        """Go on from a frozen state; raise `ValueError` for one that is closed, of another, or of before a reload."""
         if snapshot.is_closed:
             raise ValueError("the snapshot is closed: its state is gone; close it after the last restore")
-        if snapshot.owner is not self:
-            raise ValueError("the snapshot is another interpreter's; restore it there, and branch for a second one")
+        if snapshot.history is not self._history:
+            raise ValueError("the snapshot is another interpreter's, or of before a reload; take one of this here")
         self._recall(snapshot.memory)
         return self._recover(self.engine.thaw(snapshot.frozen))
 
@@ -164,6 +166,15 @@ class EpisodeState:
     def entries(self) -> tuple[Entry, ...]:
         """Return what brings the state about."""
         return tuple(self._journal)
+
+    def reload(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
+        """Bring another state about in the place of this one, which no snapshot goes back to any more.
+
+        Raises:
+            StateLostError: A block that ended when it was recorded does not end now.
+        """
+        self._history = object()
+        return self.bring_about(entries)
 
     def bring_about(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
         """Run what was recorded in a new namespace; return every observation that came out otherwise.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasks.runtime.engine import CallInterruptedError
+from tasks.runtime.inside.portable import check_keys
 from tasks.runtime.journal import INTERRUPTED, Reply, request_text
 from tasks.runtime.protocol import (
     ToolCall,
@@ -220,6 +221,7 @@ class ToolTable:
 
 def _as_json(name: str, value: Any) -> str:
     try:
+        check_keys(value)
         text = json.dumps(value)
     except (TypeError, ValueError, RecursionError) as cause:
         raise ToolRuntimeException(f"{name} returned what is no plain JSON value: {cause}") from cause

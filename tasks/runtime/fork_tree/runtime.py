@@ -44,9 +44,10 @@ class ForkTreeRuntime:
     ) -> EpisodeInterpreter:
         """Grow a root for an episode and start its first namespace."""
         table = ToolTable(tools, tool_call_cap)
+        documentation = table.documentation()  # of these tools alone: what is injected later is bound in its turn
 
         def open_root(output: int) -> Node:
-            return self._open_root(table.documentation(), output)
+            return self._open_root(documentation, output)
 
         engine = ForkTreeEngine(lifetime_of(contract), self.spec, open_root)
         return EpisodeInterpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)

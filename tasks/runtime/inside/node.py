@@ -186,6 +186,7 @@ class Node:
         self.channel.send(("answer", len(dropped)))
 
     def _add_tool(self, name: str, documentation: str) -> None:
+        self._forget_unbuilt(name)
         self.runner.add_tools({name: documentation})
         self.channel.send(("answer", None))
 
@@ -193,11 +194,17 @@ class Node:
         from . import injection
 
         try:
-            self.runner.inject(name, injection.define(name, source, self.runner.own), is_own=True)
+            defined = injection.define(name, source, self.runner.own)
+            self._forget_unbuilt(name)
+            self.runner.inject(name, defined, is_own=True)
         except Exception as error:  # noqa: BLE001 - the host's caller is told, whatever the source does
             self.channel.send(("answer", f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]))
             return
         self.channel.send(("answer", None))
+
+    def _forget_unbuilt(self, name: str) -> None:
+        """Let what is bound now under a name be the last, also where a variable of that name waits to be built."""
+        self._unbuilt = [sent for sent in self._unbuilt if sent.name != name]
 
     def _bind(self, name: str, is_user: bool, value: Any, sizes: list[int], *descriptors: int) -> None:
         from . import injection

@@ -1,5 +1,7 @@
 """What keeps a value from travelling, and how much of the reader's memory it may take."""
 
+from typing import Any
+
 
 class NotPortableError(Exception):
     """The value has no form in plain data."""
@@ -24,3 +26,16 @@ class Allowance:
             raise NotPortableError(
                 f"{what} would take some {needed:.0f} bytes or more in memory; an object may have {self.limit_bytes}"
             )
+
+
+def check_keys(value: Any) -> None:
+    """Raise `TypeError` for a key that would be another one on the other side: JSON has text keys alone."""
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"keys must be str, not {type(key).__name__}")
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return
+    for item in value:
+        check_keys(item)

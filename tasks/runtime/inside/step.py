@@ -48,6 +48,8 @@ class StepRunner:
         self.injected.add(name)
         if is_own:
             self.own[name] = value
+        else:
+            self.own.pop(name, None)
 
     def forget(self, names: list[str] | None) -> None:
         """Remove names, or with none all that is not the runtime's own."""

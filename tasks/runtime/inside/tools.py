@@ -4,6 +4,7 @@ import _thread
 import os
 from typing import Any
 
+from .portable import check_keys
 from .wire import CALL_LIMIT_BYTES, Channel, FrameTooLargeError
 
 
@@ -90,7 +91,7 @@ class ToolLine:
     def _exchange(self, channel: Channel, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         self.ticket += 1
         try:
-            _check_keys((arguments, keywords))
+            check_keys((arguments, keywords))
             channel.send(("call", self.ticket, tool, arguments, keywords), limit_bytes=CALL_LIMIT_BYTES)
         except FrameTooLargeError as error:
             told = f"{tool}: arguments must take {CALL_LIMIT_BYTES} bytes at most, and not {error.size}"
@@ -115,19 +116,6 @@ def make_stub(line: ToolLine, name: str, documentation: str | None) -> Any:
     stub.__module__ = "__main__"
     stub.__doc__ = documentation
     return stub
-
-
-def _check_keys(value: Any) -> None:
-    """Raise `TypeError` for a key that would be another one on the host: JSON has text keys alone."""
-    if isinstance(value, dict):
-        for key in value:
-            if not isinstance(key, str):
-                raise TypeError(f"keys must be str, not {type(key).__name__}")
-        value = value.values()
-    elif not isinstance(value, (list, tuple)):
-        return
-    for item in value:
-        _check_keys(item)
 
 
 def _error(reply: list[Any]) -> Exception:

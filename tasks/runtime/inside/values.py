@@ -34,6 +34,8 @@ _AS_BASE: dict[type, Callable[[Any], Any]] = {
     dict: lambda value: dict(dict.items(value)),
 }
 """By the methods of the base, whatever the subclass makes of them."""
+_BELOW_FOUR_BYTES, _CONTINUING = bytes(range(0xF0)), bytes(range(0x80, 0xC0))
+"""Bytes of UTF-8: those that begin no character of four bytes, and those that begin none at all."""
 _LIBRARIES = ("polars", "pandas")
 _EQUAL_HASHES_LIMIT = 64
 """Members of a set, or keys, that may share a hash: each is compared with all before it."""
@@ -112,7 +114,7 @@ class _Decoder:
             case ["bytes", int(index)]:
                 return bytes(self._buffer(index))
             case ["text", int(index)]:
-                return str(self._buffer(index), "utf-8", "surrogatepass")
+                return self._text(self._buffer(index))
             case ["list", list(items)]:
                 return [self.decode(item) for item in items]
             case ["tuple", list(items)]:
@@ -140,6 +142,11 @@ class _Decoder:
         members = [self.decode(item) for item in items]
         _check_hashes(members)
         return members
+
+    def _text(self, content: bytes) -> str:
+        width = 1 if content.isascii() else 4 if content.translate(None, _BELOW_FOUR_BYTES) else 2
+        self._allowance.take("a text", width * len(content.translate(None, _CONTINUING)))
+        return str(content, "utf-8", "surrogatepass")
 
     def _frame(self, library: str, index: Any, buffer: int) -> Any:
         frame = read_frame(self._buffer(buffer), library, has_index=bool(index), allowance=self._allowance)

@@ -14,7 +14,13 @@ _HEADER_BYTES = 4
 _CHUNK_BYTES, _CHUNK_LIMIT_BYTES = 2048, 1 << 18
 _DESCRIPTOR_BYTES, _DESCRIPTORS_LIMIT = 4, 2
 _ANCILLARY_BYTES = _socket.CMSG_SPACE(_DESCRIPTORS_LIMIT * _DESCRIPTOR_BYTES)
-_chunks = c_make_encoder(None, None, encode_basestring_ascii, None, ":", ",", False, False, True)
+
+
+def _refuse(value: Any) -> None:
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+_chunks = c_make_encoder(None, _refuse, encode_basestring_ascii, None, ":", ",", False, False, True)
 _scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 FRAME_LIMIT_BYTES = 16 << 20

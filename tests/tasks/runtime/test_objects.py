@@ -229,6 +229,22 @@ def test_injected_functions_are_put_back_and_listed_nowhere(interpreter):
     assert interpreter.run_block("double(2)").result == "4"
 
 
+@pytest.mark.parametrize("name", ["not a name", "class", "__canary__", ""])
+def test_what_is_no_name_is_refused(interpreter, name):
+    with pytest.raises(InjectionError, match="is no name that a block can use"):
+        interpreter.inject(name, 1)
+
+
+@pytest.mark.parametrize("runs_in", ["host", "sandbox"])
+def test_what_is_injected_last_under_a_name_stays(interpreter, runs_in):
+    interpreter.inject("double", double, runs_in=runs_in)
+    assert interpreter.run_block("double(4)").result == "8"
+    interpreter.inject("double", 5)
+    assert [interpreter.run_block("double").result for _ in range(3)] == ["5", "5", "5"]
+    interpreter.inject("double", double, runs_in=runs_in)
+    assert [interpreter.run_block("double(4)").result for _ in range(2)] == ["8", "8"]
+
+
 def test_injected_variable_is_there_in_every_block_and_changes_as_the_contract_says(interpreter, contract):
     interpreter.inject("basket", [1])
     interpreter.run_block("basket.append(2)")

@@ -143,13 +143,18 @@ def double(number):
     return 2 * number
 
 
+def halve(number):
+    return number // 2
+
+
 def inject_between_blocks(interpreter):
     """Play an episode in which something is injected before, between and after its blocks."""
     interpreter.inject("basket", [1])
-    interpreter.run_block("first = sorted(name for name in globals() if name in ('basket', 'bag', 'double'))\nfirst")
+    interpreter.run_block("[name for name in ('basket', 'bag', 'double', 'halve') if name in globals()]")
     interpreter.inject("double", double, runs_in="sandbox")
+    interpreter.inject("halve", halve)
     interpreter.inject("bag", [2])
-    interpreter.run_block("bag.append(double(21)); basket.append(0)\n(basket, bag)")
+    interpreter.run_block("bag.append(double(halve(42))); basket.append(0)\n(basket, bag)")
     interpreter.inject("basket", [3])
     return interpreter.run_block("(basket, bag)")
 
@@ -163,6 +168,7 @@ def test_what_was_injected_between_blocks_comes_back_between_them(open_one, cont
         interpreter = open_one(contract)
         for name, value in [("bag", [2]), ("basket", [1]), ("basket", [3]), ("later", 4)]:
             interpreter.inject(name, value)
+        interpreter.inject("halve", halve)
         interpreter.inject("double", double, runs_in="sandbox")
         assert interpreter.reload(tmp_path / "episode.json") == ()
         assert interpreter.run_block("later").result == "4"
@@ -192,7 +198,7 @@ def test_reload_where_something_is_not_injected_names_it_and_changes_nothing(ope
     first.save(tmp_path / "episode.json")
     second = open_one(contract)
     second.inject("basket", [1])
-    with pytest.raises(ValueError, match="had bag, basket, double injected; inject the same before"):
+    with pytest.raises(ValueError, match="had bag, basket, double, halve injected; inject the same before"):
         second.reload(tmp_path / "episode.json")
     assert second.run_block("basket").result == "[1]"
 

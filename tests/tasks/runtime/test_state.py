@@ -40,12 +40,17 @@ def test_snapshot_can_be_restored_more_than_once(open_one):
     snapshot.close()
 
 
-def test_snapshot_that_is_closed_or_another_interpreter_s_is_refused(open_one, contract):
+def test_snapshot_that_is_closed_or_of_another_history_is_refused(open_one, contract, tmp_path):
     interpreter, other = open_one(contract), open_one(contract, instance_id="other")
     interpreter.run_block("x = 1")
     snapshot = interpreter.snapshot()
-    with pytest.raises(ValueError, match="another interpreter's; restore it there"):
+    with pytest.raises(ValueError, match="another interpreter's, or of before a reload"):
         other.restore(snapshot)
+    interpreter.save(tmp_path / "episode.json")
+    interpreter.restore(snapshot)
+    interpreter.reload(tmp_path / "episode.json")
+    with pytest.raises(ValueError, match="another interpreter's, or of before a reload"):
+        interpreter.restore(snapshot)
     snapshot.close()
     with pytest.raises(ValueError, match="the snapshot is closed"):
         interpreter.restore(snapshot)

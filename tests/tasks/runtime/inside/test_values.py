@@ -57,6 +57,15 @@ FORGED = {
 }
 
 
+@pytest.mark.parametrize(("text", "width"), [("a", 1), ("aé", 2), ("a漢", 2), ("a\N{GRINNING FACE}", 4)])
+def test_text_takes_as_much_as_its_widest_character_makes_of_each(text, width):
+    value = text * MIB
+    content = value.encode()
+    assert decode(["text", 0], [content], record, width * len(value)) == value
+    with pytest.raises(NotPortableError, match="a text would take"):
+        decode(["text", 0], [content], record, width * len(value) - 1)
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("table", FORGED.values(), ids=FORGED)
 def test_frame_that_would_grow_beyond_the_limit_is_refused_before_it_is_made(library, table):
