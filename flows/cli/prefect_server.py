@@ -12,7 +12,8 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 from tasks.running.errors import UserError
 from tasks.running.places import open_places
 from tasks.running.progress import waiting_line
-from tasks.serving.process import ManagedProcess, StartupProgress, find_free_port
+from tasks.serving.free_port import start_on_free_port
+from tasks.serving.process import ManagedProcess, StartupProgress
 
 STARTUP_SECONDS = 600.0
 """How long our own server may take while its process lives: some seconds on idle cores, minutes on busy ones."""
@@ -47,15 +48,24 @@ def own_server(home: Path, log: Path) -> Iterator[str]:
     Raises:
         ServerError: It does not start; the message quotes its log.
     """
-    port = find_free_port()
-    address = f"http://127.0.0.1:{port}/api"
-    command = [sys.executable, "-m", "prefect", "server", "start"]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--no-services", "--no-ui"]
     environment = os.environ | QUIET | {"PREFECT_HOME": str(home)}
-    with ManagedProcess(command, log, health_url=f"{address}/health", environment=environment) as server:
-        with waiting_line("starting a Prefect server for this run") as tell:
-            server.wait_until_healthy(STARTUP_SECONDS, lambda progress: tell(_describe(progress)))
-        yield address
+
+    def start(port: int) -> ManagedProcess:
+        command = [sys.executable, "-m", "prefect", "server", "start"]
+        command += ["--host", "127.0.0.1", "--port", str(port), "--no-services", "--no-ui"]
+        return ManagedProcess(command, log, health_url=f"{_address(port)}/health", environment=environment)
+
+    with waiting_line("starting a Prefect server for this run") as tell:
+        server, port = start_on_free_port(
+            start,
+            lambda server: server.wait_until_healthy(STARTUP_SECONDS, lambda progress: tell(_describe(progress))),
+        )
+    with server:
+        yield _address(port)
+
+
+def _address(port: int) -> str:
+    return f"http://127.0.0.1:{port}/api"
 
 
 def _describe(progress: StartupProgress) -> str:

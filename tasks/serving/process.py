@@ -18,7 +18,7 @@ from tasks.serving import supervisor
 
 POLL_SECONDS = 0.2
 """Time between two looks at a server that starts."""
-DYING_SECONDS = 5.0
+DYING_SECONDS = 30.0
 """How long the supervisor of a server that answers no more gets to say that it has ended."""
 LOG_TAIL_LINES = 20
 """Last lines of the log that an error quotes."""

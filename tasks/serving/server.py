@@ -13,7 +13,8 @@ from typing import NamedTuple
 from tasks.agent.credentials import read_credential
 from tasks.serving.ask import NoAnswer, ask
 from tasks.serving.commands import cpu_command, vllm_command
-from tasks.serving.process import ManagedProcess, OnProgress, ServerError, find_free_port
+from tasks.serving.free_port import start_on_free_port
+from tasks.serving.process import ManagedProcess, OnProgress, ServerError
 from tasks.serving.spec import ServedModels, ServingSpec
 
 HOST = "127.0.0.1"
@@ -61,21 +62,24 @@ def open_server(
         names = _check_models(spec.url, models, spec.api_key_variable)
         yield RunningServer(spec.url, names, (), None, _ask_version(spec.url))
         return
-    port = find_free_port(HOST)
-    build = vllm_command if spec.engine == "vllm" else cpu_command
-    command = build(spec, models, host=HOST, port=port)
-    health_url = f"http://{HOST}:{port}/health"
-    if spec.engine == "vllm":
-        program = vllm_program()
-        if program is None:
-            raise ServerError("vllm is not installed; run `sh deployments/install_vllm.sh`, or put yours on the PATH")
-        command[0] = program
-    with ManagedProcess(command, log_path, health_url=health_url) as process:
-        process.wait_until_healthy(spec.startup_timeout_seconds, on_progress)
+    process, port = start_on_free_port(
+        lambda port: ManagedProcess(_command(spec, models, port), log_path, health_url=f"http://{HOST}:{port}/health"),
+        lambda process: process.wait_until_healthy(spec.startup_timeout_seconds, on_progress),
+    )
+    with process:
         base_url = f"http://{HOST}:{port}/v1"
         names = _check_models(base_url, models)
-        yield RunningServer(base_url, names, tuple(command), log_path, _ask_version(base_url))
+        yield RunningServer(base_url, names, process.command, log_path, _ask_version(base_url))
         process.check_survived()  # what was asked of a server that died meanwhile has failed, and its log tells why
+
+
+def _command(spec: ServingSpec, models: ServedModels, port: int) -> list[str]:
+    if spec.engine != "vllm":
+        return cpu_command(spec, models, host=HOST, port=port)
+    program = vllm_program()
+    if program is None:
+        raise ServerError("vllm is not installed; run `sh deployments/install_vllm.sh`, or put yours on the PATH")
+    return [program, *vllm_command(spec, models, host=HOST, port=port)[1:]]
 
 
 def vllm_program() -> str | None:
@@ -86,7 +90,7 @@ def vllm_program() -> str | None:
 
 def _ask_version(base_url: str) -> str | None:
     """Return the version that a server tells as vLLM does, beside the API; no key is shown for it."""
-    answer = ask(base_url.rstrip("/").removesuffix("/v1") + "/version")
+    answer = ask(base_url.rstrip("/").removesuffix("/v1") + "/version", timeout_seconds=LISTING_SECONDS)
     if isinstance(answer, NoAnswer) or answer.status != HTTPStatus.OK:
         return None
     try:

@@ -1,12 +1,25 @@
+import socket
+
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.cli.prefect_server import prefect_server
+from flows.cli.prefect_server import own_server, prefect_server
 from flows.gpu_pool import gpu_pool_lacks
 from tasks.running.errors import UserError
+from tasks.serving import free_port
 
 NOBODY = "http://127.0.0.1:9/api"
 """An address at which nothing listens."""
+HEALTHY_SERVER = """
+import http.server, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
+"""
 
 
 def test_a_configured_server_that_does_not_answer_is_named_with_the_way_out():
@@ -20,3 +33,14 @@ def test_a_training_for_the_gpu_pool_needs_a_server_that_answers():
         assert (gpu_pool_lacks() or "").startswith(f"an answer from the Prefect server {NOBODY}")
     with temporary_settings(restore_defaults={PREFECT_API_URL}):
         assert gpu_pool_lacks() == "a Prefect server with a work pool 'gpu' (name it with PREFECT_API_URL)"
+
+
+def test_a_server_whose_port_was_taken_meanwhile_starts_on_another(tmp_path, monkeypatch):
+    (tmp_path / "prefect.py").write_text(HEALTHY_SERVER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        ports = [taken.getsockname()[1], free_port.find_free_port()]
+        monkeypatch.setattr(free_port, "find_free_port", iter(ports).__next__)
+        with own_server(tmp_path / "home", tmp_path / "log") as address:
+            assert address == f"http://127.0.0.1:{ports[1]}/api"

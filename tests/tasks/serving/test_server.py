@@ -1,11 +1,14 @@
 """The whole way: from a spec to a server process of its own that answers, and back to nothing."""
 
+import socket
 import sys
 from importlib import metadata
 
 import openai
 import pytest
 
+from tasks.serving import free_port
+from tasks.serving.ask import ask
 from tasks.serving.process import LOOPBACK, ServerError
 from tasks.serving.server import open_server, vllm_program
 from tasks.serving.spec import ServedModels, ServingSpec
@@ -38,6 +41,14 @@ def test_a_running_server_is_an_external_one_for_others(running, tmp_path):
         assert server.base_url == running.base_url
         assert server.command == ()
         assert server.version == running.version == f"carryover {metadata.version('carryover')}"
+
+
+def test_a_busy_endpoint_has_more_time_for_its_version_than_a_probe(running, tmp_path, monkeypatch):
+    assert ask.__kwdefaults__ is not None
+    monkeypatch.setitem(ask.__kwdefaults__, "timeout_seconds", 0.0)
+    spec = ServingSpec(engine="external", url=running.base_url)
+    with open_server(spec, ServedModels(base="anything"), tmp_path / "log") as server:
+        assert server.version == running.version
 
 
 def test_an_external_endpoint_must_have_the_models(running, tmp_path):
@@ -95,11 +106,27 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])
 """
 
 
-def test_a_server_that_dies_while_it_is_used_is_told_with_its_last_lines(tmp_path, monkeypatch):
+@pytest.fixture
+def mortal_server(tmp_path, monkeypatch):
     (tmp_path / "vllm").write_text(MORTAL_SERVER.format(python=sys.executable))
     (tmp_path / "vllm").chmod(0o755)
     (tmp_path / "python").symlink_to(sys.executable)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+
+@pytest.mark.usefixtures("mortal_server")
+def test_a_server_whose_port_was_taken_meanwhile_starts_on_another(tmp_path, monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        ports = [taken.getsockname()[1], free_port.find_free_port()]
+        monkeypatch.setattr(free_port, "find_free_port", iter(ports).__next__)
+        with open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log") as server:
+            assert server.base_url == f"http://127.0.0.1:{ports[1]}/v1"
+            assert str(ports[1]) in server.command
+
+
+@pytest.mark.usefixtures("mortal_server")
+def test_a_server_that_dies_while_it_is_used_is_told_with_its_last_lines(tmp_path):
     with (
         pytest.raises(ServerError, match=r"(?s)server ended with status 7: .*out of memory"),
         open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log") as server,
