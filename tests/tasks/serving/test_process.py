@@ -58,9 +58,15 @@ def wait_until_gone(pids: list[int]) -> None:
 
 
 def test_a_server_is_awaited_and_stopped_with_all_its_children(tmp_path):
-    progress = []
-    with start(tmp_path) as server:
-        server.wait_until_healthy(30, progress.append)
+    progress, seen = [], tmp_path / "seen"
+
+    def note(step):
+        progress.append(step)
+        seen.touch()
+
+    program = SERVER.replace("time.sleep(0.5)", f"while not os.path.exists({str(seen)!r}): time.sleep(0.02)")
+    with start(tmp_path, program) as server:
+        server.wait_until_healthy(30, note)
         pids = pids_in(server.log_path)
         assert server.is_running
         assert server.is_healthy()
