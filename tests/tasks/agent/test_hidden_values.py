@@ -84,6 +84,7 @@ finish()
 
 def leaks(text):
     """Return what of the hidden is in a text; a list counts in either order, however its members are joined."""
+    text = re.sub(r"\b0x[0-9a-f]+", "0x", text)  # an address may have any digits
     found = [str(hidden) for hidden in HIDDEN if str(hidden) in text]
     words = re.findall(r"\w+", text)
     pairs = set(pairwise(words))

@@ -52,7 +52,12 @@ def provide_vllm() -> dict[str, str]:
         shutil.rmtree(unfinished / "bin", ignore_errors=True)
         for library in unfinished.glob("vllm/**/*.so"):  # kernels for GPUs: 0.6 GB that no parser loads
             library.unlink()
-        unfinished.rename(folder)
+        try:
+            unfinished.rename(folder)
+        except OSError:
+            if not folder.exists():  # as it does where another process was faster
+                raise
+            shutil.rmtree(unfinished)
     return {**os.environ, "PYTHONPATH": str(folder), "VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1"}
 
 
