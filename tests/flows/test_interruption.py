@@ -1,15 +1,37 @@
 """A flow that the keyboard or SIGTERM stops ends its work as at a limit, and the same command goes on."""
 
 import signal
-import time
 
 import pytest
 
 from storage.landing import LandingZone
-from tests.flows.flow_process import start_flow
+from tests.flows.flow_process import start_flow, start_python
 
 COUNT = 150
 OPTIONS = ("--scale", "smoke", "--train-count", str(COUNT))
+STOPPED_FLOW = """
+import os
+import signal
+
+from flows.cli.command import run_as_command
+from flows.collect_traces import collect_traces
+from storage.landing import LandingZone
+
+write = LandingZone.write
+
+
+def write_and_be_stopped(*arguments):
+    landed = write(*arguments)
+    if "episodes" in landed.row_counts:
+        LandingZone.write = write
+        os.kill(os.getpid(), signal.%s)
+    return landed
+
+
+LandingZone.write = write_and_be_stopped
+run_as_command(collect_traces)
+"""
+"""The flow, sent a signal with the first episodes that it lands."""
 
 
 @pytest.mark.prefect
@@ -37,12 +59,9 @@ def test_a_flow_that_is_stopped_keeps_its_episodes_and_goes_on(tmp_path):
 
 
 def stop_flow(home, zone, sent):
-    """Send the flow a signal once it has landed an episode, and give its exit code and what it said."""
+    """Send the flow a signal once it has landed episodes, and give its exit code and what it said."""
     before = zone.read("episodes").num_rows
-    flow = start_flow(home, "collect_traces", *OPTIONS)
-    while flow.poll() is None and zone.read("episodes").num_rows == before:
-        time.sleep(0.05)
-    flow.send_signal(sent)
+    flow = start_python(home, "-c", STOPPED_FLOW % sent.name, *OPTIONS)
     _, said = flow.communicate()
     episodes = zone.scan("episodes").collect()
     assert before < len(episodes) < 2 * COUNT
