@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
+
+from tasks.serving.process import LOOPBACK
 
 STARTUP_SECONDS = 60.0
 SWITCHES = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-port=0")
@@ -74,20 +75,28 @@ def open_page() -> Iterator[Page]:
         log = Path(profile) / "log"
         with log.open("w") as out, subprocess.Popen(command, stdout=out, stderr=out) as browser:
             try:
-                (tab,) = [tab for tab in _tabs(browser, Path(profile)) if tab["type"] == "page"]
-                with connect(tab["webSocketDebuggerUrl"], max_size=None) as socket:
+                url = _wait_for_page(browser, Path(profile))["webSocketDebuggerUrl"]
+                with connect(url, max_size=None, open_timeout=STARTUP_SECONDS, proxy=None) as socket:
                     yield Page(socket)
             finally:
                 browser.terminate()
 
 
-def _tabs(browser: subprocess.Popen[bytes], profile: Path) -> list[dict[str, Any]]:
-    """Wait until the browser has written the port that it listens on, and return its tabs."""
-    port_file = profile / "DevToolsActivePort"
+def _wait_for_page(browser: subprocess.Popen[bytes], profile: Path) -> dict[str, Any]:
+    """Wait until the browser has a tab that shows a page, and return it."""
     deadline = time.monotonic() + STARTUP_SECONDS
-    while not (port_file.exists() and "\n" in port_file.read_text()):
+    while not (pages := [tab for tab in _tabs(profile) if tab["type"] == "page"]):
         assert browser.poll() is None, (profile / "log").read_text()
         assert time.monotonic() < deadline, f"Chromium did not start in {STARTUP_SECONDS:.0f} s"
         time.sleep(0.05)
-    with urlopen(f"http://127.0.0.1:{port_file.read_text().splitlines()[0]}/json/list") as answer:
+    return pages[0]
+
+
+def _tabs(profile: Path) -> list[dict[str, Any]]:
+    """Return the browser's tabs; none before it has written the port that it listens on."""
+    port_file = profile / "DevToolsActivePort"
+    if not (port_file.exists() and "\n" in port_file.read_text()):
+        return []
+    url = f"http://127.0.0.1:{port_file.read_text().splitlines()[0]}/json/list"
+    with LOOPBACK.open(url, timeout=STARTUP_SECONDS) as answer:
         return json.load(answer)
