@@ -1,5 +1,6 @@
 """Runtimes that a whole test session shares, and interpreters that end with their test."""
 
+import contextlib
 import copy
 import json
 import logging
@@ -14,6 +15,9 @@ from tasks.runtime.sandbox.level import LEVELS
 from tasks.runtime.spec import RuntimeSpec
 
 Open = Callable[..., Interpreter]
+Limited = Callable[..., contextlib.AbstractContextManager[None]]
+
+LITTLE_SECONDS = 2.0
 
 
 def pytest_report_header() -> str:
@@ -35,12 +39,8 @@ def session_runtime(**fields):
     return opened
 
 
-IMPATIENT = {"block_timeout_seconds": 1.5, "interrupt_grace_seconds": 0.3}
-
 fork_tree = session_runtime()
 jupyter = session_runtime(backend="jupyter")
-impatient_fork_tree = session_runtime(**IMPATIENT)
-impatient_jupyter = session_runtime(backend="jupyter", **IMPATIENT)
 
 BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
 
@@ -49,12 +49,6 @@ BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
 def runtime(request: pytest.FixtureRequest) -> Runtime:
     """Either backend."""
     return request.getfixturevalue(request.param)
-
-
-@pytest.fixture(params=BACKENDS)
-def impatient_runtime(request: pytest.FixtureRequest) -> Runtime:
-    """Either backend, with a time limit that tests can wait for."""
-    return request.getfixturevalue(f"impatient_{request.param}")
 
 
 @pytest.fixture(params=["persistent", "stateless"])
@@ -92,9 +86,22 @@ def open_fork_tree(fork_tree: Runtime) -> Iterator[Open]:
 
 
 @pytest.fixture
-def open_impatient(impatient_runtime: Runtime) -> Iterator[Open]:
-    """Open interpreters whose blocks have little time."""
-    yield from opener(impatient_runtime)
+def limited() -> Limited:
+    """Give the blocks within little time, and their interrupt more than any machine takes.
+
+    Blocks before and after have the time that they need, however slow the machine is.
+    """
+
+    @contextlib.contextmanager
+    def limited(interpreter: Any, seconds: float = LITTLE_SECONDS, grace_seconds: float = 20.0) -> Iterator[None]:
+        engine = interpreter._state.engine
+        spec = engine._spec
+        limits = {"block_timeout_seconds": seconds, "interrupt_grace_seconds": grace_seconds}
+        engine._spec = spec.model_copy(update=limits)
+        yield
+        engine._spec = spec
+
+    return limited
 
 
 def opener(runtime: Runtime) -> Iterator[Open]:

@@ -105,11 +105,12 @@ def test_death_of_the_process_is_an_observation(open_one, contract, code):
     assert interpreter.run_block("'alive'").result == "'alive'"
 
 
-def test_block_past_its_limit_is_interrupted_and_its_bindings_stay(open_impatient, contract):
-    interpreter = open_impatient(contract)
-    result = interpreter.run_block("x = 1\nprint('on')\nwhile True: pass")
+def test_block_past_its_limit_is_interrupted_and_its_bindings_stay(open_one, contract, limited):
+    interpreter = open_one(contract)
+    with limited(interpreter):
+        result = interpreter.run_block("x = 1\nprint('on')\nwhile True: pass")
     assert (result.error.type, result.output, result.state_event) == ("StepTimeout", "on\n", "kept")
-    assert result.error.message.endswith("StepTimeout: the block ran longer than 1.5 s and was interrupted")
+    assert result.error.message.endswith("StepTimeout: the block ran longer than 2 s and was interrupted")
     assert result.last_step_globals == ("x",)
 
 
@@ -124,19 +125,22 @@ except BaseException: {answer}
 
 @pytest.mark.parametrize(("answer", "error_type"), [("pass", None), ("raise ValueError('own')", "ValueError")])
 def test_block_that_does_not_end_by_its_interrupt_is_told_of_it_and_what_it_forked_ends(
-    open_impatient, contract, answer, error_type
+    open_one, contract, limited, answer, error_type
 ):
-    interpreter = open_impatient(contract)
-    result = interpreter.run_block(SWALLOWS.format(answer=answer))
+    interpreter = open_one(contract)
+    with limited(interpreter):
+        result = interpreter.run_block(SWALLOWS.format(answer=answer))
     assert (result.error and result.error.type, result.state_event) == (error_type, "kept")
-    assert result.notices == ("This step was interrupted: the block ran longer than 1.5 s.",)
+    assert result.notices == ("This step was interrupted: the block ran longer than 2 s.",)
     if contract.name == "persistent":
         assert interpreter.run_block("os.waitpid(child, 0)[1]").result == "9"
     assert interpreter.run_block("1").notices == ()
 
 
-def test_sleeping_block_is_interrupted(open_impatient, contract):
-    assert open_impatient(contract).run_block("import time; time.sleep(60)").error.type == "StepTimeout"
+def test_sleeping_block_is_interrupted(open_one, contract, limited):
+    interpreter = open_one(contract)
+    with limited(interpreter, seconds=1.0):
+        assert interpreter.run_block("import time; time.sleep(60)").error.type == "StepTimeout"
 
 
 @pytest.mark.parametrize("ending", ["", "os._exit(0)"])

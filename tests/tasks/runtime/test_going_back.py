@@ -1,5 +1,6 @@
 """After a step that was killed, a restore and a branch: what is there, what is gone, and what the model is told."""
 
+import contextlib
 import dataclasses
 import select
 from collections.abc import Callable
@@ -37,11 +38,9 @@ KILLS = {
     ),
     "memory limit": ("import time\nflood = bytearray(b'1') * (500 << 20)\ntime.sleep(60)", "MemoryLimitExceeded"),
 }
-LITTLE = {
-    "time limit": {"block_timeout_seconds": 1.5, "interrupt_grace_seconds": 0.3},
-    "memory limit": {"episode_memory_limit_bytes": 300 << 20},
-}
-"""What a spec must say for a kill to come soon."""
+LITTLE_MEMORY = {"episode_memory_limit_bytes": 300 << 20}
+HEEDED_BY_NOBODY = 0.3
+"""Seconds from an interrupt to the kill."""
 WAYS = ["rollback", "restore", "branch"]
 
 
@@ -67,11 +66,14 @@ def go_back(
 
 
 @pytest.mark.parametrize("way", KILLS)
-def test_killed_step_is_undone_or_takes_the_state_along_and_the_model_is_told_which(runtime, open_with, contract, way):
+def test_killed_step_is_undone_or_takes_the_state_along_and_the_model_is_told_which(
+    runtime, open_with, contract, limited, way
+):
     code, error_type = KILLS[way]
-    interpreter = open_with(contract, **LITTLE.get(way, {}))
+    interpreter = open_with(contract, **(LITTLE_MEMORY if way == "memory limit" else {}))
     interpreter.run_block("x = [1]")
-    result = interpreter.run_block(f"print('before')\nx = globals().get('x', []); x.append(2); y = 1\n{code}")
+    with limited(interpreter, grace_seconds=HEEDED_BY_NOBODY) if way == "time limit" else contextlib.nullcontext():
+        result = interpreter.run_block(f"print('before')\nx = globals().get('x', []); x.append(2); y = 1\n{code}")
     is_kept = runtime.backend == "fork_tree" and contract.name == "persistent"
     names = ("x",) if is_kept else ()
     assert (result.error.kind, result.error.type, result.output) == ("interpreter", error_type, "before\n")
@@ -83,9 +85,11 @@ def test_killed_step_is_undone_or_takes_the_state_along_and_the_model_is_told_wh
     )
 
 
-def test_time_limit_says_that_the_block_was_killed(open_with, contract):
-    error = open_with(contract, **LITTLE["time limit"]).run_block(KILLS["time limit"][0]).error
-    assert error.message == "StepTimeout: the block ran longer than 1.5 s and was killed"
+def test_time_limit_says_that_the_block_was_killed(open_one, contract, limited):
+    interpreter = open_one(contract)
+    with limited(interpreter, grace_seconds=HEEDED_BY_NOBODY):
+        error = interpreter.run_block(KILLS["time limit"][0]).error
+    assert error.message == "StepTimeout: the block ran longer than 2 s and was killed"
 
 
 def test_contracts_tell_of_a_killed_step_in_the_same_words(open_fork_tree):
@@ -248,9 +252,9 @@ def double(number: int) -> int:
 
 
 @pytest.mark.parametrize("way", [*WAYS, "time limit"])
-def test_what_was_injected_is_there_after_going_back(open_with, contract, way):
+def test_what_was_injected_is_there_after_going_back(open_one, contract, limited, way):
     calls = []
-    interpreter = open_with(contract, {"look": lambda: "seen"}, **LITTLE.get(way, {}))
+    interpreter = open_one(contract, {"look": lambda: "seen"})
 
     def inject_later() -> None:
         for name, value in {"write": calls.append, "cart": [2], "Spot": Spot}.items():
@@ -263,8 +267,9 @@ def test_what_was_injected_is_there_after_going_back(open_with, contract, way):
     interpreter.run_block("x = 1")
     if way == "time limit":
         inject_later()
-        back, told = interpreter, interpreter.run_block(KILLS["time limit"][0]).notices
-        assert told
+        with limited(interpreter, grace_seconds=HEEDED_BY_NOBODY):
+            assert interpreter.run_block(KILLS["time limit"][0]).notices
+        back = interpreter
     else:
         back, _ = go_back(interpreter, way, inject_later)
     for _ in range(2):

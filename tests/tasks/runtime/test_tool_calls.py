@@ -28,7 +28,7 @@ def crash() -> None:
 
 
 def slow() -> str:
-    time.sleep(2.5)
+    time.sleep(2.5)  # longer than a test gives its block
     return "slow"
 
 
@@ -187,9 +187,10 @@ def test_without_a_cap_a_block_may_call_as_often_as_it_likes(open_one, contract)
     assert (result.result, len(result.tool_calls)) == ("5950", 100)
 
 
-def test_interrupt_in_a_call_waits_for_the_reply_and_later_calls_get_theirs(open_impatient, contract):
-    interpreter = open_impatient(contract, TOOLS)
-    result = interpreter.run_block("try:\n    slow()\nexcept Exception:\n    print('never')")
+def test_interrupt_in_a_call_waits_for_the_reply_and_later_calls_get_theirs(open_one, contract, limited):
+    interpreter = open_one(contract, TOOLS)
+    with limited(interpreter):
+        result = interpreter.run_block("try:\n    slow()\nexcept Exception:\n    print('never')")
     assert (result.error.type, result.output) == ("StepTimeout", "")
     assert interpreter.run_block("add(1), echo('own')").result == "(11, 'own')"
 
@@ -207,8 +208,9 @@ while True: ready = True
 
 
 @pytest.mark.parametrize("code", [IN_THE_BLOCK, IN_A_THREAD])
-def test_call_that_is_stopped_by_hand_interrupts_its_block_and_has_a_reply(interpreter, code):
-    result = interpreter.run_block(code)
+def test_call_that_is_stopped_by_hand_interrupts_its_block_and_has_a_reply(interpreter, limited, code):
+    with limited(interpreter, seconds=60):
+        result = interpreter.run_block(code)
     assert (result.error.type, result.state_event) == ("StepTimeout", "kept")
     assert result.error.message.endswith("StepTimeout: the block was stopped by hand and was interrupted")
     assert "never" not in result.output
@@ -219,12 +221,14 @@ def test_call_that_is_stopped_by_hand_interrupts_its_block_and_has_a_reply(inter
     assert interpreter.run_block("add(2), 'kept' in globals()").result == str((12, is_kept))
 
 
-def test_block_that_was_stopped_by_hand_in_a_call_is_stopped_there_again(open_one, contract, tmp_path):
-    first = open_one(contract, TOOLS)
-    first.run_block(IN_THE_BLOCK)
-    first.run_block("add(2)")
+def test_block_that_was_stopped_by_hand_in_a_call_is_stopped_there_again(open_one, contract, limited, tmp_path):
+    first, second = open_one(contract, TOOLS), open_one(contract, TOOLS)
+    with limited(first, seconds=60):
+        first.run_block(IN_THE_BLOCK)
+        first.run_block("add(2)")
     first.save(tmp_path / "episode.json")
-    assert open_one(contract, TOOLS).reload(tmp_path / "episode.json") == ()
+    with limited(second, seconds=60):
+        assert second.reload(tmp_path / "episode.json") == ()
 
 
 def test_threads_may_call_at_once(interpreter):

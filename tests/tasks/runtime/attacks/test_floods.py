@@ -12,9 +12,10 @@ from tasks.runtime.open import open_runtime
 from tasks.runtime.spec import RuntimeSpec
 
 
-def test_fork_bomb_is_bounded_and_ends(open_impatient, contract):
-    interpreter = open_impatient(contract)
-    result = interpreter.run_block("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass")
+def test_fork_bomb_is_bounded_and_ends(open_one, contract, limited):
+    interpreter = open_one(contract)
+    with limited(interpreter, seconds=1.0):
+        result = interpreter.run_block("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass")
     assert result.error is not None
     assert interpreter.run_block("'alive'").result == "'alive'"
 
@@ -57,9 +58,10 @@ def test_episode_that_holds_too_much_memory_is_ended(backend, contract):
     assert (result.error.type, alive) == ("MemoryLimitExceeded", "'alive'")
 
 
-def test_endless_output_is_bounded(open_impatient, contract):
-    interpreter = open_impatient(contract)
-    result = interpreter.run_block("while True: print('x' * 1000)")
+def test_endless_output_is_bounded(open_one, contract, limited):
+    interpreter = open_one(contract)
+    with limited(interpreter):
+        result = interpreter.run_block("while True: print('x' * 1000)")
     assert result.error is not None
     assert 0 < len(result.output) <= 1 << 20
     assert interpreter.run_block("print('next')").output == "next\n"
@@ -71,8 +73,8 @@ def test_flood_through_descriptors_is_bounded(interpreter):
     assert interpreter.run_block("print('next')").output == "next\n"
 
 
-def test_arguments_that_are_too_large_are_refused_and_not_kept(open_one):
-    interpreter = open_one("persistent", {"inspect": lambda item: "seen"})
+def test_arguments_that_are_too_large_are_refused_and_not_kept(open_with):
+    interpreter = open_with("persistent", {"inspect": lambda item: "seen"}, block_timeout_seconds=120)
     code = """
 told = set()
 for _ in range(4):

@@ -13,7 +13,11 @@ from tasks.runtime.inside.wire import Channel
 from tasks.runtime.process.node import Node
 
 SLEEPS = "import time; print(flush=True); time.sleep(600)"
-FORKS = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {SLEEPS!r}]).pid, flush=True); input()"
+FORKS = f"""
+import subprocess, sys
+print(subprocess.Popen([sys.executable, '-c', {SLEEPS!r}], stdout=subprocess.DEVNULL).pid, flush=True)
+input()
+"""
 
 
 @contextlib.contextmanager
