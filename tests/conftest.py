@@ -13,6 +13,10 @@ from tests.tasks.serving.vllm_environment import can_provide_vllm
 
 LEFT_OUT = pytest.StashKey[list[str]]()
 
+# Servers of tests are on this machine, whatever proxy its network has.
+WITHOUT_PROXY = (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), "127.0.0.1", "localhost")
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(filter(None, WITHOUT_PROXY))
+
 
 def has_gpu() -> bool:
     import torch
@@ -68,15 +72,13 @@ NEEDS = (
 
 @pytest.fixture(scope="module")
 def no_bucket_of_its_own() -> Iterator[None]:
-    """Nothing that this machine says of object storage: no credentials, no configuration, no proxy before loopback."""
+    """Nothing that this machine says of object storage: no credentials, no configuration."""
     with pytest.MonkeyPatch.context() as environment:
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             environment.delenv(name)
         for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
             environment.setenv(name, "/nonexistent")
         environment.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        for name in ("NO_PROXY", "no_proxy"):
-            environment.setenv(name, "127.0.0.1")
         yield
 
 
