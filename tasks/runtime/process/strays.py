@@ -9,6 +9,8 @@ from tasks.runtime.process.descendants import descendants
 from tasks.runtime.process.node import Node
 
 _GIVE_UP_SECONDS = 5.0
+_LEAST_ROUNDS = 10
+"""However long they take: a process is stopped in the round after the one that found it."""
 _LOWEST_PRIORITY = 19
 
 
@@ -23,7 +25,9 @@ def end_strays(root: Node) -> None:
     stopped: dict[int, int] = {}
     with contextlib.ExitStack() as opened:
         handles: dict[int, int | None] = {}
-        while time.monotonic() < deadline:
+        rounds_left = _LEAST_ROUNDS
+        while rounds_left > 0 or time.monotonic() < deadline:
+            rounds_left -= 1
             found = set(descendants(root.process_id())) - kept - stopped.keys()
             if not found or not root.is_alive():
                 break

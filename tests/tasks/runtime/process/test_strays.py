@@ -7,6 +7,7 @@ import pytest
 
 from tasks.runtime.fork_tree.engine import Root
 from tasks.runtime.inside.wire import Channel
+from tasks.runtime.process import strays
 from tasks.runtime.process.node import Node
 from tasks.runtime.process.strays import end_strays
 from tests.tasks.runtime.process.started import FORKS, has_ended, started
@@ -24,6 +25,13 @@ def test_what_a_root_forked_ends_and_the_root_stays():
         end_strays(root)
         assert has_ended(child)
         assert root.is_alive()
+
+
+def test_what_a_root_forked_ends_also_where_the_time_for_it_has_passed_at_once(monkeypatch):
+    monkeypatch.setattr(strays, "_GIVE_UP_SECONDS", 0.0)
+    with started(FORKS) as (root, child):
+        end_strays(root)
+        assert has_ended(child)
 
 
 def test_number_of_an_ended_root_that_is_anothers_by_now_stops_no_stranger():
