@@ -17,12 +17,15 @@ from tasks.runtime.lifetime import Lifetime
 from tasks.runtime.objects import Binding, InjectionError, RetrievalError, Room, bind_value
 from tasks.runtime.output import Output
 from tasks.runtime.process.attend import attend
+from tasks.runtime.process.memory import private_bytes
 from tasks.runtime.process.node import Node, NodeGoneError
 from tasks.runtime.process.strays import end_strays
 from tasks.runtime.process.watcher import WATCHER
 from tasks.runtime.spec import RuntimeSpec
 from tasks.runtime.transfer import fetch, send_binding
 
+_ROOM_BYTES = 16 << 20
+"""For a small block and the copy of its state."""
 OpenRoot = Callable[[int], Node]
 """From the descriptor that takes a block's output to a new root."""
 
@@ -107,9 +110,12 @@ class ForkTreeEngine:
             return  # whoever needs the processes next finds out, and says so
 
     def roll_back(self) -> Recovery:
-        """Go back to the frozen copy."""
+        """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""
         try:
             frozen = self._processes.roll_back()
+            if isinstance(self._processes, LiveProcesses) and frozen is not None and not self._has_room():
+                self.restart(self.installed)
+                return "lost"
         except NodeGoneError:
             return "incomplete"
         return _worth(frozen)
@@ -207,6 +213,11 @@ class ForkTreeEngine:
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
         return _worth(frozen)
+
+    def _has_room(self) -> bool:
+        """Tell whether a small block could run in the live process: it was looked at last some blocks ago."""
+        held = private_bytes(self._processes.next().process_id())
+        return held + _ROOM_BYTES <= self._spec.episode_memory_limit_bytes
 
     def _grow(self) -> Processes:
         if self._lifetime.runs_in == "live":

@@ -9,8 +9,7 @@ import pytest
 
 from tasks.runtime.objects import RetrievalError
 from tasks.runtime.open import open_runtime
-from tasks.runtime.process import attend
-from tasks.runtime.process.watcher import WATCHER
+from tasks.runtime.protocol import CONTRACTS
 from tasks.runtime.spec import RuntimeSpec
 
 
@@ -200,17 +199,16 @@ def test_memory_that_quick_steps_pile_up_is_ended_soon(open_with):
     assert interpreter.run_block("'alive'").result == "'alive'"
 
 
-@pytest.mark.parametrize("piled_up", [LIMIT - (10 << 20), LIMIT + (60 << 20)])
-def test_state_that_has_no_room_is_lost_with_the_block_that_is_killed_in_it(open_with, monkeypatch, piled_up):
-    interpreter = open_with("persistent", episode_memory_limit_bytes=LIMIT)
-    monkeypatch.setattr(WATCHER, "watch", lambda *_: None)
-    with monkeypatch.context() as patch:
-        patch.setattr(attend, "_MEMORY_SECONDS", 1_000_000)  # as if the steps were too quick to be looked at
-        assert interpreter.run_block(f"kept = bytearray(b'1') * {piled_up}").error is None
+def test_state_without_room_is_lost_with_the_block_that_is_killed_in_it(fork_tree, monkeypatch):
+    interpreter = fork_tree.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    interpreter._state.engine._spec = fork_tree.spec.model_copy(update={"episode_memory_limit_bytes": LIMIT})
+    assert interpreter.run_block(f"kept = bytearray(b'1') * {LIMIT - (12 << 20)}").error is None
     killed = interpreter.run_block(f"import time\nmore = bytearray(b'1') * {LIMIT}\ntime.sleep(60)")
+    alive = [interpreter.run_block("'alive', 'kept' in globals()").result for _ in range(2)]
+    interpreter.close()
     assert killed.error is not None
     assert (killed.error.type, killed.state_event) == (LIMIT_EXCEEDED, "lost")
-    assert [interpreter.run_block("'alive', 'kept' in globals()").result for _ in range(2)] == ["('alive', False)"] * 2
+    assert alive == ["('alive', False)"] * 2
 
 
 def test_memory_is_looked_at_between_tool_calls_that_never_pause(open_with):
