@@ -89,13 +89,13 @@ CHANNELS = {
         is_open_to_persistent=False,
     ),
     "priority of another process": Channel(
-        "_try_on_others(lambda process: os.setpriority(os.PRIO_PROCESS, process, 7))",
-        "os.getpriority(os.PRIO_PROCESS, 0) == 7",
+        "_try_on_others(lambda process: os.setpriority(os.PRIO_PROCESS, process, 13))",
+        "os.getpriority(os.PRIO_PROCESS, 0) == 13",
         is_open_to_persistent=False,
     ),
     "priority of the process group": Channel(
-        "try: os.setpriority(os.PRIO_PGRP, 0, 7)\nexcept OSError: pass",
-        "os.getpriority(os.PRIO_PROCESS, 0) == 7",
+        "try: os.setpriority(os.PRIO_PGRP, 0, 13)\nexcept OSError: pass",
+        "os.getpriority(os.PRIO_PROCESS, 0) == 13",
         is_open_to_persistent=False,
     ),
     "scheduling of another process": Channel(

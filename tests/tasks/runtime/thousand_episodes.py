@@ -1,5 +1,6 @@
 """A thousand live episodes in a process of their own: every process and descriptor that is left is theirs."""
 
+import contextlib
 import os
 import resource
 import sys
@@ -30,7 +31,7 @@ def live(folder: str) -> None:
         assert opened[-1].run_block(f"x = {number}").error is None
     grown = descendants(os.getpid())
     sockets = own_sockets()
-    assert sockets <= sockets_of_the_machine()
+    assert any(sockets <= sockets_of_the_machine() for _ in range(5))  # a list may miss one while others come and go
     for number, interpreter in enumerate(opened):
         seen = interpreter.run_block("'x' in globals() and x").result
         assert seen == (str(number) if number % 2 else "False")
@@ -38,7 +39,7 @@ def live(folder: str) -> None:
         interpreter.close()
     runtime.close()
     deadline = time.monotonic() + 60
-    while grown & processes() and time.monotonic() < deadline:
+    while (grown & processes() or names("/proc/self/fd") - descriptors) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert len(grown) > 2 * EPISODE_COUNT
     assert grown & processes() == set()
@@ -55,13 +56,11 @@ def names(folder: str) -> set[str]:
 
 def own_sockets() -> set[str]:
     """Return the sockets that this process holds, by the numbers that the kernel gives them."""
-    links = {str(Path("/proc/self/fd", name).readlink()) for name in names("/proc/self/fd") if is_open(name)}
+    links = set()
+    for name in names("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            links.add(str(Path("/proc/self/fd", name).readlink()))
     return {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:[")}
-
-
-def is_open(descriptor: str) -> bool:
-    """Tell whether a descriptor is there; the one that listed it is gone."""
-    return os.path.lexists(f"/proc/self/fd/{descriptor}")
 
 
 def sockets_of_the_machine() -> set[str]:

@@ -113,7 +113,7 @@ told = [interpreter.run_block(code).result]
 told.append(wait_until(lambda: len(grown()) >= 4))  # the root, the live process, its copy, and the block's own child
 interpreter.close()
 told.append(wait_until(lambda: not grown()))
-told.append(set(os.listdir("/proc/self/fd")) <= numbers)
+told.append(wait_until(lambda: set(os.listdir("/proc/self/fd")) <= numbers))  # the watcher reads files meanwhile
 runtime.close()
 print(json.dumps(told))
 """
