@@ -201,6 +201,18 @@ def test_shuffled_labels_seed_by_seed():
     assert f"they alone give {t_interval([*values[3:], last])} by a t interval" in FINDINGS
 
 
+def test_which_draws_of_shuffled_labels_miss_names_and_do_not_end():
+    rows = evaluated().filter(**{**MAIN, "variant": "shuffled-labels"})
+    at_home = rows.filter(condition="P->P")
+    missed = at_home.filter(pl.col("missing_name_count") > 0)["training_seed"]
+    first, second, third = (missed.to_list().count(seed) for seed in (1, 2, 3))
+    told = f"{len(missed)} of {at_home.height}, {first}, {second} and {third} under the first three draws"
+    assert (told in FINDINGS, first + second + third) == (True, len(missed))
+    endless = rows.filter(pl.col("finish_category") != "normal", condition="P->S")["training_seed"]
+    assert f"the {len(endless)} P→S episodes without end are of the fourth." in FINDINGS
+    assert set(endless) == {4}
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_halves_that_models_of_shuffled_labels_learned_from(seed):
     (run_id,) = (
