@@ -100,11 +100,11 @@ from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import CONTRACTS
 from tasks.runtime.spec import RuntimeSpec
 
-kernel._REPLY_SECONDS = 5.0
 runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1, block_timeout_seconds=120))
 interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
 socket_count = interpreter.run_block(sys.argv[1].replace("for number in sockets:", "if False:")).result
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+kernel._REPLY_SECONDS = 10.0
 interpreter.run_block(sys.argv[1])
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 is_alive = interpreter.run_block("1").result == "1"
@@ -151,9 +151,13 @@ before = len(os.listdir("/proc/self/fd"))
 with contextlib.closing(Kernel(RuntimeSpec(), level)):
     grown = len(descendants(os.getpid()))
 deadline = time.monotonic() + 60
-while descendants(os.getpid()) and time.monotonic() < deadline:
+left = [], 0
+while time.monotonic() < deadline:
+    left = descendants(os.getpid()), len(os.listdir("/proc/self/fd")) - before
+    if not any(left):
+        break  # ZeroMQ closes in threads
     time.sleep(0.05)
-print(json.dumps([grown > 0, descendants(os.getpid()), len(os.listdir("/proc/self/fd")) - before]))
+print(json.dumps([grown > 0, *left]))
 """
 
 
