@@ -20,9 +20,7 @@ from tasks.serving.spec import ServedModels, ServingSpec
 HOST = "127.0.0.1"
 """Servers that we start listen here only."""
 LISTING_SECONDS = 30.0
-"""How long an endpoint may take to list its models."""
-
-
+"""How long an endpoint may take to list its models, or to tell its version."""
 LONGEST_VERSION = 100
 """Characters of a version that are kept; whoever runs the endpoint may have written it."""
 
@@ -76,10 +74,11 @@ def open_server(
 def _command(spec: ServingSpec, models: ServedModels, port: int) -> list[str]:
     if spec.engine != "vllm":
         return cpu_command(spec, models, host=HOST, port=port)
+    command = vllm_command(spec, models, host=HOST, port=port)  # refuses what vLLM cannot serve, installed or not
     program = vllm_program()
     if program is None:
         raise ServerError("vllm is not installed; run `sh deployments/install_vllm.sh`, or put yours on the PATH")
-    return [program, *vllm_command(spec, models, host=HOST, port=port)[1:]]
+    return [program, *command[1:]]
 
 
 def vllm_program() -> str | None:
