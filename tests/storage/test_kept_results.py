@@ -33,6 +33,7 @@ def test_kept_statistics_are_those_of_the_kept_episodes(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 def test_kept_intervals_are_those_of_the_kept_episodes(folder):
     assert_frame_equal(pl.read_parquet(folder / STATISTICS).sort("statistic_id"), _recomputed(folder))

@@ -17,7 +17,7 @@ from tasks.runtime.spec import RuntimeSpec
 Open = Callable[..., Interpreter]
 Limited = Callable[..., contextlib.AbstractContextManager[None]]
 
-LITTLE_SECONDS = 2.0
+LITTLE_SECONDS = 1.5
 
 
 def pytest_report_header() -> str:

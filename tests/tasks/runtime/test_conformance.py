@@ -110,7 +110,7 @@ def test_block_past_its_limit_is_interrupted_and_its_bindings_stay(open_one, con
     with limited(interpreter):
         result = interpreter.run_block("x = 1\nprint('on')\nwhile True: pass")
     assert (result.error.type, result.output, result.state_event) == ("StepTimeout", "on\n", "kept")
-    assert result.error.message.endswith("StepTimeout: the block ran longer than 2 s and was interrupted")
+    assert result.error.message.endswith("StepTimeout: the block ran longer than 1.5 s and was interrupted")
     assert result.last_step_globals == ("x",)
 
 
@@ -131,7 +131,7 @@ def test_block_that_does_not_end_by_its_interrupt_is_told_of_it_and_what_it_fork
     with limited(interpreter):
         result = interpreter.run_block(SWALLOWS.format(answer=answer))
     assert (result.error and result.error.type, result.state_event) == (error_type, "kept")
-    assert result.notices == ("This step was interrupted: the block ran longer than 2 s.",)
+    assert result.notices == ("This step was interrupted: the block ran longer than 1.5 s.",)
     if contract.name == "persistent":
         assert interpreter.run_block("os.waitpid(child, 0)[1]").result == "9"
     assert interpreter.run_block("1").notices == ()

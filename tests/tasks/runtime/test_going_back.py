@@ -89,7 +89,7 @@ def test_time_limit_says_that_the_block_was_killed(open_one, contract, limited):
     interpreter = open_one(contract)
     with limited(interpreter, grace_seconds=HEEDED_BY_NOBODY):
         error = interpreter.run_block(KILLS["time limit"][0]).error
-    assert error.message == "StepTimeout: the block ran longer than 2 s and was killed"
+    assert error.message == "StepTimeout: the block ran longer than 1.5 s and was killed"
 
 
 def test_contracts_tell_of_a_killed_step_in_the_same_words(open_fork_tree):

@@ -136,6 +136,7 @@ def test_the_teacher_packs_hard_instances_greedily(runtime, contract):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("bucket", REFERENCE)

@@ -74,6 +74,7 @@ def test_flood_through_descriptors_is_bounded(interpreter):
     assert interpreter.run_block("print('next')").output == "next\n"
 
 
+@pytest.mark.slow
 def test_arguments_that_are_too_large_are_refused_and_not_kept(open_with):
     interpreter = open_with("persistent", {"inspect": lambda item: "seen"}, block_timeout_seconds=120)
     code = """

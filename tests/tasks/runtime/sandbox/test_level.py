@@ -153,6 +153,7 @@ def hanging(monkeypatch, tmp_path):
     bubblewrap.probe.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hanging")
 def test_bubblewrap_that_hangs_is_told_in_its_own_last_words(caplog):
     assert bubblewrap.probe() == (
@@ -162,6 +163,7 @@ def test_bubblewrap_that_hangs_is_told_in_its_own_last_words(caplog):
     assert "bubblewrap's first process has not started for 0.5 s; up to 5 s are waited" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hanging")
 def test_sandbox_that_hangs_is_told_in_its_own_last_words(caplog):
     with pytest.raises(SandboxStartError) as failure:
