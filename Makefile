@@ -33,7 +33,7 @@ test: $(VENV)/.installed-dev sandbox  ## Install and run the unmarked tests
 	@$(BIN)/python -m pytest tests/tasks/runtime
 
 test-all: $(VENV)/.installed-dev sandbox browser  ## Run every test that the machine can run
-	@$(BIN)/python -m pytest -m "not benchmark" --ignore tests/tasks/runtime
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not benchmark" --ignore tests/tasks/runtime
 	@$(BIN)/python -m pytest -m "not benchmark" tests/tasks/runtime
 	@$(BIN)/python -m pytest -m benchmark -s
 
