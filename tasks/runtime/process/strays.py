@@ -51,8 +51,9 @@ def end_all(root: Node) -> None:
         handles = {process: _open(process, opened) for process in descendants(root.process_id())}
         listed = descendants(root.process_id())
         if root.is_alive():
-            for handle in filter(None, map(handles.get, listed)):
-                _signal(handle, signal.SIGKILL)
+            for handle in map(handles.get, listed):
+                if handle is not None:
+                    _signal(handle, signal.SIGKILL)
         root.end()
 
 
@@ -66,10 +67,10 @@ def put_strays_last(root: Node) -> None:
 
 
 def _open(process: int, opened: contextlib.ExitStack) -> int | None:
-    """Return a handle of a process that is closed in time; none when the process has ended."""
+    """Return a handle of a process that is closed in time; none when the process has ended or no descriptor is left."""
     try:
         handle = os.pidfd_open(process)
-    except ProcessLookupError:
+    except OSError:
         return None
     opened.callback(os.close, handle)
     return handle

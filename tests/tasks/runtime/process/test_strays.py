@@ -1,5 +1,6 @@
 """Ending what blocks forked: by handles, so that nobody else is met, and never instead of ending the root."""
 
+import errno
 import os
 import socket
 
@@ -9,7 +10,7 @@ from tasks.runtime.fork_tree.engine import Root
 from tasks.runtime.inside.wire import Channel
 from tasks.runtime.process import strays
 from tasks.runtime.process.node import Node
-from tasks.runtime.process.strays import end_strays
+from tasks.runtime.process.strays import end_all, end_strays
 from tests.tasks.runtime.process.started import FORKS, has_ended, started
 
 
@@ -41,6 +42,16 @@ def test_number_of_an_ended_root_that_is_anothers_by_now_stops_no_stranger():
         root._process_id = innocent.process_id()
         end_strays(root)
         assert not has_ended(child, 0.2)
+
+
+def test_a_root_ends_where_no_descriptor_is_left_for_what_it_forked(monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with started(FORKS) as (root, _):
+        monkeypatch.setattr(os, "pidfd_open", refuse)
+        end_all(root)
+        assert has_ended(root.handle)
 
 
 def test_root_ends_although_what_it_forked_cannot_be_looked_for():
