@@ -76,6 +76,9 @@ def open_relay(connect: Callable[[Path], None]) -> tuple[Relay, socket.socket]:
 
     `connect` is told the path that the client must connect to. Both paths are gone when this returns: nobody else ever
     connects, and a worker that is killed leaves none behind.
+
+    Raises:
+        OSError: The folder for temporary files takes no socket, as where its path is too long for one.
     """
     with contextlib.ExitStack() as opened, tempfile.TemporaryDirectory(prefix="kernel-") as directory:
         listener = opened.enter_context(_listen(Path(directory) / "kernel"))
@@ -92,6 +95,11 @@ def open_relay(connect: Callable[[Path], None]) -> tuple[Relay, socket.socket]:
 
 def _listen(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
+    try:
+        listener.bind(str(path))
+    except OSError as error:
+        listener.close()
+        way_out = "set TMPDIR to a folder with a short path that takes sockets"
+        raise OSError(f"a kernel's socket cannot be made at {path} ({error}); {way_out}") from error
     listener.listen()
     return listener

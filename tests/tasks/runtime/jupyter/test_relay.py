@@ -109,3 +109,12 @@ def test_client_that_cannot_connect_leaves_no_path(monkeypatch, tmp_path):
     with socket.socket(socket.AF_UNIX) as client, pytest.raises(FileNotFoundError):
         open_relay(lambda path: client.connect(f"{path}-other"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_whose_path_is_too_long_for_a_socket_is_named_with_the_way_out(tmp_path, monkeypatch):
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with pytest.raises(OSError, match=f"{folder}.*AF_UNIX path too long.*set TMPDIR"):
+        open_relay(lambda _: None)
+    assert not list(folder.iterdir())
