@@ -78,6 +78,11 @@ def test_heavy_libraries_are_imported_inside_functions(file):
     assert not heavy, f"{name_of(file)} imports {sorted(heavy)} at module level"
 
 
+@pytest.mark.parametrize("file", sources(), ids=name_of)
+def test_vllm_is_a_program_and_never_imported(file):
+    assert "vllm" not in {name.split(".")[0] for name in imports(file)}
+
+
 def test_flow_files_bear_no_name_of_an_installed_module():
     installed = set(sys.stdlib_module_names) | set(importlib.metadata.packages_distributions())
     names = {file.stem for file in (ROOT / "flows").glob("*.py")} - {"__init__"}

@@ -11,8 +11,8 @@ NF4_BYTES = 0.5 + 0.127 / 8
 """Bytes per parameter in NF4 with double quantization: 4 bits and 0.127 of constants (arXiv 2305.14314, section 3)."""
 BFLOAT16_BYTES = 2
 FLOAT32_BYTES = 4
-LOGIT_TILE = 32768
-"""Tokens of the vocabulary whose logits the trainer holds at once."""
+TILE_POSITIONS, TILE_VOCABULARY = 4096, 32768
+"""Positions and tokens of the vocabulary whose logits TRL's chunked loss holds at once, of packed sequences."""
 
 
 class ResourceEstimate(NamedTuple):
@@ -25,7 +25,7 @@ class ResourceEstimate(NamedTuple):
     training_bytes: int
     """Gradients and both moments of the trained parameters."""
     activation_bytes: int
-    """Activations of one forward pass and the logits' tiles."""
+    """Activations of one forward pass and the logits that are held at once."""
     disk_bytes: int
     """Kept checkpoints and the saved model."""
 
@@ -46,7 +46,7 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimat
     kept = shape.hidden_size if spec.gradient_checkpointing else _layer_activations(shape)
     working = _layer_activations(shape) if spec.gradient_checkpointing else 0
     activations = tokens * (shape.layer_count * kept + working) * width
-    logits = tokens * min(shape.vocabulary_size, LOGIT_TILE) * FLOAT32_BYTES
+    logits = _logits_at_once(tokens, shape.vocabulary_size, is_tiled=spec.batch.packing) * FLOAT32_BYTES
     saved = trained * width
     return ResourceEstimate(
         parameter_count=shape.parameter_count + adapter,
@@ -63,6 +63,13 @@ def download_bytes(spec: TrainingSpec, source: str, shape: ModelShape) -> int:
     is_of_hub = spec.architecture is None and bool(source) and not is_local(source)
     is_missing = is_of_hub and not is_downloaded(source, spec.base_revision)
     return shape.parameter_count * BFLOAT16_BYTES if is_missing else 0
+
+
+def _logits_at_once(tokens: int, vocabulary_size: int, *, is_tiled: bool) -> int:
+    """Return at most how many logits are held: our own loss, of sequences side by side, takes all of them at once."""
+    if not is_tiled:
+        return tokens * vocabulary_size
+    return min(tokens, TILE_POSITIONS) * min(vocabulary_size, TILE_VOCABULARY)
 
 
 def _layer_activations(shape: ModelShape) -> int:

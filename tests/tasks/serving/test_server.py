@@ -9,7 +9,7 @@ import pytest
 
 from tasks.serving import free_port
 from tasks.serving.ask import ask
-from tasks.serving.process import LOOPBACK, ServerError
+from tasks.serving.process import LOOPBACK, ManagedProcess, ServerError
 from tasks.serving.server import open_server, vllm_program
 from tasks.serving.spec import ServedModels, ServingSpec
 
@@ -123,6 +123,17 @@ def test_a_server_whose_port_was_taken_meanwhile_starts_on_another(tmp_path, mon
         with open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log") as server:
             assert server.base_url == f"http://127.0.0.1:{ports[1]}/v1"
             assert str(ports[1]) in server.command
+
+
+@pytest.mark.usefixtures("mortal_server")
+def test_a_start_is_told_with_its_time_and_the_last_line_of_the_log(tmp_path, monkeypatch):
+    told, first, is_healthy = [], iter([False]), ManagedProcess.is_healthy
+    monkeypatch.setattr(ManagedProcess, "is_healthy", lambda process: next(first, True) and is_healthy(process))
+    with open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log", on_progress=told.append):
+        pass
+    assert told
+    assert all(progress.elapsed_seconds >= 0 for progress in told)
+    assert {progress.last_log_line for progress in told} <= {"", *(tmp_path / "log").read_text().splitlines()}
 
 
 @pytest.mark.usefixtures("mortal_server")
