@@ -90,8 +90,13 @@ def told_by_pytest(words):
     """Return 2 and the words that are no marker, no path and no option that the READMEs use, 0 where there is none."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     markers = [marker.partition(":")[0] for marker in settings["tool"]["pytest"]["ini_options"]["markers"]]
-    unknown = [word for word in words if word not in ("-m", "-s", "...", *markers) and not (ROOT / word).exists()]
+    unknown = [word for word in words if word not in ("-m", "-s", "...", *markers) and not is_path_or_test(word)]
     return (USAGE if unknown else 0), " ".join(unknown)
+
+
+def is_path_or_test(word):
+    path, _, test = word.partition("::")
+    return (ROOT / path).exists() and (not test or f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("words", [words for text in TEXTS for words in named_commands(text)], ids=" ".join)
@@ -118,6 +123,7 @@ def test_the_readmes_name_the_commands_of_flows_and_of_the_tool():
         (".venv/bin/python -m flows.reproduce_study --scael paper", "--scael"),
         (".venv/bin/python -m pytest -m sloow tests/test_readme.py", "sloow"),
         ("pytest -m slow tests/test_gone.py", "test_gone"),
+        ("pytest tests/test_readme.py::test_gone", "test_gone"),
         ("pytest --sloow", "--sloow"),
     ],
 )
