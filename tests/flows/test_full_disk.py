@@ -65,6 +65,8 @@ CASES = (
     Case("train_models", "smoke", 12, 24_576, "models/", "training_runs", 2, PREPARED),
     Case("evaluate_models", "smoke", 12, 16_384, "landing/", "episodes", 24 + 8 * 6, TRAINED, 24),
 )
+LAND_AS_COLLECTING_DOES = ("generate_instances", "evaluate_models")
+"""Continuous integration leaves these to `make test-all`: each case is two studies as far as its stage."""
 
 
 def start(home: Path, case: Case, largest_file: int, server: str) -> tuple[int, list[str]]:
@@ -89,7 +91,13 @@ def unfinished_files(home: Path) -> set[Path]:
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stage)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.stage, marks=[pytest.mark.long] if case.stage in LAND_AS_COLLECTING_DOES else [])
+        for case in CASES
+    ],
+)
 def test_a_stage_that_can_write_no_further_leaves_nothing_half_written(case, tmp_path, prefect_api):
     home = tmp_path / "data"
     code, said = start(home, case, case.largest_file, prefect_api)

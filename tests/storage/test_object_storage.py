@@ -40,6 +40,7 @@ def test_bundles_on_object_storage_are_merged_like_local_ones(landing, tmp_path,
         ]
 
 
+@pytest.mark.slow
 def test_object_storage_is_read_without_a_warehouse(landing, options, make_episode):
     landing.write(make_episode("e", step_count=1, code="first"), "run")
     landing.write(make_episode("e", step_count=3, code="second"), "run")

@@ -1,6 +1,7 @@
 """A page in headless Chromium, asked over the DevTools protocol: what it shows, logs and loads."""
 
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -73,7 +74,8 @@ def open_page() -> Iterator[Page]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = ["chromium", *SWITCHES, f"--user-data-dir={profile}", "about:blank"]
         log = Path(profile) / "log"
-        with log.open("w") as out, subprocess.Popen(command, stdout=out, stderr=out) as browser:
+        environment = {**os.environ, "TMPDIR": profile}
+        with log.open("w") as out, subprocess.Popen(command, stdout=out, stderr=out, env=environment) as browser:
             try:
                 url = _wait_for_page(browser, Path(profile))["webSocketDebuggerUrl"]
                 with connect(url, max_size=None, open_timeout=STARTUP_SECONDS, proxy=None) as socket:

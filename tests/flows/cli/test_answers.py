@@ -234,6 +234,7 @@ def make_episode(name, step_count, **values):
     return rows | {"turns": turns, "errors": [build_row(ErrorRow, episode_id=name, turn=1, **error)]}
 
 
+@pytest.mark.slow
 def test_the_queries_to_start_with_ask_about_the_counted_episodes_of_the_plan(home, monkeypatch):
     episodes = (
         make_episode("first", 2, instance_id="a", attempt=0, finish_reason="error"),
