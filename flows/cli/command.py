@@ -89,7 +89,7 @@ def run_as_command(
 
 def _call_flow(flow: Flow[..., Any], parameters: dict[str, Any], answer: Answer) -> int:
     """Run the flow unless it is answered already, and return the exit code."""
-    logging.getLogger("prefect").setLevel(logging.CRITICAL)  # what a person must know is said here, in one line
+    _silence_prefect()
     signal.siginterrupt(signal.SIGINT, True)  # Polars' handler would let a wait for tasks go on
     try:
         parameters = flow.validate_parameters(parameters)
@@ -103,6 +103,16 @@ def _call_flow(flow: Flow[..., Any], parameters: dict[str, Any], answer: Answer)
         click.echo("stopped; the same command goes on where this one stopped", err=True)
         return INTERRUPTED
     return 0
+
+
+def _silence_prefect() -> None:
+    """Let a person see no log of Prefect's: what they must know is said here, in one line.
+
+    A log that a slow server does not take would be told in half a line, to which the next progress is glued.
+    """
+    logging.getLogger("prefect").setLevel(logging.CRITICAL)
+    logging.getLogger("prefect._internal").handlers = [logging.NullHandler()]  # it heeds no level
+    logging.raiseExceptions = False
 
 
 def _end_quietly() -> None:

@@ -149,3 +149,36 @@ def test_the_last_word_is_the_command_s_own_and_not_a_library_s(tmp_path):
     process = start_python(tmp_path, "-c", LEAKING)
     assert process.communicate()[1] == ""
     assert process.returncode == 0
+
+
+FULL = """
+import asyncio
+import logging
+
+from prefect import flow
+from prefect.logging.handlers import APILogWorker
+
+from flows.cli.command import run_as_command
+
+
+class FullServer:
+    async def create_logs(self, logs):
+        raise OSError("no room for a log")
+
+
+def answer(_):
+    worker = APILogWorker.__new__(APILogWorker)
+    worker._client = FullServer()
+    asyncio.run(worker._handle_batch([{}]))
+    logging.getLogger("prefect._internal.concurrency").error("an event was not sent")
+    return True
+
+
+run_as_command(flow(lambda: None, name="toy"), [], answer=answer)
+"""
+
+
+def test_what_a_slow_server_does_not_take_is_no_line_of_the_command_s(tmp_path):
+    process = start_python(tmp_path, "-c", FULL)
+    assert process.communicate()[1] == ""
+    assert process.returncode == 0
