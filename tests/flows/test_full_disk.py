@@ -65,8 +65,8 @@ CASES = (
     Case("train_models", "smoke", 12, 24_576, "models/", "training_runs", 2, PREPARED),
     Case("evaluate_models", "smoke", 12, 16_384, "landing/", "episodes", 24 + 8 * 6, TRAINED, 24),
 )
-LAND_AS_COLLECTING_DOES = ("generate_instances", "evaluate_models")
-"""Continuous integration leaves these to `make test-all`: each case is two studies as far as its stage."""
+LEFT_TO_TEST_ALL = ("generate_instances", "evaluate_models")
+"""Not played by continuous integration: each case is two studies as far as its stage."""
 
 
 def start(home: Path, case: Case, largest_file: int, server: str) -> tuple[int, list[str]]:
@@ -94,7 +94,7 @@ def unfinished_files(home: Path) -> set[Path]:
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=case.stage, marks=[pytest.mark.long] if case.stage in LAND_AS_COLLECTING_DOES else [])
+        pytest.param(case, id=case.stage, marks=[pytest.mark.long] if case.stage in LEFT_TO_TEST_ALL else [])
         for case in CASES
     ],
 )

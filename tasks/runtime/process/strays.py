@@ -48,13 +48,13 @@ def end_all(root: Node) -> None:
     listing either means the process that is listed there, or one that has ended, whom no signal reaches.
     """
     with contextlib.ExitStack() as opened:
+        opened.callback(root.end)  # also where a handle cannot be opened
         handles = {process: _open(process, opened) for process in descendants(root.process_id())}
         listed = descendants(root.process_id())
         if root.is_alive():
             for handle in map(handles.get, listed):
                 if handle is not None:
                     _signal(handle, signal.SIGKILL)
-        root.end()
 
 
 def put_strays_last(root: Node) -> None:
@@ -67,10 +67,10 @@ def put_strays_last(root: Node) -> None:
 
 
 def _open(process: int, opened: contextlib.ExitStack) -> int | None:
-    """Return a handle of a process that is closed in time; none when the process has ended or no descriptor is left."""
+    """Return a handle of a process that is closed in time; none when the process has ended."""
     try:
         handle = os.pidfd_open(process)
-    except OSError:
+    except ProcessLookupError:
         return None
     opened.callback(os.close, handle)
     return handle
