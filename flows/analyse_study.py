@@ -2,14 +2,14 @@
 
 from prefect import flow
 
-from flows.cli.command import run_as_command
-from storage.runs import open_run
-from tasks.analyse import compute_study_statistics
-from tasks.check import check_warehouse
-from tasks.merge import merge_landing
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import PlanName
-from tasks.plans.run import Limits
+from carryover.flows.cli.command import run_as_command
+from carryover.storage.study.runs import open_run
+from carryover.tasks.analyse import compute_study_statistics
+from carryover.tasks.check import check_warehouse
+from carryover.tasks.merge import merge_landing
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.run import Limits
 
 
 @flow(name="analyse-study")

@@ -3,18 +3,18 @@
 from prefect import flow
 from prefect.futures import wait
 
-from flows.cli.command import run_as_command
-from flows.cli.messages import refuse_failure, say_errors
-from flows.runners import interruptible, two_at_a_time
-from storage.runs import open_run
-from tasks.collect import collect_episodes
-from tasks.plans.clients import teacher_client
-from tasks.plans.overrides import Overrides
-from tasks.plans.preflight import check_teachers
-from tasks.plans.presets import PlanName
-from tasks.plans.run import Limits
-from tasks.plans.spec import teacher_conditions
-from tasks.provide_tokenizer import provide_tokenizer
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.cli.messages import refuse_failure, say_errors
+from carryover.flows.runners import interruptible, two_at_a_time
+from carryover.storage.study.runs import open_run
+from carryover.tasks.collect import collect_episodes
+from carryover.tasks.plans.clients import teacher_client
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.preflight import check_teachers
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.provide_tokenizer import provide_tokenizer
 
 
 @flow(name="collect-traces", task_runner=two_at_a_time())

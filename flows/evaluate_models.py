@@ -3,23 +3,23 @@
 from prefect import flow
 from prefect.futures import PrefectFuture, wait
 
-from flows.cli.command import run_as_command
-from flows.cli.messages import refuse_failure, say, say_errors
-from flows.runners import interruptible, two_at_a_time
-from storage.attempts import count_replicates
-from storage.landing import LandingZone
-from storage.runs import open_run
-from tasks.agent.condition import Condition
-from tasks.collect import Collected, collect_episodes
-from tasks.find_models import find_models
-from tasks.plans.clients import evaluation_client, scripted_client
-from tasks.plans.models import ALL_CELLS, ChosenCells, evaluation_conditions, scripted_conditions
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import PlanName
-from tasks.plans.run import Limits, Run
-from tasks.plans.spec import EvaluationSpec, StudyPart
-from tasks.provide_tokenizer import provide_tokenizer
-from tasks.serve import serve_models
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.cli.messages import refuse_failure, say, say_errors
+from carryover.flows.runners import interruptible, two_at_a_time
+from carryover.storage.study.attempts import count_replicates
+from carryover.storage.study.runs import open_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.collect import Collected, collect_episodes
+from carryover.tasks.find_models import find_models
+from carryover.tasks.plans.clients import evaluation_client, scripted_client
+from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, evaluation_conditions, scripted_conditions
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.plans.spec import EvaluationSpec, StudyPart
+from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.serve import serve_models
 
 
 @flow(name="evaluate-models", task_runner=two_at_a_time())

@@ -2,12 +2,12 @@
 
 from prefect import flow
 
-from flows.cli.command import run_as_command
-from storage.runs import open_run
-from tasks.generate import generate_instance_set
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import PlanName
-from tasks.plans.run import Limits
+from carryover.flows.cli.command import run_as_command
+from carryover.storage.study.runs import open_run
+from carryover.tasks.generate import generate_instance_set
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.run import Limits
 
 
 @flow(name="generate-instances")

@@ -13,9 +13,9 @@ from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
 from prefect.states import Cancelling
 
-from flows.cli.messages import say
-from flows.runners import STOPPED
-from tasks.running.errors import UserError
+from carryover.flows.cli.messages import say
+from carryover.flows.runners import STOPPED
+from carryover.tasks.running.errors import UserError
 
 GPU_POOL = "gpu"
 TRAINING_DEPLOYMENT = "train-models/training"

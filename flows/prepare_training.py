@@ -2,13 +2,13 @@
 
 from prefect import flow
 
-from flows.cli.command import run_as_command
-from storage.runs import open_run
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import PlanName
-from tasks.plans.run import Limits
-from tasks.prepare import provide_training_data
-from tasks.provide_tokenizer import provide_tokenizer
+from carryover.flows.cli.command import run_as_command
+from carryover.storage.study.runs import open_run
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.prepare import provide_training_data
+from carryover.tasks.provide_tokenizer import provide_tokenizer
 
 
 @flow(name="prepare-training")

@@ -2,16 +2,16 @@
 
 from prefect import flow
 
-from flows.analyse_study import analyse_study
-from flows.cli.command import run_as_command
-from flows.evaluate_models import evaluate_part
-from storage.attempts import check_instances
-from storage.landing import LandingZone
-from storage.reevaluation import choose_study, name_variant
-from storage.runs import landed_plan, start_run
-from tasks.plans.models import ALL_CELLS, ChosenCells
-from tasks.plans.presets import PlanName
-from tasks.plans.run import Limits
+from carryover.flows.analyse_study import analyse_study
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.evaluate_models import evaluate_part
+from carryover.storage.study.attempts import check_instances
+from carryover.storage.study.reevaluation import choose_study, name_variant
+from carryover.storage.study.runs import landed_plan, start_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.run import Limits
 
 
 @flow(name="reevaluate-model")

@@ -5,25 +5,25 @@ from typing import Any, Literal
 
 from prefect import flow
 
-from flows.analyse_study import analyse_study
-from flows.cli.answers import print_estimate, print_study
-from flows.cli.command import run_as_command
-from flows.collect_traces import collect_traces
-from flows.evaluate_models import evaluate_models
-from flows.generate_instances import generate_instances
-from flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
-from flows.prepare_training import prepare_training
-from flows.train_models import train_models
-from storage.finished import is_analysed, is_finished
-from storage.merger import merge
-from storage.runs import open_run
-from tasks.merge import merge_landing
-from tasks.plans.overrides import Overrides
-from tasks.plans.preflight import check_needs
-from tasks.plans.presets import PlanName, resolve_plan
-from tasks.plans.run import Limits
-from tasks.running.places import name_places
-from tasks.running.progress import progress_bar
+from carryover.flows.analyse_study import analyse_study
+from carryover.flows.cli.answers import print_estimate, print_study
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.collect_traces import collect_traces
+from carryover.flows.evaluate_models import evaluate_models
+from carryover.flows.generate_instances import generate_instances
+from carryover.flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
+from carryover.flows.prepare_training import prepare_training
+from carryover.flows.train_models import train_models
+from carryover.storage.study.finished import is_analysed, is_finished
+from carryover.storage.study.runs import open_run
+from carryover.storage.warehouse.merger import merge
+from carryover.tasks.merge import merge_landing
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.preflight import check_needs
+from carryover.tasks.plans.presets import PlanName, resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.progress import progress_bar
 
 
 @flow(name="reproduce-study")

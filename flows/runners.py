@@ -9,8 +9,8 @@ from prefect.exceptions import TerminationSignal
 from prefect.futures import PrefectFuture, wait
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.cli.messages import say
-from tasks.running.interruption import interrupt
+from carryover.flows.cli.messages import say
+from carryover.tasks.running.interruption import interrupt
 
 STOPPED = (KeyboardInterrupt, TerminationSignal)
 """What Ctrl-C and SIGTERM raise in a flow."""

@@ -2,16 +2,16 @@
 
 from prefect import flow
 
-from flows.cli.command import run_as_command
-from flows.cli.messages import say
-from flows.runners import interruptible, two_at_a_time
-from storage.runs import open_run
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import PlanName
-from tasks.plans.run import Limits
-from tasks.prepare import read_training_data
-from tasks.provide_tokenizer import provide_tokenizer
-from tasks.train import train_base, train_model, unknown_sizes
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.cli.messages import say
+from carryover.flows.runners import interruptible, two_at_a_time
+from carryover.storage.study.runs import open_run
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.prepare import read_training_data
+from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.train import train_base, train_model, unknown_sizes
 
 
 @flow(name="train-models", task_runner=two_at_a_time())

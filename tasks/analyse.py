@@ -2,12 +2,12 @@
 
 from prefect import task
 
-from storage.landing import LandingZone
-from storage.warehouse import Warehouse
-from tasks.analysis.claims import published_claims
-from tasks.analysis.compute import compute_statistics
-from tasks.plans.run import Run
-from tasks.running.progress import progress_bar
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.claims import published_claims
+from carryover.tasks.analysis.compute import compute_statistics
+from carryover.tasks.plans.run import Run
+from carryover.tasks.running.progress import progress_bar
 
 
 @task

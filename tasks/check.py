@@ -2,11 +2,11 @@
 
 from prefect import task
 
-from storage.gate import gate_warehouse
-from storage.landing import LandingZone
-from tasks.plans.run import Run
-from tasks.running.errors import UserError
-from tasks.running.progress import progress_bar
+from carryover.storage.warehouse.gate import gate_warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.run import Run
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.progress import progress_bar
 
 
 @task

@@ -8,27 +8,27 @@ from typing import Any, Protocol
 from prefect import task
 from pydantic import BaseModel, ConfigDict
 
-from storage.attempts import EpisodePlace, missing_episodes
-from storage.batching import BatchedLanding
-from storage.landing import LandingZone
-from storage.spending import share_meter
-from tasks.agent.client import ClientSpec, EndpointClientSpec, open_client
-from tasks.agent.condition import Condition
-from tasks.agent.protocol import EndpointDownError, NoReplyError
-from tasks.agent.recorder import RecordedEpisode
-from tasks.agent.shard import PlannedEpisode, run_shard
-from tasks.agent.spec import EpisodeSpec
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import open_bucket
-from tasks.plans.run import Run
-from tasks.plans.spec import InstanceSetSpec
-from tasks.running.errors import UserError
-from tasks.running.interruption import check_uninterrupted
-from tasks.running.limits import Spent
-from tasks.running.progress import progress_bar
-from tasks.runtime.open import open_runtime
-from tasks.sft.tokenizer import TokenCounter, load_tokenizer
-from tasks.traces.rows import FinishReason
+from carryover.storage.study.attempts import EpisodePlace, missing_episodes
+from carryover.storage.study.spending import share_meter
+from carryover.storage.zone.batching import BatchedLanding
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, open_client
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
+from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.agent.shard import PlannedEpisode, run_shard
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import open_bucket
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import InstanceSetSpec
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.interruption import check_uninterrupted
+from carryover.tasks.running.limits import Spent
+from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.sft.tokenizer import TokenCounter, load_tokenizer
+from carryover.tasks.traces.rows import FinishReason
 
 FAILURES_IN_A_ROW = 10
 """Episodes in a row that may fail for an endpoint, or twice as many as are played at a time where that is more."""

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from prefect import task
 
-from tasks.plans.models import BASE_NAME, StudyModel, model_folder, model_name, own_base_folder
-from tasks.plans.run import Run
-from tasks.plans.spec import StudyPart
-from tasks.sft.card import load_for_runtime
-from tasks.sft.quiet import quiet_libraries
-from tasks.sft.tiny import save_untrained
+from carryover.tasks.plans.models import BASE_NAME, StudyModel, model_folder, model_name, own_base_folder
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.sft.card import load_for_runtime
+from carryover.tasks.sft.quiet import quiet_libraries
+from carryover.tasks.sft.tiny import save_untrained
 
 
 @task

@@ -2,19 +2,19 @@
 
 from prefect import task
 
-from storage.landing import LandingZone
-from tasks.knapsack.instance import instance_rows
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import open_bucket
-from tasks.knapsack.validate import validate
-from tasks.plans.run import Run
-from tasks.plans.spec import InstanceSetSpec
-from tasks.running.progress import progress_bar
-from tasks.running.source_digest import stage_key
-from tasks.traces.rows import Row
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.knapsack.instance import instance_rows
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import open_bucket
+from carryover.tasks.knapsack.validate import validate
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import InstanceSetSpec
+from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.running.source_digest import stage_key
+from carryover.tasks.traces.rows import Row
 
 
-@task(cache_key_fn=stage_key("generate_instances", 1, ("tasks.knapsack",)), persist_result=True)
+@task(cache_key_fn=stage_key("generate_instances", 1, ("carryover.tasks.knapsack",)), persist_result=True)
 def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> int:
     """Sample, validate and land the instances of a set; return how many."""
     spec = open_bucket(instance_set.bucket)

@@ -2,9 +2,9 @@
 
 from prefect import task
 
-from storage.merger import MergeReport, merge
-from tasks.plans.run import Run
-from tasks.running.progress import progress_bar
+from carryover.storage.warehouse.merger import MergeReport, merge
+from carryover.tasks.plans.run import Run
+from carryover.tasks.running.progress import progress_bar
 
 
 @task

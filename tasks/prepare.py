@@ -9,19 +9,19 @@ import polars as pl
 from prefect import task
 from pydantic import BaseModel, ConfigDict
 
-from storage.attempts import missing_episodes
-from storage.landing import LandingZone
-from tasks.checks.run import FailedChecksError
-from tasks.plans.run import Run
-from tasks.plans.spec import StudyPart, teacher_conditions
-from tasks.running.errors import UserError
-from tasks.running.progress import progress_bar
-from tasks.running.source_digest import stage_key
-from tasks.sft.conversations import digest_of_file
-from tasks.sft.dataset import PreparedDataset, prepare_dataset
-from tasks.sft.load import load_training_tokenizer
-from tasks.sft.suite import gate_examples, gate_traces
-from tasks.sft.validation import verdict_rows
+from carryover.storage.study.attempts import missing_episodes
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.checks.run import FailedChecksError
+from carryover.tasks.datasets.conversations import digest_of_file
+from carryover.tasks.datasets.dataset import PreparedDataset, prepare_dataset
+from carryover.tasks.datasets.suite import gate_examples, gate_traces
+from carryover.tasks.datasets.validation import verdict_rows
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import StudyPart, teacher_conditions
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.running.source_digest import stage_key
+from carryover.tasks.sft.load import load_training_tokenizer
 
 
 class TrainingData(BaseModel):
@@ -46,7 +46,7 @@ class TrainingData(BaseModel):
         ]
 
 
-@task(cache_key_fn=stage_key("prepare_training_data", 2, ("tasks.sft",)), persist_result=True)
+@task(cache_key_fn=stage_key("prepare_training_data", 2, ("carryover.tasks.sft",)), persist_result=True)
 def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: str) -> TrainingData:
     """Check the part's teacher traces, land verdicts and examples, and write one dataset per contract.
 

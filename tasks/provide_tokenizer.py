@@ -7,22 +7,22 @@ from pathlib import Path
 
 from prefect import task
 
-from tasks.agent.client import open_client
-from tasks.agent.condition import Condition
-from tasks.agent.recorder import RecordedEpisode
-from tasks.agent.shard import PlannedEpisode, run_shard
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import open_bucket
-from tasks.plans.clients import scripted_client
-from tasks.plans.run import Run
-from tasks.plans.spec import StudyPart, teacher_conditions
-from tasks.running.errors import UserError
-from tasks.running.progress import Advance, progress_bar
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import Runtime
-from tasks.sft.spec import TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer, fetch_tokenizer
-from tasks.traces.rows import FinishReason, TurnRow
+from carryover.tasks.agent.client import open_client
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.agent.shard import PlannedEpisode, run_shard
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import open_bucket
+from carryover.tasks.plans.clients import scripted_client
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import StudyPart, teacher_conditions
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.sft.spec import TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer, fetch_tokenizer
+from carryover.tasks.traces.rows import FinishReason, TurnRow
 
 SAMPLE_COUNT = 100
 """Instances whose conversations the tokenizer is learned from, under each contract; the traces are much alike."""

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
-from storage.runs import SERVER_KEY, start_run
-from tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
-from tasks.plans.run import Run
-from tasks.plans.spec import StudyPart
-from tasks.running.progress import waiting_line
-from tasks.serving.server import RunningServer, open_server
-from tasks.serving.spec import ServingSpec
-from tasks.sft.card import ContractMismatchWarning, load_for_runtime
+from carryover.storage.study.runs import SERVER_KEY, start_run
+from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.running.progress import waiting_line
+from carryover.tasks.serving.server import RunningServer, open_server
+from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.sft.card import ContractMismatchWarning, load_for_runtime
 
 
 @contextmanager

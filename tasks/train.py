@@ -8,26 +8,26 @@ from threading import Lock
 
 from prefect import task
 
-from storage.landing import LandingZone
-from tasks.plans.models import model_folder, own_base_folder
-from tasks.plans.run import Run
-from tasks.plans.spec import OwnBaseSpec, StudyPart
-from tasks.prepare import read_training_data
-from tasks.running.errors import UserError
-from tasks.running.interruption import check_uninterrupted
-from tasks.running.places import HOME_VARIABLE
-from tasks.running.progress import Advance, progress_bar
-from tasks.sft.card import CARD_NAME
-from tasks.sft.conversations import digest_of_file
-from tasks.sft.hub import expanded
-from tasks.sft.plain_corpus import write_plain_corpus
-from tasks.sft.room import unknown_size
-from tasks.sft.spec import TrainingSpec
-from tasks.sft.train import TrainedModel, read_trained
-from tasks.sft.train_process import TrainingJob, train_in_process
-from tasks.sft.training_log import TrainingMetric
-from tasks.traces.rows import Row
-from tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.datasets.conversations import digest_of_file
+from carryover.tasks.datasets.plain_corpus import write_plain_corpus
+from carryover.tasks.plans.models import model_folder, own_base_folder
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import OwnBaseSpec, StudyPart
+from carryover.tasks.prepare import read_training_data
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import HOME_VARIABLE
+from carryover.tasks.running.interruption import check_uninterrupted
+from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.sft.card import CARD_NAME
+from carryover.tasks.sft.hub import expanded
+from carryover.tasks.sft.room import unknown_size
+from carryover.tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.train import TrainedModel, read_trained
+from carryover.tasks.sft.train_process import TrainingJob, train_in_process
+from carryover.tasks.sft.training_log import TrainingMetric
+from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow
 
 _gpu = Lock()
 """Held by the training that has the GPU to itself."""

@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.exceptions import TyperException
 
-from flows.cli.command import USAGE, run_as_command
-from flows.cli.main import app
+from carryover.flows.cli.command import USAGE, run_as_command
+from carryover.flows.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -106,7 +106,7 @@ def test_a_command_of_a_readme_is_one_that_the_program_knows(words, capsys):
 
 def test_the_readmes_name_the_commands_of_flows_and_of_the_tool():
     named = [{" ".join(words[:3]) for words in named_commands(text)} for text in TEXTS]
-    assert {"python -m flows.reproduce_study", "python -m flows.reevaluate_model"} <= named[0]
+    assert {"python -m carryover.flows.reproduce_study", "python -m carryover.flows.reevaluate_model"} <= named[0]
     assert {".venv/bin/carryover doctor", "pytest -m benchmark"} <= named[0]
     assert "carryover tables seed_contrasts" in named[1]
     assert {".venv/bin/python -m pytest", "carryover export FOLDER"} <= named[2]
@@ -119,8 +119,8 @@ def test_the_readmes_name_the_commands_of_flows_and_of_the_tool():
         ("carryover tables 2 --formta csv", "--formta"),
         (".venv/bin/carryover tabels 2", "tabels"),
         ("carryover diff RUN", "Missing"),
-        ("python -m flows.reproduce_study --scael paper", "--scael"),
-        (".venv/bin/python -m flows.reproduce_study --scael paper", "--scael"),
+        ("python -m carryover.flows.reproduce_study --scael paper", "--scael"),
+        (".venv/bin/python -m carryover.flows.reproduce_study --scael paper", "--scael"),
         (".venv/bin/python -m pytest -m sloow tests/test_readme.py", "sloow"),
         ("pytest -m slow tests/test_gone.py", "test_gone"),
         ("pytest tests/test_readme.py::test_gone", "test_gone"),

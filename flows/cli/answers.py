@@ -9,17 +9,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from flows.cli.screen import screen
-from flows.cli.tables import CONTRAST_TABLES, STUDY_TABLES, print_pictures, print_tables
-from flows.cli.trainings import plan_trainings, print_trainings
-from storage.finished import count_failed_episodes
-from storage.landing import LandingZone
-from storage.warehouse import Warehouse
-from tasks.plans.estimate import estimate_study
-from tasks.plans.machine_stages import StageEstimate
-from tasks.plans.run import Limits
-from tasks.plans.spec import EvaluationSpec, StudyPlan
-from tasks.running.places import name_places
+from carryover.flows.cli.screen import screen
+from carryover.flows.cli.tables import CONTRAST_TABLES, STUDY_TABLES, print_pictures, print_tables
+from carryover.flows.cli.trainings import plan_trainings, print_trainings
+from carryover.storage.study.finished import count_failed_episodes
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.estimate import estimate_study
+from carryover.tasks.plans.machine_stages import StageEstimate
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import EvaluationSpec, StudyPlan
+from carryover.tasks.running.folders import name_places
 
 SHOWN_HOURS = 0.01
 """Fewest hours that a dry run tells apart."""

@@ -17,16 +17,16 @@ from prefect.exceptions import ParameterTypeError
 from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
-from flows.cli.prefect_server import prefect_server
-from flows.cli.start import INTERRUPTED
-from storage.errors import StorageError
-from tasks.agent.loop import ContractViolationError
-from tasks.checks.run import CheckBackendError
-from tasks.knapsack.sampling import SamplingError
-from tasks.knapsack.validate import InvalidInstanceError
-from tasks.running.errors import UserError
-from tasks.runtime.sandbox.launch import SandboxStartError
-from tasks.runtime.sandbox.level import SandboxUnavailableError
+from carryover.flows.cli.prefect_server import prefect_server
+from carryover.flows.cli.start import INTERRUPTED
+from carryover.storage.errors import StorageError
+from carryover.tasks.agent.loop import ContractViolationError
+from carryover.tasks.checks.run import CheckBackendError
+from carryover.tasks.knapsack.sampling import SamplingError
+from carryover.tasks.knapsack.validate import InvalidInstanceError
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.runtime.sandbox.launch import SandboxStartError
+from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 
 SHOWN_ERRORS = (
     UserError,

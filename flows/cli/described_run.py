@@ -2,8 +2,8 @@
 
 import json
 
-from storage.warehouse import Warehouse
-from tasks.running.errors import UserError
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.running.errors import UserError
 
 RUNS = """
 select run_id, plan_name, plan_json, environment_json

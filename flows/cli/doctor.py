@@ -4,18 +4,18 @@ from pathlib import Path
 
 from rich.table import Table
 
-from flows.cli.places import HOW_TO_FILL, find_places
-from flows.cli.screen import screen
-from storage.errors import StorageError
-from storage.landing import LandingZone
-from storage.published import is_published
-from storage.warehouse import Warehouse
-from tasks.running.environment import describe_environment
-from tasks.running.errors import UserError
-from tasks.runtime.open import open_runtime
-from tasks.runtime.sandbox.launch import SandboxStartError
-from tasks.runtime.sandbox.level import SandboxUnavailableError
-from tasks.runtime.spec import RuntimeSpec
+from carryover.flows.cli.places import HOW_TO_FILL, find_places
+from carryover.flows.cli.screen import screen
+from carryover.storage.errors import StorageError
+from carryover.storage.warehouse.published import is_published
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.running.environment import describe_environment
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.sandbox.launch import SandboxStartError
+from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistics", "quarantine")
 BROKEN_CHECKS = """

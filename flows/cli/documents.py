@@ -5,12 +5,12 @@ from pathlib import Path
 
 import polars as pl
 
-from flows.cli.tables import cell_groups, read_table
-from storage.warehouse import Warehouse
-from tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
-from tasks.analysis.pictures import cells_of, cells_svg
-from tasks.analysis.queries import TableQuery, table_names, table_query
-from tasks.analysis.report import ReportContent, ReportTable, render_report
+from carryover.flows.cli.tables import cell_groups, read_table
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
+from carryover.tasks.analysis.pictures import cells_of, cells_svg
+from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
+from carryover.tasks.analysis.report import ReportContent, ReportTable, render_report
 
 STUDY_RUN = """
 select runs.*, run_ends.status, run_ends.finished_at

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import polars as pl
 
-from storage.warehouse import Warehouse
-from tasks.interchange.formats import Format, export_traces
-from tasks.interchange.recorded import recorded_traces
-from tasks.knapsack.environment import TOOL_NAMES
-from tasks.lint.lint import lint_traces
-from tasks.lint.sources import read_traces, traces_of_rows
-from tasks.lint.summary import summarise_lint
-from tasks.lint.trace import contract_name
-from tasks.running.errors import UserError
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.interchange.formats import Format, export_traces
+from carryover.tasks.interchange.recorded import recorded_traces
+from carryover.tasks.knapsack.environment import TOOL_NAMES
+from carryover.tasks.lint.lint import lint_traces
+from carryover.tasks.lint.sources import read_traces, traces_of_rows
+from carryover.tasks.lint.summary import summarise_lint
+from carryover.tasks.lint.trace import contract_name
+from carryover.tasks.running.errors import UserError
 
 COUNTED_EPISODES = """
 select *

@@ -3,11 +3,11 @@
 import polars as pl
 import typer
 
-from flows.cli.screen import screen
-from storage.warehouse import Warehouse
-from tasks.analysis.rendering import TableFormat, render_table, rich_table
-from tasks.plans.hypotheses import Verdict, judge, read_hypotheses
-from tasks.traces.study_rows import StatisticRow
+from carryover.flows.cli.screen import screen
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
+from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
+from carryover.tasks.traces.study_rows import StatisticRow
 
 TITLE = (
     "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, and the verdict"

@@ -8,21 +8,21 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from storage.batching import BatchedLanding
-from storage.landing import LandingZone
-from storage.merger import merge
-from storage.runs import new_run_id
-from storage.warehouse import Warehouse
-from tasks.analysis.claims import published_claims
-from tasks.analysis.compute import compute_statistics
-from tasks.interchange.authors_import import KnownInstance
-from tasks.interchange.formats import import_traces
-from tasks.interchange.setting import ImportSetting
-from tasks.running.environment import describe_environment
-from tasks.running.errors import UserError
-from tasks.running.places import Places, name_places
-from tasks.running.progress import progress_bar, waiting_line
-from tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.storage.study.runs import new_run_id
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.batching import BatchedLanding
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.claims import published_claims
+from carryover.tasks.analysis.compute import compute_statistics
+from carryover.tasks.interchange.authors_import import KnownInstance
+from carryover.tasks.interchange.formats import import_traces
+from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.running.environment import describe_environment
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import Places, name_places
+from carryover.tasks.running.progress import progress_bar, waiting_line
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
 KNOWN_INSTANCES = """
 select

@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from flows.cli.places import find_places, open_warehouse
-from flows.cli.replay import print_episode
-from flows.cli.tables import choose_plan, print_tables
-from storage.errors import QueryError, StorageError
-from tasks.analysis.rendering import TableFormat, render_table
-from tasks.interchange.formats import Format as ExchangeFormat
-from tasks.running.errors import UserError
-from tasks.running.progress import progress_bar
+from carryover.flows.cli.places import find_places, open_warehouse
+from carryover.flows.cli.replay import print_episode
+from carryover.flows.cli.tables import choose_plan, print_tables
+from carryover.storage.errors import QueryError, StorageError
+from carryover.tasks.analysis.rendering import TableFormat, render_table
+from carryover.tasks.interchange.formats import Format as ExchangeFormat
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.progress import progress_bar
 
 app = typer.Typer(
     name="carryover",
@@ -64,7 +64,7 @@ def tables(
 @app.command()
 def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, results: Results = None) -> None:
     """Print what the laptop study claimed beforehand, what it measured, and whether each claim holds."""
-    from flows.cli.hypotheses import print_verdicts
+    from carryover.flows.cli.hypotheses import print_verdicts
 
     with open_warehouse(home, results) as warehouse:
         print_verdicts(warehouse, choose_plan(warehouse, plan), format)
@@ -81,7 +81,7 @@ def keep(
     ] = False,
 ) -> None:
     """Keep a study's rows per episode, without any text, in a small folder that `--results` reads."""
-    from storage.results import keep_results, write_statistics
+    from carryover.storage.study.results import keep_results, write_statistics
 
     if recompute:
         typer.echo(f"{write_statistics(folder, progress_bar)} statistics in {folder}")
@@ -105,8 +105,8 @@ def questions(
     results: Results = None,
 ) -> None:
     """Ask the ten questions of sql/README.md: each with its query and its answer."""
-    from flows.cli.questions import print_questions, write_answers
-    from tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
+    from carryover.flows.cli.questions import print_questions, write_answers
+    from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 
     with open_warehouse(home, results) as warehouse:
         if write is None:
@@ -126,8 +126,8 @@ def episode(episode_id: str, home: Home = None) -> None:
 @app.command()
 def diff(first_run: str, second_run: str, home: Home = None) -> None:
     """Say in words what differs between two runs: plan, source, environment, servers. First digits of an id will do."""
-    from flows.cli.described_run import describe_run
-    from tasks.plans.difference import describe_difference
+    from carryover.flows.cli.described_run import describe_run
+    from carryover.tasks.plans.difference import describe_difference
 
     with open_warehouse(home) as warehouse:
         described = [describe_run(warehouse, run) for run in (first_run, second_run)]
@@ -139,7 +139,7 @@ def diff(first_run: str, second_run: str, home: Home = None) -> None:
 @app.command()
 def merge(home: Home = None) -> None:
     """Take every landed bundle into the warehouse and publish a copy for readers."""
-    from storage.merger import merge as merge_landing
+    from carryover.storage.warehouse.merger import merge as merge_landing
 
     places = find_places(home)
     report = merge_landing(places.landing, places.warehouse, open_bar=progress_bar)
@@ -157,7 +157,7 @@ def figures(
     results: Results = None,
 ) -> None:
     """Draw the 2x2 and Figures 2 and 3 from SQL as SVG, each with its caption."""
-    from flows.cli.documents import write_figures
+    from carryover.flows.cli.documents import write_figures
 
     target = folder or find_places(home).documents / "figures"
     with open_warehouse(home, results) as warehouse:
@@ -173,7 +173,7 @@ def report(
     results: Results = None,
 ) -> None:
     """Write one self-contained HTML page: tables, figures, claims, plan and environment."""
-    from flows.cli.documents import write_report
+    from carryover.flows.cli.documents import write_report
 
     target = path or find_places(home).documents / "report.html"
     with open_warehouse(home, results) as warehouse:
@@ -194,7 +194,7 @@ def lint(
 
     Tokens here are words and signs of the code, since no tokenizer is at hand for foreign traces.
     """
-    from flows.cli.exchange import lint_files, lint_warehouse
+    from carryover.flows.cli.exchange import lint_files, lint_warehouse
 
     if files:
         frame = lint_files(files, contract, per_trace=per_trace)
@@ -212,7 +212,7 @@ def export_command(
     where: Annotated[str, typer.Option(help="SQL condition on the table episodes.")] = "true",
 ) -> None:
     """Write the counted episodes for others: the authors' JSON, chat JSON lines, Hugging Face Parquet, or ATIF."""
-    from flows.cli.exchange import export_episodes
+    from carryover.flows.cli.exchange import export_episodes
 
     with open_warehouse(home) as warehouse:
         typer.echo(f"{export_episodes(warehouse, folder, to, where)} episodes in {folder}")
@@ -241,7 +241,7 @@ def import_command(
     plan: Annotated[str, typer.Option(help="Name under which `tables --plan` shows the rows.")] = "import",
 ) -> None:
     """Land foreign episodes, the authors' JSON files or chat data, and merge them; one model and condition a call."""
-    from flows.cli.imports import import_episodes
+    from carryover.flows.cli.imports import import_episodes
 
     setting = {
         "runtime_contract": contract,
@@ -260,7 +260,7 @@ def import_command(
 @app.command()
 def doctor(home: Home = None) -> None:
     """Say what is installed, which sandbox level is reached, and how the warehouse is."""
-    from flows.cli.doctor import print_health
+    from carryover.flows.cli.doctor import print_health
 
     print_health(home)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from tasks.collect import Collected
-from tasks.running.errors import UserError
+from carryover.tasks.collect import Collected
+from carryover.tasks.running.errors import UserError
 
 console = Console(stderr=True, highlight=False)
 

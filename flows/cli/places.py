@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from storage.results import open_results
-from storage.warehouse import Warehouse
-from tasks.running.errors import UserError
-from tasks.running.places import Places, name_places
+from carryover.storage.study.results import open_results
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import Places, name_places
 
 HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in about a minute), `carryover merge` takes in what has landed"
 
@@ -56,7 +56,7 @@ def find_results(name_or_folder: str) -> Path:
     Raises:
         UserError: There is neither.
     """
-    own = Path(str(files("sql") / "results"))
+    own = Path(str(files("carryover.sql") / "results"))
     names = sorted(entry.name for entry in own.iterdir() if entry.is_dir()) if own.is_dir() else []
     if name_or_folder in names:
         return own / name_or_folder

@@ -3,10 +3,10 @@
 from collections.abc import Container
 from pathlib import Path
 
-from flows.cli.screen import screen
-from storage.warehouse import Warehouse
-from tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
-from tasks.running.errors import UserError
+from carryover.flows.cli.screen import screen
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
+from carryover.tasks.running.errors import UserError
 
 
 def print_questions(warehouse: Warehouse, number: int | None) -> None:

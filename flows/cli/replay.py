@@ -8,9 +8,9 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
-from flows.cli.screen import screen
-from storage.warehouse import Warehouse
-from tasks.running.errors import UserError
+from carryover.flows.cli.screen import screen
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.running.errors import UserError
 
 EPISODES = """
 select episodes.*, runs.plan_name

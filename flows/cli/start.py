@@ -9,7 +9,7 @@ INTERRUPTED = 130
 def run() -> None:
     """Run the command."""
     try:
-        from flows.cli.main import run as run_command
+        from carryover.flows.cli.main import run as run_command
 
         run_command()
     except KeyboardInterrupt:

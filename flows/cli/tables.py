@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import polars as pl
 import typer
 
-from flows.cli.screen import screen
-from storage.warehouse import Warehouse
-from tasks.analysis.pictures import cells_of, cells_text
-from tasks.analysis.queries import TableQuery, table_names, table_query
-from tasks.analysis.rendering import TableFormat, render_table, rich_table
-from tasks.knapsack.signatures import describe_tools
-from tasks.running.errors import UserError
+from carryover.flows.cli.screen import screen
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.pictures import cells_of, cells_text
+from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
+from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
+from carryover.tasks.knapsack.signatures import describe_tools
+from carryover.tasks.running.errors import UserError
 
 LATEST_PLAN = """
 select plan_digest

@@ -6,17 +6,17 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from tasks.plans.estimate import arm_examples, base_examples
-from tasks.plans.run import Run
-from tasks.plans.spec import OwnBaseSpec, StudyPart, StudyPlan
-from tasks.prepare import data_file, read_training_data
-from tasks.provide_tokenizer import tokenizer_folder
-from tasks.running.places import name_places
-from tasks.sft.dry_run import TrainingEstimate, plan_training
-from tasks.sft.example_lengths import ExpectedExamples
-from tasks.sft.hub import downloaded_tokenizer, is_local
-from tasks.sft.spec import TrainingSpec
-from tasks.train import base_corpus_file
+from carryover.tasks.plans.estimate import arm_examples, base_examples
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import OwnBaseSpec, StudyPart, StudyPlan
+from carryover.tasks.prepare import data_file, read_training_data
+from carryover.tasks.provide_tokenizer import tokenizer_folder
+from carryover.tasks.running.folders import name_places
+from carryover.tasks.sft.dry_run import TrainingEstimate, plan_training
+from carryover.tasks.sft.example_lengths import ExpectedExamples
+from carryover.tasks.sft.hub import downloaded_tokenizer, is_local
+from carryover.tasks.sft.spec import TrainingSpec
+from carryover.tasks.train import base_corpus_file
 
 UNKNOWN_SHAPE = "memory, disk and hours: unknown, as nothing here tells the size of the base model"
 """What is said where a training starts from a model of the hub that we do not know."""

@@ -2,7 +2,7 @@
 
 from urllib.parse import SplitResult, urlsplit
 
-from tasks.running.errors import UserError
+from carryover.tasks.running.errors import UserError
 
 
 def plain_address(address: str) -> str:

@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.agent.condition import Condition
-from tasks.agent.openai_client import OpenAIClient
-from tasks.agent.places import Places, places_of
-from tasks.agent.protocol import ModelClient
-from tasks.agent.spec import EndpointSpec
-from tasks.agent.teachers.open import CountTokens, open_teacher
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.openai_client import OpenAIClient
+from carryover.tasks.agent.protocol import ModelClient
+from carryover.tasks.agent.slots import Places, places_of
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.agent.teachers.open import CountTokens, open_teacher
 
 
 class ScriptedClientSpec(BaseModel):

@@ -9,10 +9,11 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from tasks.agent.condition import Condition
-from tasks.agent.encodable import encodable
-from tasks.agent.episode_id import decoding_seed
-from tasks.agent.protocol import (
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.encodable import encodable
+from carryover.tasks.agent.episode_id import decoding_seed
+from carryover.tasks.agent.prompt_format import PLAIN, Feedback, open_wire
+from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
     ContextOverflowError,
@@ -21,19 +22,18 @@ from tasks.agent.protocol import (
     ModelError,
     ReplyNotKeptError,
 )
-from tasks.agent.recorder import EpisodeRecorder
-from tasks.agent.reply import Reply, parse_reply
-from tasks.agent.spec import EpisodeSpec
-from tasks.agent.stepper import Stepper
-from tasks.agent.variation import draw_variation
-from tasks.agent.wire import PLAIN, Feedback, open_wire
-from tasks.knapsack.environment import KnapsackEnvironment
-from tasks.knapsack.instance import Instance
-from tasks.runtime.engine import StateLostError
-from tasks.runtime.process.node import NodeGoneError
-from tasks.runtime.protocol import BlockResult, Runtime
-from tasks.runtime.sandbox.launch import SandboxStartError
-from tasks.traces.rows import ErrorKind, FinishReason
+from carryover.tasks.agent.recorder import EpisodeRecorder
+from carryover.tasks.agent.reply import Reply, parse_reply
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.stepper import Stepper
+from carryover.tasks.agent.variation import draw_variation
+from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.runtime.engine import StateLostError
+from carryover.tasks.runtime.process.node import NodeGoneError
+from carryover.tasks.runtime.protocol import BlockResult, Runtime
+from carryover.tasks.runtime.sandbox.launch import SandboxStartError
+from carryover.tasks.traces.rows import ErrorKind, FinishReason
 
 NO_BLOCK = "No code block found. Answer with a short reflection and exactly one fenced Python block."
 CUT_OFF = (

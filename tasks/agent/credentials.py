@@ -2,7 +2,7 @@
 
 import os
 
-from tasks.running.errors import UserError
+from carryover.tasks.running.errors import UserError
 
 STRUCK = "[key]"
 

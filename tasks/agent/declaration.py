@@ -3,11 +3,11 @@
 import json
 from functools import cache
 
-from tasks.agent.condition import Condition
-from tasks.agent.prompt_files import prompt_digest
-from tasks.agent.spec import EpisodeSpec
-from tasks.running.source_digest import source_digest
-from tasks.runtime.protocol import CONTRACTS, Contract, Runtime
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.prompt_files import prompt_digest
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.running.source_digest import source_digest
+from carryover.tasks.runtime.protocol import CONTRACTS, Contract, Runtime
 
 
 def contract_in_force(condition: Condition, spec: EpisodeSpec) -> Contract:
@@ -42,4 +42,4 @@ def declare_contract(condition: Condition, spec: EpisodeSpec, runtime: Runtime) 
 @cache
 def _code_digest() -> str:
     """Return the digest of the loop, the environment and the runtime as this process loaded them."""
-    return source_digest(("tasks.agent", "tasks.knapsack", "tasks.runtime"))[:16]
+    return source_digest(("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime"))[:16]

@@ -1,6 +1,6 @@
 """Text from models and agent code, made fit for files and requests."""
 
-from tasks.runtime.protocol import BlockResult
+from carryover.tasks.runtime.protocol import BlockResult
 
 
 def encodable(text: str) -> str:

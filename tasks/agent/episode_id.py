@@ -2,8 +2,8 @@
 
 import hashlib
 
-from tasks.agent.condition import Condition
-from tasks.running.source_digest import canonical_json
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.running.source_digest import canonical_json
 
 
 def episode_id(condition: Condition, instance_id: str, plan_digest: str, replicate: int = 0, attempt: int = 0) -> str:

@@ -2,9 +2,9 @@
 
 import re
 
-from tasks.knapsack.environment import UNAVAILABLE
-from tasks.runtime.protocol import BlockError, ToolCall
-from tasks.traces.rows import ErrorKind, ErrorRow, ToolCallRow
+from carryover.tasks.knapsack.environment import UNAVAILABLE
+from carryover.tasks.runtime.protocol import BlockError, ToolCall
+from carryover.tasks.traces.rows import ErrorKind, ErrorRow, ToolCallRow
 
 MISSING_NAME_TYPES = ("NameError", "UnboundLocalError")
 """With `is not defined` in the message, the signs of a missing name (arXiv 2603.01209, D.1)."""

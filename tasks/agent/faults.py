@@ -10,8 +10,8 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.runtime.protocol import BlockResult
-from tasks.traces.events import parse_block
+from carryover.tasks.runtime.protocol import BlockResult
+from carryover.tasks.traces.events import parse_block
 
 
 class FaultSpec(BaseModel):

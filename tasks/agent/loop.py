@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.agent.condition import Condition
-from tasks.agent.course import Ending, EpisodeCourse, EpisodeThreads
-from tasks.agent.declaration import declare_contract
-from tasks.agent.episode_id import episode_id
-from tasks.agent.protocol import Message, ModelClient
-from tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
-from tasks.agent.spec import EpisodeSpec
-from tasks.agent.stepper import ContractViolationError
-from tasks.knapsack.instance import Instance
-from tasks.runtime.protocol import CONTRACTS, Runtime
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import Ending, EpisodeCourse, EpisodeThreads
+from carryover.tasks.agent.declaration import declare_contract
+from carryover.tasks.agent.episode_id import episode_id
+from carryover.tasks.agent.protocol import Message, ModelClient
+from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.stepper import ContractViolationError
+from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.runtime.protocol import CONTRACTS, Runtime
 
 __all__ = ["ContractViolationError", "RecordedEpisode", "StoppedEpisodeError", "run_episode"]
 

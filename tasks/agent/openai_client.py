@@ -11,9 +11,9 @@ import httpx
 import openai
 from openai import RequestOptions
 
-from tasks.agent.answer import BadAnswerError, read_answer
-from tasks.agent.credentials import read_credential
-from tasks.agent.protocol import (
+from carryover.tasks.agent.answer import BadAnswerError, read_answer
+from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
     ContextOverflowError,
@@ -21,8 +21,8 @@ from tasks.agent.protocol import (
     ModelError,
     NoReplyError,
 )
-from tasks.agent.response_cache import ResponseCache
-from tasks.agent.spec import EndpointSpec
+from carryover.tasks.agent.response_cache import ResponseCache
+from carryover.tasks.agent.spec import EndpointSpec
 
 EPISODE_HEADER = "x-episode-id"
 """Request header by which a server finds the key-value cache of an episode."""

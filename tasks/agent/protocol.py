@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.running.errors import UserError
+from carryover.tasks.running.errors import UserError
 
 
 class Message(BaseModel):

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from tasks.agent.error_rows import ErrorRows, failing_tool, is_injected
-from tasks.agent.protocol import Completion
-from tasks.agent.reply import Reply
-from tasks.knapsack.environment import TOOL_NAMES
-from tasks.runtime.protocol import BlockError, BlockResult, ToolCall
-from tasks.traces.events import name_event_rows, parse_block
-from tasks.traces.rows import (
+from carryover.tasks.agent.error_rows import ErrorRows, failing_tool, is_injected
+from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.agent.reply import Reply
+from carryover.tasks.knapsack.environment import TOOL_NAMES
+from carryover.tasks.runtime.protocol import BlockError, BlockResult, ToolCall
+from carryover.tasks.traces.events import name_event_rows, parse_block
+from carryover.tasks.traces.rows import (
     EPISODE_TABLES,
     EpisodeRow,
     ErrorKind,

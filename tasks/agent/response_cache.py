@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from tasks.agent.protocol import Completion, ReplyNotKeptError
-from tasks.running.errors import name_write_remedy
-from tasks.running.source_digest import canonical_json
+from carryover.tasks.agent.protocol import Completion, ReplyNotKeptError
+from carryover.tasks.running.errors import name_write_remedy
+from carryover.tasks.running.source_digest import canonical_json
 
 _FILE = TypeAdapter(dict[str, JsonValue])
 _COMPLETION = TypeAdapter(Completion)

@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
-from tasks.agent.condition import Condition
-from tasks.agent.course import EpisodeThreads
-from tasks.agent.loop import CountTokens, StoppedEpisodeError, run_episode
-from tasks.agent.places import Places
-from tasks.agent.protocol import ModelClient
-from tasks.agent.recorder import RecordedEpisode
-from tasks.agent.spec import EpisodeSpec
-from tasks.knapsack.instance import Instance
-from tasks.running.environment import processor_count
-from tasks.runtime.protocol import Runtime
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeThreads
+from carryover.tasks.agent.loop import CountTokens, StoppedEpisodeError, run_episode
+from carryover.tasks.agent.protocol import ModelClient
+from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.running.environment import processor_count
+from carryover.tasks.runtime.protocol import Runtime
 
 
 class PlannedEpisode(NamedTuple):

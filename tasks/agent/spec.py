@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tasks.agent.address import plain_address
-from tasks.agent.faults import FaultSpec
-from tasks.runtime.protocol import Scope
+from carryover.tasks.agent.address import plain_address
+from carryover.tasks.agent.faults import FaultSpec
+from carryover.tasks.runtime.protocol import Scope
 
 PromptSet = Literal["full", "compact"]
 """`full` follows the paper's prompts; `compact` says the same in a few lines, for models that pay per token."""

@@ -3,16 +3,16 @@
 import json
 from typing import Any
 
-from tasks.agent.condition import Condition
-from tasks.agent.declaration import contract_in_force
-from tasks.agent.encodable import encodable_result
-from tasks.agent.faults import FaultInjector, FaultSpec
-from tasks.agent.recorder import EpisodeRecorder, TurnNames
-from tasks.agent.spec import EpisodeSpec
-from tasks.agent.variation import Variation
-from tasks.agent.wire import RUNTIME_WORDS
-from tasks.knapsack.environment import KnapsackEnvironment
-from tasks.runtime.protocol import BlockResult, Interpreter, Runtime
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.declaration import contract_in_force
+from carryover.tasks.agent.encodable import encodable_result
+from carryover.tasks.agent.faults import FaultInjector, FaultSpec
+from carryover.tasks.agent.prompt_format import RUNTIME_WORDS
+from carryover.tasks.agent.recorder import EpisodeRecorder, TurnNames
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.variation import Variation
+from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.runtime.protocol import BlockResult, Interpreter, Runtime
 
 
 class ContractViolationError(Exception):

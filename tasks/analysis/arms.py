@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from tasks.analysis.alignment import Aligned, ArmTable, align, arm_table
-from tasks.analysis.spec import Arm
+from carryover.tasks.analysis.alignment import Aligned, ArmTable, align, arm_table
+from carryover.tasks.analysis.spec import Arm
 
 
 class Arms:

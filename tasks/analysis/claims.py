@@ -6,7 +6,7 @@ arithmetic on a published table is recomputed, value by value. What nothing publ
 
 from collections.abc import Iterator
 
-from tasks.analysis.published_tables import (
+from carryover.tasks.analysis.published_tables import (
     METRICS,
     PRINTED,
     Cell,
@@ -14,10 +14,10 @@ from tasks.analysis.published_tables import (
     printed_numbers,
     published_table,
 )
-from tasks.analysis.recomputation import Recomputation
-from tasks.analysis.recomputed_cave import cave_recomputations
-from tasks.analysis.recomputed_study import study_recomputations
-from tasks.traces.study_rows import ClaimRow
+from carryover.tasks.analysis.recomputation import Recomputation
+from carryover.tasks.analysis.recomputed_cave import cave_recomputations
+from carryover.tasks.analysis.recomputed_study import study_recomputations
+from carryover.tasks.traces.study_rows import ClaimRow
 
 PAPERS = {"S": "arXiv 2603.01209", "C": "arXiv 2601.01569"}
 """Papers by the letter that the published tables use."""

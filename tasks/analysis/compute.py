@@ -6,17 +6,17 @@ from typing import Any
 
 import polars as pl
 
-from tasks.analysis.alignment import Aligned, Values
-from tasks.analysis.arms import Arms, mean_pair
-from tasks.analysis.contrasts import contrast, difference, itself, ratio, ratio_of_ratios
-from tasks.analysis.decisions import holm, smallest_detectable_difference
-from tasks.analysis.equivalence import equivalence_rows
-from tasks.analysis.intervals import Interval, bootstrap_intervals, point_estimate
-from tasks.analysis.paired_tests import mcnemar_rows, rank_test_rows, told_of_instances
-from tasks.analysis.rank_tests import signed_rank
-from tasks.analysis.replicates import replicate_rows
-from tasks.analysis.resampling import MeanStatistic
-from tasks.analysis.spec import (
+from carryover.tasks.analysis.alignment import Aligned, Values
+from carryover.tasks.analysis.arms import Arms, mean_pair
+from carryover.tasks.analysis.contrasts import contrast, difference, itself, ratio, ratio_of_ratios
+from carryover.tasks.analysis.decisions import holm, smallest_detectable_difference
+from carryover.tasks.analysis.equivalence import equivalence_rows
+from carryover.tasks.analysis.intervals import Interval, bootstrap_intervals, point_estimate
+from carryover.tasks.analysis.paired_tests import mcnemar_rows, rank_test_rows, told_of_instances
+from carryover.tasks.analysis.rank_tests import signed_rank
+from carryover.tasks.analysis.replicates import replicate_rows
+from carryover.tasks.analysis.resampling import MeanStatistic
+from carryover.tasks.analysis.spec import (
     BINARY_METRICS,
     COMPARISONS,
     COST_COMPARISONS,
@@ -34,9 +34,9 @@ from tasks.analysis.spec import (
     Comparison,
     StatisticsSpec,
 )
-from tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
-from tasks.running.progress import OpenBar, no_bar
-from tasks.traces.study_rows import StatisticRow
+from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
+from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.traces.study_rows import StatisticRow
 
 
 def compute_statistics(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from tasks.analysis.alignment import Values
+from carryover.tasks.analysis.alignment import Values
 
 
 class Equivalence(NamedTuple):

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from tasks.analysis.alignment import Aligned
-from tasks.analysis.arms import Arms, mean_pair
-from tasks.analysis.contrasts import difference
-from tasks.analysis.decisions import Equivalence, holm, two_one_sided_shares, two_one_sided_tests
-from tasks.analysis.resampling import resample
-from tasks.analysis.spec import Comparison, StatisticsSpec
-from tasks.analysis.statistic_rows import StatisticGroup
-from tasks.traces.study_rows import IntervalKind, StatisticRow
+from carryover.tasks.analysis.alignment import Aligned
+from carryover.tasks.analysis.arms import Arms, mean_pair
+from carryover.tasks.analysis.contrasts import difference
+from carryover.tasks.analysis.decisions import Equivalence, holm, two_one_sided_shares, two_one_sided_tests
+from carryover.tasks.analysis.resampling import resample
+from carryover.tasks.analysis.spec import Comparison, StatisticsSpec
+from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.traces.study_rows import IntervalKind, StatisticRow
 
 METRIC = "score"
 

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tasks.analysis.alignment import Aligned, Values
-from tasks.analysis.resampling import MeanStatistic, Resamples, resample
-from tasks.analysis.spec import StatisticsSpec
-from tasks.traces.study_rows import IntervalKind
+from carryover.tasks.analysis.alignment import Aligned, Values
+from carryover.tasks.analysis.resampling import MeanStatistic, Resamples, resample
+from carryover.tasks.analysis.spec import StatisticsSpec
+from carryover.tasks.traces.study_rows import IntervalKind
 
 INTERVAL_KINDS: tuple[IntervalKind, ...] = ("percentile", "BCa")
 

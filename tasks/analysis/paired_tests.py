@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tasks.analysis.alignment import Aligned
-from tasks.analysis.arms import Arms, mean_pair
-from tasks.analysis.contrasts import difference
-from tasks.analysis.decisions import holm
-from tasks.analysis.intervals import point_estimate
-from tasks.analysis.rank_tests import SignedRank, mcnemar_exact, signed_rank
-from tasks.analysis.resampling import MeanStatistic
-from tasks.analysis.spec import Comparison
-from tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
-from tasks.traces.study_rows import StatisticRow
+from carryover.tasks.analysis.alignment import Aligned
+from carryover.tasks.analysis.arms import Arms, mean_pair
+from carryover.tasks.analysis.contrasts import difference
+from carryover.tasks.analysis.decisions import holm
+from carryover.tasks.analysis.intervals import point_estimate
+from carryover.tasks.analysis.rank_tests import SignedRank, mcnemar_exact, signed_rank
+from carryover.tasks.analysis.resampling import MeanStatistic
+from carryover.tasks.analysis.spec import Comparison
+from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
+from carryover.tasks.traces.study_rows import StatisticRow
 
 
 def rank_test_rows(

@@ -9,7 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from tasks.analysis.templates import render_template
+from carryover.tasks.analysis.templates import render_template
 
 ROWS = (("persistent", "trained persistent"), ("stateless", "trained stateless"))
 COLUMNS = (("persistent", "runs persistent"), ("stateless", "runs stateless"))

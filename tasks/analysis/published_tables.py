@@ -51,7 +51,7 @@ class Cell(NamedTuple):
 
 def published_table(name: str, *, text: bool = False) -> pl.DataFrame:
     """Return a table of `sql/published`; with `text`, every column but a `tolerance` as it is printed."""
-    source = (files("sql") / "published" / f"{name}.csv").read_bytes()
+    source = (files("carryover.sql") / "published" / f"{name}.csv").read_bytes()
     if not text:
         return pl.read_csv(source)
     frame = pl.read_csv(source, infer_schema=False)

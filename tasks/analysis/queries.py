@@ -20,7 +20,9 @@ class TableQuery(NamedTuple):
 def table_names() -> list[str]:
     """Return the names of all tables: the paper's in their order, then ours."""
     stems = [
-        file.name.removesuffix(".sql") for file in (files("sql") / "tables").iterdir() if file.name.endswith(".sql")
+        file.name.removesuffix(".sql")
+        for file in (files("carryover.sql") / "tables").iterdir()
+        if file.name.endswith(".sql")
     ]
     return sorted(stems, key=lambda stem: (not stem.startswith("table_"), stem))
 
@@ -34,7 +36,7 @@ def table_query(name: str) -> TableQuery:
     stem = _full_name(name)
     if stem not in table_names():
         raise ValueError(f"unknown table {name!r}; choose from {', '.join(table_names())}")
-    sql = (files("sql") / "tables" / f"{stem}.sql").read_text(encoding="utf-8")
+    sql = (files("carryover.sql") / "tables" / f"{stem}.sql").read_text(encoding="utf-8")
     title = sql.partition("\n")[0].removeprefix("--").strip()
     return TableQuery(stem, title, sql, tuple(sorted(set(re.findall(r"\$([a-z_]+)", sql)))))
 

@@ -30,7 +30,7 @@ class Question(NamedTuple):
 
 def readme_text() -> str:
     """Return the installed `sql/README.md`."""
-    return (files("sql") / "README.md").read_text(encoding="utf-8")
+    return (files("carryover.sql") / "README.md").read_text(encoding="utf-8")
 
 
 def read_questions(text: str) -> list[Question]:

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-from tasks.analysis.alignment import Values
+from carryover.tasks.analysis.alignment import Values
 
 EXACT_LIMIT = 50
 """Largest number of pairs for which SciPy's default enumerates the exact distribution."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from tasks.analysis.published_tables import PRINTED, Cell, Paper, printed_cell
+from carryover.tasks.analysis.published_tables import PRINTED, Cell, Paper, printed_cell
 
 FLOAT_SLACK = 1e-9
 """Binary fractions: 0.1 printed is not 0.1 computed."""

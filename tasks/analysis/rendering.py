@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from tasks.analysis.formatting import WORD_COLUMNS, format_row, format_value, heading
+from carryover.tasks.analysis.formatting import WORD_COLUMNS, format_row, format_value, heading
 
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 

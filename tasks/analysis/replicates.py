@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import polars as pl
 from scipy import stats
 
-from tasks.analysis.decisions import holm
-from tasks.analysis.rank_tests import signed_rank
-from tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
-from tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
-from tasks.traces.study_rows import StatisticRow
+from carryover.tasks.analysis.decisions import holm
+from carryover.tasks.analysis.rank_tests import signed_rank
+from carryover.tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
+from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
+from carryover.tasks.traces.study_rows import StatisticRow
 
 
 class ReplicatePair(NamedTuple):

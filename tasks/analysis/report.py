@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tasks.analysis.figures import Drawing
-from tasks.analysis.rendering import sheets
-from tasks.analysis.templates import render_template
+from carryover.tasks.analysis.figures import Drawing
+from carryover.tasks.analysis.rendering import sheets
+from carryover.tasks.analysis.templates import render_template
 
 FOLDED_FROM = 60
 """A table of more rows opens on a click."""

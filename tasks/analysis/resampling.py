@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.analysis.alignment import Aligned, Values
-from tasks.analysis.spec import StatisticsSpec
-from tasks.traces.study_rows import IntervalKind
+from carryover.tasks.analysis.alignment import Aligned, Values
+from carryover.tasks.analysis.spec import StatisticsSpec
+from carryover.tasks.traces.study_rows import IntervalKind
 
 MeanStatistic = Callable[..., Any]
 """A function of the arms' means: arrays of one shape in, an array of that shape out."""

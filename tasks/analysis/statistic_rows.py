@@ -4,8 +4,8 @@ import json
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tasks.analysis.spec import Arm
-from tasks.traces.study_rows import StatisticRow
+from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.traces.study_rows import StatisticRow
 
 GROUP_COLUMNS = ("variant", "base", "visibility", "header", "bucket")
 """What episodes must share to be compared, beside their plan."""

@@ -14,7 +14,7 @@ def render_template(name: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=PackageLoader("tasks.analysis"),
+        loader=PackageLoader("carryover.tasks.analysis"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

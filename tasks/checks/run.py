@@ -6,10 +6,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tasks.checks.check import Check, Suite
-from tasks.running.errors import UserError
-from tasks.running.progress import OpenBar, no_bar
-from tasks.traces.study_rows import CheckResultRow
+from carryover.tasks.checks.check import Check, Suite
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.traces.study_rows import CheckResultRow
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationValidationResult

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tasks.interchange.recorded import RecordedTrace, with_paths
-from tasks.traces.rows import StepRow, TurnRow
+from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
+from carryover.tasks.traces.rows import StepRow, TurnRow
 
 SCHEMA_VERSION = "ATIF-v1.7"
 TOOL = "python"

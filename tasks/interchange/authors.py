@@ -21,10 +21,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.interchange.authors_summary import summarise_results
-from tasks.interchange.observations import read_observation
-from tasks.interchange.recorded import RecordedTrace, with_paths
-from tasks.traces.rows import FinishReason, StepRow, TurnRow
+from carryover.tasks.interchange.authors_summary import summarise_results
+from carryover.tasks.interchange.observations import read_observation
+from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
+from carryover.tasks.traces.rows import FinishReason, StepRow, TurnRow
 
 FAMILY = "knapsack"
 """The repository's name of the task family: every file name begins with it, and then the task id does so again."""

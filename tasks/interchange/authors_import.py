@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.agent.protocol import Message
-from tasks.interchange.authors import FAMILY
-from tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, import_trace
-from tasks.interchange.setting import ImportSetting
-from tasks.lint.chat_records import parse_json
-from tasks.running.errors import UserError
-from tasks.traces.rows import FinishReason
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.interchange.authors import FAMILY
+from carryover.tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, import_trace
+from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.lint.chat_records import parse_json
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.rows import FinishReason
 
 
 class KnownInstance(NamedTuple):

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet
 from pydantic import ValidationError
 
-from tasks.agent.protocol import Message
-from tasks.agent.reply import parse_reply
-from tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, import_trace
-from tasks.interchange.observations import read_observation
-from tasks.interchange.recorded import RecordedTrace
-from tasks.interchange.setting import ImportSetting
-from tasks.lint.chat_records import chat_records, text_of
-from tasks.lint.trace import contract_name
-from tasks.running.errors import UserError
-from tasks.sft.validation import calls_finish
-from tasks.traces.rows import FinishReason
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.reply import parse_reply
+from carryover.tasks.datasets.validation import calls_finish
+from carryover.tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, import_trace
+from carryover.tasks.interchange.observations import read_observation
+from carryover.tasks.interchange.recorded import RecordedTrace
+from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.lint.chat_records import chat_records, text_of
+from carryover.tasks.lint.trace import contract_name
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.rows import FinishReason
 
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _SCHEMA = pa.schema(

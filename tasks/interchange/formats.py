@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from tasks.interchange.atif import write_atif
-from tasks.interchange.authors import write_authors
-from tasks.interchange.authors_import import KnownInstance, read_authors
-from tasks.interchange.chat import read_chat, write_chat_jsonl, write_chat_parquet
-from tasks.interchange.imported import ImportedRows
-from tasks.interchange.recorded import RecordedTrace
-from tasks.interchange.setting import ImportSetting
-from tasks.running.errors import UserError
+from carryover.tasks.interchange.atif import write_atif
+from carryover.tasks.interchange.authors import write_authors
+from carryover.tasks.interchange.authors_import import KnownInstance, read_authors
+from carryover.tasks.interchange.chat import read_chat, write_chat_jsonl, write_chat_parquet
+from carryover.tasks.interchange.imported import ImportedRows
+from carryover.tasks.interchange.recorded import RecordedTrace
+from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.running.errors import UserError
 
 Format = Literal["authors", "jsonl", "parquet", "atif"]
 """The authors' trace and result files, chat as JSON lines, chat as Parquet, ATIF."""

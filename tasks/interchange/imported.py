@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from tasks.agent.protocol import Message
-from tasks.agent.reply import parse_reply
-from tasks.interchange.setting import ImportSetting
-from tasks.knapsack.environment import TOOL_NAMES
-from tasks.lint.trace import STATELESS
-from tasks.sft.validation import HARMLESS_ERRORS
-from tasks.traces.events import ParsedBlock, name_event_rows, parse_block
-from tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, NameEventRow, StepRow, TurnRow
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.reply import parse_reply
+from carryover.tasks.datasets.validation import HARMLESS_ERRORS
+from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.knapsack.environment import TOOL_NAMES
+from carryover.tasks.lint.trace import STATELESS
+from carryover.tasks.traces.events import ParsedBlock, name_event_rows, parse_block
+from carryover.tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, NameEventRow, StepRow, TurnRow
 
 _TOOL_ERRORS = ("ToolRuntimeException", "ToolInvocationException")
 _CAP_ERROR = HARMLESS_ERRORS[1]

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from tasks.agent.protocol import Message
-from tasks.running.errors import UserError
-from tasks.sft.validation import Frame, lazy
-from tasks.traces.rows import EpisodeRow, InstanceRow, StepRow, TurnRow
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.datasets.validation import Frame, lazy
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, StepRow, TurnRow
 
 _MESSAGES = TypeAdapter(list[Message])
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")

@@ -5,8 +5,8 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
-from tasks.knapsack.spec import KNAPSACK
-from tasks.lint.trace import PERSISTENT, STATELESS, contract_name
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.lint.trace import PERSISTENT, STATELESS, contract_name
 
 _PLAN = re.compile(r"[A-Za-z][\w.-]*")
 

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.knapsack.spec import KnapsackSpec
-from tasks.traces.rows import InstanceRow, ItemRow
+from carryover.tasks.knapsack.spec import KnapsackSpec
+from carryover.tasks.traces.rows import InstanceRow, ItemRow
 
 
 class Item(BaseModel):

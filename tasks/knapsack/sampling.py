@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from tasks.knapsack.instance import Instance, Item, Packing
-from tasks.knapsack.solver import solve
-from tasks.knapsack.spec import KnapsackSpec
+from carryover.tasks.knapsack.instance import Instance, Item, Packing
+from carryover.tasks.knapsack.solver import solve
+from carryover.tasks.knapsack.spec import KnapsackSpec
 
 MAXIMUM_ATTEMPTS = 200
 ATTEMPT_STRIDE = 1_000_003

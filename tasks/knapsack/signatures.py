@@ -2,7 +2,7 @@
 
 import inspect
 
-from tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
+from carryover.tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
 
 
 def describe_tools() -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tasks.knapsack.instance import Item, Packing
+from carryover.tasks.knapsack.instance import Item, Packing
 
 
 def solve(items: Sequence[Item], capacity: int) -> Packing:

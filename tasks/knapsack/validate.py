@@ -1,8 +1,8 @@
 """Checking an instance without a model: its reference solution must be playable and score 1."""
 
-from tasks.knapsack.environment import KnapsackEnvironment, Outcome
-from tasks.knapsack.instance import Instance
-from tasks.knapsack.solver import solve
+from carryover.tasks.knapsack.environment import KnapsackEnvironment, Outcome
+from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.knapsack.solver import solve
 
 
 class InvalidInstanceError(ValueError):

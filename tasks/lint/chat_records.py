@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
-from tasks.running.errors import UserError
+from carryover.tasks.running.errors import UserError
 
 
 class ChatRecord(NamedTuple):

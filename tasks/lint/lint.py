@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from tasks.lint.statements import Block, Statement, read_block, words_of
-from tasks.lint.trace import PERSISTENT, STATELESS, CodeTrace
+from carryover.tasks.lint.statements import Block, Statement, read_block, words_of
+from carryover.tasks.lint.trace import PERSISTENT, STATELESS, CodeTrace
 
 Idiom = Literal["needs_persistence", "stateless_safe", "mixed", "single_block"]
 """How a trace treats its interpreter: blocks read what they do not bind, or stand alone, or some of each."""

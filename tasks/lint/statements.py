@@ -5,8 +5,8 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from tasks.running.syntax import parse_python
-from tasks.traces.events import NameEvent, parse_block
+from carryover.tasks.running.syntax import parse_python
+from carryover.tasks.traces.events import NameEvent, parse_block
 
 DATA_CONSTANTS = 3
 """Constants from which on a literal collection counts as data, not as an initial value."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from tasks.agent.reply import parse_reply
+from carryover.tasks.agent.reply import parse_reply
 
 PERSISTENT = "persistent"
 STATELESS = "stateless"

@@ -1,9 +1,9 @@
 """The clients of a plan: who answers for the teacher, and who for the trained models."""
 
-from tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
-from tasks.agent.spec import EndpointSpec
-from tasks.plans.run import Run
-from tasks.plans.spec import StudyPart
+from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import StudyPart
 
 
 def teacher_client(run: Run, part: StudyPart) -> ClientSpec:

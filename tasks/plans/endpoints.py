@@ -5,7 +5,7 @@ import os
 import re
 from urllib.parse import quote
 
-from tasks.serving.ask import Answer, NoAnswer, ask
+from carryover.tasks.serving.ask import Answer, NoAnswer, ask
 
 NAMED_MODELS = 5
 """Models of an endpoint that a complaint names."""

@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from importlib import resources
 from typing import NamedTuple
 
-from tasks.agent.client import ScriptedClientSpec
-from tasks.plans.machine_stages import StageEstimate, analysis_row, instance_row, preparation_row
-from tasks.plans.models import scripted_conditions
-from tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
-from tasks.running.limits import Prices, Spent
-from tasks.sft.dry_run import training_hours
-from tasks.sft.example_lengths import ExpectedExamples, LengthRange, likely_lengths
-from tasks.sft.hub import expanded
-from tasks.sft.model_shape import shape_of
-from tasks.sft.prepare import held_out_count
-from tasks.sft.spec import TrainingSpec
+from carryover.tasks.agent.client import ScriptedClientSpec
+from carryover.tasks.plans.machine_stages import StageEstimate, analysis_row, instance_row, preparation_row
+from carryover.tasks.plans.models import scripted_conditions
+from carryover.tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
+from carryover.tasks.running.limits import Prices, Spent
+from carryover.tasks.sft.dry_run import training_hours
+from carryover.tasks.sft.example_lengths import ExpectedExamples, LengthRange, likely_lengths
+from carryover.tasks.sft.hub import expanded
+from carryover.tasks.sft.model_shape import shape_of
+from carryover.tasks.sft.prepare import held_out_count
+from carryover.tasks.sft.spec import TrainingSpec
 
 PROMPT_SHARE = 0.95
 """Share of prompt tokens in a total, where only totals are published; ours, from scripted episodes."""
@@ -221,7 +221,7 @@ def _evaluation_row(bucket: str, train_contract: str, runtime_contract: str) -> 
 
 
 def _published(table: str, **where: str) -> dict[str, str]:
-    text = (resources.files("sql") / "published" / f"{table}.csv").read_text(encoding="utf-8")
+    text = (resources.files("carryover.sql") / "published" / f"{table}.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(text.splitlines()):
         if all(row[name] == value for name, value in where.items()):
             return row

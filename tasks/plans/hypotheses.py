@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from tasks.analysis.spec import Arm
-from tasks.traces.study_rows import StatisticRow
+from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.traces.study_rows import StatisticRow
 
 HYPOTHESES_FILE = Path(__file__).with_name("hypotheses.toml")
 

@@ -6,9 +6,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from tasks.plans.difference import describe_difference
-from tasks.plans.spec import StudyPlan
-from tasks.running.errors import UserError
+from carryover.tasks.plans.difference import describe_difference
+from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.running.errors import UserError
 
 FIELDS_SHOWN = 3
 """How many fields a refusal names; an update may have changed a field of every part."""

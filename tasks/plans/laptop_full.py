@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from tasks.agent.faults import FaultSpec
-from tasks.agent.spec import EpisodeSpec
-from tasks.knapsack.spec import KNAPSACK
-from tasks.plans.hypotheses import read_hypotheses
-from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, OwnBaseSpec, StudyPart, TeacherSpec
-from tasks.sft.data_spec import DatasetSpec, ValidationSpec
-from tasks.sft.spec import TRAINING, TrainingSpec
+from carryover.tasks.agent.faults import FaultSpec
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.plans.hypotheses import read_hypotheses
+from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, OwnBaseSpec, StudyPart, TeacherSpec
+from carryover.tasks.sft.spec import TRAINING, TrainingSpec
 
 TRAIN_SEED = 10_000
 """First seed of the training instances."""

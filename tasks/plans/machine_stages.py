@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tasks.plans.spec import InstanceSetSpec, StudyPlan
+from carryover.tasks.plans.spec import InstanceSetSpec, StudyPlan
 
 MACHINE_BASIS = "estimate: processor time of an earlier run, on one core"
 

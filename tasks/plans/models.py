@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.agent.condition import Condition
-from tasks.plans.run import Run
-from tasks.plans.spec import ContractName, EvaluationSpec, StudyPart
-from tasks.running.errors import UserError
-from tasks.serving.spec import ServedModels
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import ContractName, EvaluationSpec, StudyPart
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.serving.spec import ServedModels
 
 BASE_NAME = "base"
 RUNTIME_CONTRACTS = ("persistent", "stateless")

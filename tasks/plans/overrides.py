@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from tasks.agent.address import plain_address
-from tasks.agent.spec import EndpointSpec
-from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan
-from tasks.running.errors import UserError
-from tasks.runtime.protocol import Scope
-from tasks.serving.spec import ServingSpec
-from tasks.sft.hub import expanded
+from carryover.tasks.agent.address import plain_address
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.runtime.protocol import Scope
+from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.sft.hub import expanded
 
 
 def _check_cap(value: object) -> object:

@@ -4,15 +4,15 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from tasks.plans.endpoints import endpoint_lacks
-from tasks.plans.estimate import estimate_study
-from tasks.plans.spec import StudyPart, StudyPlan
-from tasks.running.environment import gpu_name
-from tasks.running.errors import UserError
-from tasks.running.limits import Prices
-from tasks.running.places import HOME_VARIABLE, name_places
-from tasks.serving.ask import Answer, ask
-from tasks.serving.server import vllm_program
+from carryover.tasks.plans.endpoints import endpoint_lacks
+from carryover.tasks.plans.estimate import estimate_study
+from carryover.tasks.plans.spec import StudyPart, StudyPlan
+from carryover.tasks.running.environment import gpu_name
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import HOME_VARIABLE, name_places
+from carryover.tasks.running.limits import Prices
+from carryover.tasks.serving.ask import Answer, ask
+from carryover.tasks.serving.server import vllm_program
 
 BYTES_OF_A_STUDY = 100_000_000
 """Room for a study of no episodes: Prefect's database, documents, logs, an empty warehouse and its copies."""

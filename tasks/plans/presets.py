@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Literal
 
-from tasks.agent.spec import EndpointSpec, EpisodeSpec
-from tasks.plans.laptop_full import laptop_full_parts, laptop_part
-from tasks.plans.overrides import Overrides, apply_overrides
-from tasks.plans.spec import (
+from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
+from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.plans.laptop_full import laptop_full_parts, laptop_part
+from carryover.tasks.plans.overrides import Overrides, apply_overrides
+from carryover.tasks.plans.spec import (
     EvaluationSpec,
     InstanceSetSpec,
     StudyPart,
@@ -14,11 +15,10 @@ from tasks.plans.spec import (
     TeacherSpec,
     current_source,
 )
-from tasks.running.errors import UserError
-from tasks.runtime.spec import RuntimeSpec
-from tasks.serving.spec import ServingSpec
-from tasks.sft.data_spec import DatasetSpec, ValidationSpec
-from tasks.sft.spec import PAPER_SEED, TRAINING
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.sft.spec import PAPER_SEED, TRAINING
 
 PlanName = Literal["smoke", "laptop", "laptop_full", "paper"]
 

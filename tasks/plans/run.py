@@ -5,9 +5,9 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.plans.spec import StudyPlan
-from tasks.running.limits import Prices
-from tasks.running.places import Places
+from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.running.folders import Places
+from carryover.tasks.running.limits import Prices
 
 
 class Limits(BaseModel):

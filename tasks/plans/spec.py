@@ -6,23 +6,30 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tasks.agent.condition import Condition, Purpose
-from tasks.agent.spec import EndpointSpec, EpisodeSpec
-from tasks.analysis.spec import StatisticsSpec
-from tasks.running.source_digest import canonical_json, source_digest
-from tasks.runtime.spec import RuntimeSpec
-from tasks.serving.spec import ServingSpec
-from tasks.sft.data_spec import DatasetSpec, ValidationSpec
-from tasks.sft.spec import LoraSpec, TrainingSpec
+from carryover.tasks.agent.condition import Condition, Purpose
+from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
+from carryover.tasks.analysis.spec import StatisticsSpec
+from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.running.source_digest import canonical_json, source_digest
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.sft.spec import LoraSpec, TrainingSpec
 
 Scale = Literal["smoke", "laptop", "paper"]
 """What a result may be compared with; never mixed."""
 ContractName = Literal["persistent", "stateless"]
 BaseName = Literal["scratch", "common", "both", "hub"]
 
-PRODUCING_PACKAGES = ("tasks.knapsack", "tasks.agent", "tasks.runtime", "tasks.traces", "tasks.sft", "tasks.serving")
+PRODUCING_PACKAGES = (
+    "carryover.tasks.knapsack",
+    "carryover.tasks.agent",
+    "carryover.tasks.runtime",
+    "carryover.tasks.traces",
+    "carryover.tasks.sft",
+    "carryover.tasks.serving",
+)
 """Packages whose source decides what a study's rows say."""
-ANALYSING_PACKAGES = ("tasks.analysis", "sql.staging", "sql.marts")
+ANALYSING_PACKAGES = ("carryover.tasks.analysis", "carryover.sql.staging", "carryover.sql.marts")
 """Packages whose source decides which statistics its rows give; they are no part of the plan."""
 
 SCALE_LABEL: dict[Scale, str] = {

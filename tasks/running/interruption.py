@@ -1,6 +1,6 @@
 """Runs that the keyboard interrupts: the thread that waits for work tells those that do it."""
 
-from tasks.running.errors import UserError
+from carryover.tasks.running.errors import UserError
 
 _interrupted: set[str] = set()
 

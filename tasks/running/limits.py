@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.running.errors import UserError
+from carryover.tasks.running.errors import UserError
 
 
 class Prices(BaseModel):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
-from tasks.running.syntax import parse_python
+from carryover.tasks.running.syntax import parse_python
 
 ROOT = Path(__file__).parents[2]
 """Folder that holds the project's packages."""
@@ -26,7 +26,7 @@ def source_digest(packages: Sequence[str]) -> str:
     made of do not count.
 
     Args:
-        packages: Dotted names, e.g. `tasks.knapsack`.
+        packages: Dotted names, e.g. `carryover.tasks.knapsack`.
     """
     digest = hashlib.sha256()
     for package in _closure(packages):

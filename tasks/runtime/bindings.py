@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from tasks.running.syntax import parse_python
-from tasks.runtime.lifetime import Bound, Lifetime
+from carryover.tasks.running.syntax import parse_python
+from carryover.tasks.runtime.lifetime import Bound, Lifetime
 
 
 class Bindings:

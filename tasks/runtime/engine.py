@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
-from tasks.runtime.objects import Binding, Room
+from carryover.tasks.runtime.objects import Binding, Room
 
 Answer = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
 """From tool, positional and keyword arguments to the reply for the sandbox; may raise `CallInterruptedError`."""

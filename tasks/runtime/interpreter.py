@@ -5,16 +5,16 @@ import time
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tasks.runtime.describe import Injected, describe
-from tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
-from tasks.runtime.journal import Journal
-from tasks.runtime.lifetime import lifetime_of
-from tasks.runtime.objects import Binding, bind_source, bind_value, check_name, read_value
-from tasks.runtime.policy import describe_violations
-from tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference, RuntimeEvent
-from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.state import Done, EpisodeSnapshot, EpisodeState
-from tasks.runtime.tools import ToolTable
+from carryover.tasks.runtime.describe import Injected, describe
+from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
+from carryover.tasks.runtime.journal import Journal
+from carryover.tasks.runtime.lifetime import lifetime_of
+from carryover.tasks.runtime.objects import Binding, bind_source, bind_value, check_name, read_value
+from carryover.tasks.runtime.policy import describe_violations
+from carryover.tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference, RuntimeEvent
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.state import Done, EpisodeSnapshot, EpisodeState
+from carryover.tasks.runtime.tools import ToolTable
 
 _CODE_LIMIT = 1_000_000
 """Characters of a block."""

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.runtime.engine import Block, Report
-from tasks.runtime.protocol import Contract, Difference
+from carryover.tasks.runtime.engine import Block, Report
+from carryover.tasks.runtime.protocol import Contract, Difference
 
 
 class Observed(NamedTuple):

@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tasks.runtime.inside.portable import NotPortableError
-from tasks.runtime.inside.values import decode, encode
+from carryover.tasks.runtime.inside.values.portable import NotPortableError
+from carryover.tasks.runtime.inside.values.tree import decode, encode
 
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 

@@ -2,9 +2,9 @@
 
 import sys
 
-from tasks.runtime.protocol import Runtime
-from tasks.runtime.sandbox.level import SandboxUnavailableError
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 def open_runtime(spec: RuntimeSpec) -> Runtime:
@@ -21,10 +21,10 @@ def open_runtime(spec: RuntimeSpec) -> Runtime:
         )
     match spec.backend:
         case "fork_tree":
-            from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
+            from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 
             return ForkTreeRuntime(spec)
         case "jupyter":
-            from tasks.runtime.jupyter.runtime import JupyterRuntime
+            from carryover.tasks.runtime.jupyter.runtime import JupyterRuntime
 
             return JupyterRuntime(spec)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.running.syntax import parse_python
-from tasks.runtime.protocol import Violation
+from carryover.tasks.running.syntax import parse_python
+from carryover.tasks.runtime.protocol import Violation
 
 _SHOWN_LIMIT = 100
 """Characters of a call that goes by no name."""

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tasks.runtime.engine import CallInterruptedError
-from tasks.runtime.journal import Reply, Request, request_text
+from carryover.tasks.runtime.engine import CallInterruptedError
+from carryover.tasks.runtime.journal import Reply, Request, request_text
 
 
 class RecordedAnswers:

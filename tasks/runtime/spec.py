@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.runtime.policy import StaticPolicy
-from tasks.runtime.protocol import SandboxLevel
-from tasks.runtime.shaping import Shaping, WholeOutput
+from carryover.tasks.runtime.policy import StaticPolicy
+from carryover.tasks.runtime.protocol import SandboxLevel
+from carryover.tasks.runtime.shaping import Shaping, WholeOutput
 
 _MIB = 1 << 20
 

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from tasks.runtime import notices
-from tasks.runtime.bindings import Bindings
-from tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, Recovery, Report, StateLostError
-from tasks.runtime.journal import Difference, Dropped, Entry, Installed, Observed, Ran, Reply, differences
-from tasks.runtime.lifetime import Bound, Lifetime
-from tasks.runtime.objects import Binding, InjectionError
-from tasks.runtime.replay import RecordedAnswers
-from tasks.runtime.shaping import Shaping
+from carryover.tasks.runtime import notices
+from carryover.tasks.runtime.bindings import Bindings
+from carryover.tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, Recovery, Report, StateLostError
+from carryover.tasks.runtime.journal import Difference, Dropped, Entry, Installed, Observed, Ran, Reply, differences
+from carryover.tasks.runtime.lifetime import Bound, Lifetime
+from carryover.tasks.runtime.objects import Binding, InjectionError
+from carryover.tasks.runtime.replay import RecordedAnswers
+from carryover.tasks.runtime.shaping import Shaping
 
 
 class Memory(NamedTuple):

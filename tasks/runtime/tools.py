@@ -7,10 +7,10 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tasks.runtime.engine import CallInterruptedError
-from tasks.runtime.inside.portable import check_keys
-from tasks.runtime.journal import INTERRUPTED, Reply, request_text
-from tasks.runtime.protocol import (
+from carryover.tasks.runtime.engine import CallInterruptedError
+from carryover.tasks.runtime.inside.values.portable import check_keys
+from carryover.tasks.runtime.journal import INTERRUPTED, Reply, request_text
+from carryover.tasks.runtime.protocol import (
     ToolCall,
     ToolCallLimitError,
     ToolError,

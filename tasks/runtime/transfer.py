@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from tasks.runtime.inside.wire import FRAME_LIMIT_BYTES, FrameTooLargeError
-from tasks.runtime.objects import Binding, InjectionError, Room, read_room, read_shared_memory, shared_memory
+from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES, FrameTooLargeError
+from carryover.tasks.runtime.objects import Binding, InjectionError, Room, read_room, read_shared_memory, shared_memory
 
 Ask = Callable[..., Any]
 """Sends a message with descriptors and returns the content of the answer, which may be given a limit of its own."""

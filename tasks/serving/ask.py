@@ -6,7 +6,7 @@ from http.client import HTTPException
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from tasks.serving.process import LOOPBACK
+from carryover.tasks.serving.process import LOOPBACK
 
 PROBE_SECONDS = 5.0
 LARGEST_BODY = 16 * 2**20

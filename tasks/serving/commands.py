@@ -4,8 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-from tasks.running.errors import UserError
-from tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.serving.spec import ServedModels, ServingSpec
 
 TEMPLATE_NAME = "chat_template.jinja"
 """File in which a saved tokenizer keeps its chat template."""
@@ -19,7 +19,7 @@ def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int
     Raises:
         UserError: The adapters were trained with different chat templates.
     """
-    command = [sys.executable, "-m", "tasks.serving.cpu_server", "--model", models.base]
+    command = [sys.executable, "-m", "carryover.tasks.serving.cpu_server", "--model", models.base]
     command += _shared_flags(spec, models, host, port)
     command += ["--threads", str(spec.cpu_threads), "--kv-cache-memory-bytes", str(spec.cache_bytes)]
     if models.checkpoints:

@@ -1,4 +1,4 @@
-"""`python -m tasks.serving.cpu_server`: an OpenAI-compatible server for small models, with vLLM's flags."""
+"""`python -m carryover.tasks.serving.cpu_server`: an OpenAI-compatible server for small models, with vLLM's flags."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.serving.spec import ServedModels
+from carryover.tasks.serving.spec import ServedModels
 
 HUGE_PAGES_VARIABLE = "THP_MEM_ALLOC_ENABLE"
 """Torch reads it with its first allocation: 1 asks the kernel for huge pages where a tensor is large."""
@@ -32,7 +32,7 @@ class ServerOptions(NamedTuple):
 
 def parse_options(arguments: Sequence[str]) -> ServerOptions:
     """Read the flags; names follow vLLM wherever it has them."""
-    parser = argparse.ArgumentParser(prog="python -m tasks.serving.cpu_server", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m carryover.tasks.serving.cpu_server", description=__doc__)
     parser.add_argument("--model", required=True, help="directory or hub name of the base model")
     parser.add_argument("--revision", help="commit, branch or tag of a base from the hub (default: the newest)")
     parser.add_argument("--served-model-name", help="name of the base model in requests (default: --model)")
@@ -79,11 +79,11 @@ def serve(options: ServerOptions) -> None:
     import torch
     import uvicorn
 
-    from tasks.serving.cpu.api import ChatApi
-    from tasks.serving.cpu.cache import CachePool
-    from tasks.serving.cpu.engine import ModelEngine
-    from tasks.serving.cpu.models import load_models
-    from tasks.serving.cpu.scheduler import Scheduler
+    from carryover.tasks.serving.cpu.api import ChatApi
+    from carryover.tasks.serving.cpu.cache import CachePool
+    from carryover.tasks.serving.cpu.engine import ModelEngine
+    from carryover.tasks.serving.cpu.models import load_models
+    from carryover.tasks.serving.cpu.scheduler import Scheduler
 
     torch.set_num_threads(options.threads)
     models = load_models(options.models, template_path=options.template)
@@ -105,7 +105,7 @@ def serve(options: ServerOptions) -> None:
 
 def main() -> None:
     """Run the server; end with one line and status 1 for a model that cannot be served."""
-    from tasks.serving.cpu.models import ModelLoadError
+    from carryover.tasks.serving.cpu.models import ModelLoadError
 
     options = parse_options(sys.argv[1:])
     # Caches are large and grow by copies; in small pages, their page faults take a third of a prompt's time.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tasks.serving.process import ManagedProcess, ServerError, find_free_port
+from carryover.tasks.serving.process import ManagedProcess, ServerError, find_free_port
 
 TRIES = 3
 """Ports that a server is started on before it is given up."""

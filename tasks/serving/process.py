@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from tasks.running.errors import UserError
-from tasks.serving import supervisor
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.serving import supervisor
 
 POLL_SECONDS = 0.2
 """Time between two looks at a server that starts."""

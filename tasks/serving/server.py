@@ -10,12 +10,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.agent.credentials import read_credential
-from tasks.serving.ask import NoAnswer, ask
-from tasks.serving.commands import cpu_command, vllm_command
-from tasks.serving.free_port import start_on_free_port
-from tasks.serving.process import ManagedProcess, OnProgress, ServerError
-from tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.serving.ask import NoAnswer, ask
+from carryover.tasks.serving.commands import cpu_command, vllm_command
+from carryover.tasks.serving.free_port import start_on_free_port
+from carryover.tasks.serving.process import ManagedProcess, OnProgress, ServerError
+from carryover.tasks.serving.spec import ServedModels, ServingSpec
 
 HOST = "127.0.0.1"
 """Servers that we start listen here only."""

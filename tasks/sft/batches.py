@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tasks.sft.prepare import IGNORED
+from carryover.tasks.sft.prepare import IGNORED
 
 if TYPE_CHECKING:
     import torch

@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tasks.running.errors import UserError
-from tasks.sft.spec import TrainingSpec
-from tasks.sft.training_log import TrainingMetric
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.training_log import TrainingMetric
 
 CARD_NAME = "carryover.json"
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.running.errors import UserError
-from tasks.sft.batches import group_by_length
-from tasks.sft.conversations import Conversation, read_conversations
-from tasks.sft.example_lengths import ExpectedExamples
-from tasks.sft.hub import check_folder, expanded
-from tasks.sft.intervals import find_intervals
-from tasks.sft.load import load_training_tokenizer
-from tasks.sft.model_shape import ModelShape, shape_of
-from tasks.sft.packing import packed_count
-from tasks.sft.prepare import NOTHING_TO_LEARN, learnable_rows, split_rows
-from tasks.sft.resources import GIB, ResourceEstimate, download_bytes, estimate_resources
-from tasks.sft.spec import TrainingSpec
+from carryover.tasks.datasets.conversations import Conversation, read_conversations
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.batches import group_by_length
+from carryover.tasks.sft.example_lengths import ExpectedExamples
+from carryover.tasks.sft.hub import check_folder, expanded
+from carryover.tasks.sft.intervals import find_intervals
+from carryover.tasks.sft.load import load_training_tokenizer
+from carryover.tasks.sft.model_shape import ModelShape, shape_of
+from carryover.tasks.sft.packing import packed_count
+from carryover.tasks.sft.prepare import NOTHING_TO_LEARN, learnable_rows, split_rows
+from carryover.tasks.sft.resources import GIB, ResourceEstimate, download_bytes, estimate_resources
+from carryover.tasks.sft.spec import TrainingSpec
 
 CHARACTERS_PER_TOKEN = 3.5
 """The authors' own rule where no tokenizer is at hand."""

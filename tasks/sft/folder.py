@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from tasks.running.errors import UserError
-from tasks.sft.card import CARD_NAME
-from tasks.sft.conversations import digest_of_file
+from carryover.tasks.datasets.conversations import digest_of_file
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.card import CARD_NAME
 
 CHECKPOINTS = "checkpoints"
 IDENTITY = "training.json"

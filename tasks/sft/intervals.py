@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.spec import TrainingSpec
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback

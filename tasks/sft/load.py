@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.running.errors import UserError
-from tasks.sft.hub import explained
-from tasks.sft.spec import TrainingSpec
-from tasks.sft.tiny import new_model
-from tasks.sft.tokenizer import chat_template, load_tokenizer
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.hub import explained
+from carryover.tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.tiny import new_model
+from carryover.tasks.sft.tokenizer import chat_template, load_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

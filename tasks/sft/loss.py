@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tasks.sft.prepare import IGNORED
+from carryover.tasks.sft.prepare import IGNORED
 
 if TYPE_CHECKING:
     import torch

@@ -4,8 +4,8 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from tasks.running.errors import UserError
-from tasks.sft.conversations import Conversation
+from carryover.tasks.datasets.conversations import Conversation
+from carryover.tasks.running.errors import UserError
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from tasks.sft.hub import is_downloaded, is_local
-from tasks.sft.model_shape import ModelShape
-from tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.hub import is_downloaded, is_local
+from carryover.tasks.sft.model_shape import ModelShape
+from carryover.tasks.sft.spec import TrainingSpec
 
 GIB = 2**30
 NF4_BYTES = 0.5 + 0.127 / 8

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.running.errors import UserError
-from tasks.sft.hub import cache_folder, explained, find_file
-from tasks.sft.model_shape import ModelShape, shape_from_config, shape_of
-from tasks.sft.resources import GIB, download_bytes, estimate_resources
-from tasks.sft.spec import TrainingSpec
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.hub import cache_folder, explained, find_file
+from carryover.tasks.sft.model_shape import ModelShape, shape_from_config, shape_of
+from carryover.tasks.sft.resources import GIB, download_bytes, estimate_resources
+from carryover.tasks.sft.spec import TrainingSpec
 
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container finds the limit of its memory, in version 2 and 1 of control groups."""

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.sft.model_shape import scratch_shape
-from tasks.sft.spec import ArchitectureSpec
-from tasks.sft.tokenizer import END_OF_TURN, PADDING, load_tokenizer
+from carryover.tasks.sft.model_shape import scratch_shape
+from carryover.tasks.sft.spec import ArchitectureSpec
+from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, load_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

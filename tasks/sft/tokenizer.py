@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tasks.agent.protocol import Message
-from tasks.sft.hub import expanded, explained, is_local
-from tasks.sft.spec import TokenizerSpec
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.sft.hub import expanded, explained, is_local
+from carryover.tasks.sft.spec import TokenizerSpec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

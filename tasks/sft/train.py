@@ -6,18 +6,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tasks.running.errors import UserError
-from tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
-from tasks.sft.conversations import digest_of_file, read_conversations
-from tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
-from tasks.sft.hub import expanded
-from tasks.sft.load import load_start
-from tasks.sft.prepare import prepare_data
-from tasks.sft.quiet import quiet_libraries
-from tasks.sft.room import check_room, telling_of_memory
-from tasks.sft.spec import TrainingSpec
-from tasks.sft.trainer import can_validate, open_trainer, train_to_the_end
-from tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
+from carryover.tasks.datasets.conversations import digest_of_file, read_conversations
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
+from carryover.tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
+from carryover.tasks.sft.hub import expanded
+from carryover.tasks.sft.load import load_start
+from carryover.tasks.sft.prepare import prepare_data
+from carryover.tasks.sft.quiet import quiet_libraries
+from carryover.tasks.sft.room import check_room, telling_of_memory
+from carryover.tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.trainer import can_validate, open_trainer, train_to_the_end
+from carryover.tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
 
 if TYPE_CHECKING:
     import torch

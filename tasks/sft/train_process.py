@@ -1,6 +1,6 @@
 """A training in a process of its own, so that arms train side by side on one core each and a crash is one message.
 
-`python -m tasks.sft.train_process JOB.json` runs a job; progress is in the training log of its output folder. With
+`python -m carryover.tasks.sft.train_process JOB.json` runs a job; progress is in the training log of its output folder. With
 `--until-input-ends` it ends when its standard input does: the starter holds the other end, so a training never outlives
 a killed starter to write into the folder that the next start takes up.
 """
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.running.errors import UserError, name_write_remedy
-from tasks.sft.spec import TrainingSpec
-from tasks.sft.train import TrainedModel, read_trained, train
-from tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
+from carryover.tasks.running.errors import UserError, name_write_remedy
+from carryover.tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.train import TrainedModel, read_trained, train
+from carryover.tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
 
 OUTPUT_NAME = "training_output.txt"
 """What the process printed, in the folder of the model."""
@@ -81,7 +81,7 @@ def train_in_process(
     told = 0
     with printed.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS],
+            [sys.executable, "-m", "carryover.tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.sft.batches import LengthBatches, right_padded
-from tasks.sft.folder import LAST_FILE
-from tasks.sft.intervals import interval_callback
-from tasks.sft.loss import learned_loss
-from tasks.sft.optimizer import muon_with_adamw
-from tasks.sft.prepare import PreparedData
-from tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.batches import LengthBatches, right_padded
+from carryover.tasks.sft.folder import LAST_FILE
+from carryover.tasks.sft.intervals import interval_callback
+from carryover.tasks.sft.loss import learned_loss
+from carryover.tasks.sft.optimizer import muon_with_adamw
+from carryover.tasks.sft.prepare import PreparedData
+from carryover.tasks.sft.spec import TrainingSpec
 
 if TYPE_CHECKING:
     import torch

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.running.errors import UserError
+from carryover.tasks.running.errors import UserError
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback

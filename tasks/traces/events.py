@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from tasks.traces.rows import NameEventRow
-from tasks.traces.walker import NameEvent, walk_block
+from carryover.tasks.traces.rows import NameEventRow
+from carryover.tasks.traces.walker import NameEvent, walk_block
 
 KEPT_BLOCKS = 64
 """Blocks whose events are kept, in case one of them comes again."""

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tasks.traces.rows import EPISODE_TABLES, InstanceRow, ItemRow, Row
+from carryover.tasks.traces.rows import EPISODE_TABLES, InstanceRow, ItemRow, Row
 
 
 class RunRow(Row):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
 
-from tasks.running.syntax import FILENAME, parse_python
+from carryover.tasks.running.syntax import FILENAME, parse_python
 
 BUILTIN_NAMES = frozenset(vars(builtins))
 

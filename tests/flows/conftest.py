@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from flows.cli.prefect_server import own_server
+from carryover.flows.cli.prefect_server import own_server
 from tests.flows.flow_process import run_flow
 
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2

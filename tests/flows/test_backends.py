@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from storage.warehouse import Warehouse
+from carryover.storage.warehouse.reader import Warehouse
 from tests.flows.flow_process import run_flow
 
 BY_CHANCE = r"^.*_seconds$|^cached_prompt_tokens$"

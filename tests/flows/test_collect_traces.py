@@ -1,7 +1,7 @@
 import pytest
 
-from flows.cli.command import run_as_command
-from flows.collect_traces import collect_traces
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.collect_traces import collect_traces
 
 
 @pytest.mark.parametrize("option", ["--teacher-url", "--endpoint-url"])

@@ -5,14 +5,14 @@ import pytest
 from prefect import flow
 from pydantic import BaseModel, Field
 
-from flows.cli.command import run_as_command
-from tasks.agent.loop import ContractViolationError
-from tasks.checks.run import CheckBackendError
-from tasks.knapsack.sampling import SamplingError
-from tasks.knapsack.validate import InvalidInstanceError
-from tasks.running.errors import UserError
-from tasks.runtime.sandbox.launch import SandboxStartError
-from tasks.runtime.sandbox.level import SandboxUnavailableError
+from carryover.flows.cli.command import run_as_command
+from carryover.tasks.agent.loop import ContractViolationError
+from carryover.tasks.checks.run import CheckBackendError
+from carryover.tasks.knapsack.sampling import SamplingError
+from carryover.tasks.knapsack.validate import InvalidInstanceError
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.runtime.sandbox.launch import SandboxStartError
+from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 from tests.flows.flow_process import start_python
 
 
@@ -134,7 +134,7 @@ def test_text_that_is_no_json_is_refused_with_its_place(capsys):
 LEAKING = """
 import builtins, os
 from prefect import flow
-from flows.cli.command import run_as_command
+from carryover.flows.cli.command import run_as_command
 
 class Leaked:
     def __del__(self, write=os.write):
@@ -158,7 +158,7 @@ import logging
 from prefect import flow
 from prefect.logging.handlers import APILogWorker
 
-from flows.cli.command import run_as_command
+from carryover.flows.cli.command import run_as_command
 
 
 class FullServer:

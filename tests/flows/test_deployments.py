@@ -15,10 +15,10 @@ import yaml
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
-from flows.cli.command import run_as_command
-from flows.reproduce_study import reproduce_study
-from storage.warehouse import Warehouse
-from tasks.serving.process import ManagedProcess, find_free_port
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.reproduce_study import reproduce_study
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.serving.process import ManagedProcess, find_free_port
 
 ROOT = Path(__file__).parents[2]
 PREFECT = (sys.executable, "-m", "prefect")
@@ -131,7 +131,7 @@ def interrupt_while_the_pool_trains(environment, gpu, log):
     """Start the smoke study from a keyboard, press Ctrl-C while the worker trains, and return the training's id."""
     wait_until(lambda: "started!" in log.read_text(), gpu)
     options = ("--scale", "smoke", *COUNTS, "--train-on", "gpu_pool")
-    command = [sys.executable, "-m", "flows.reproduce_study", *options]
+    command = [sys.executable, "-m", "carryover.flows.reproduce_study", *options]
     study = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
     models = Path(environment["CARRYOVER_HOME"]) / "models"
     wait_until(lambda: study.poll() is not None or list(models.glob("*/training_job.json")), gpu)

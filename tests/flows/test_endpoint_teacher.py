@@ -8,15 +8,15 @@ import polars as pl
 import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
-from flows.cli.command import run_as_command
-from flows.reproduce_study import reproduce_study
-from storage.landing import LandingZone
-from storage.warehouse import Warehouse
-from tasks.agent.episode_id import decoding_seed
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import open_bucket
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import resolve_plan
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.reproduce_study import reproduce_study
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.episode_id import decoding_seed
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import open_bucket
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
 from tests.flows.teacher_endpoint import COMPLETION_TOKENS, MODEL, PROMPT_TOKENS, TeacherEndpoint, serve_teacher
 
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2

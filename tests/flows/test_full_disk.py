@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from storage.landing import LandingZone
+from carryover.storage.zone.landing import LandingZone
 from tests.flows.flow_process import start_python
 
 STAGES = """
@@ -14,9 +14,9 @@ import resource
 
 from prefect import flow
 
-from flows.cli.command import run_as_command
-from storage.batching import BatchedLanding
-from tasks.plans.overrides import Overrides
+from carryover.flows.cli.command import run_as_command
+from carryover.storage.zone.batching import BatchedLanding
+from carryover.tasks.plans.overrides import Overrides
 
 BatchedLanding.__init__.__kwdefaults__["seconds_per_batch"] = 3600.0  # a slow machine lands no smaller batches
 

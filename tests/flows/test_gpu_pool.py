@@ -9,7 +9,7 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import TerminationSignal
 from prefect.states import Completed, Pending, Running
 
-from flows.gpu_pool import wait_for_end
+from carryover.flows.gpu_pool import wait_for_end
 
 TRAINING = UUID(int=1)
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from storage.landing import LandingZone
+from carryover.storage.zone.landing import LandingZone
 from tests.flows.flow_process import start_flow, start_python
 
 COUNT = 150
@@ -13,9 +13,9 @@ STOPPED_FLOW = """
 import os
 import signal
 
-from flows.cli.command import run_as_command
-from flows.collect_traces import collect_traces
-from storage.landing import LandingZone
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.collect_traces import collect_traces
+from carryover.storage.zone.landing import LandingZone
 
 write = LandingZone.write
 

@@ -5,13 +5,13 @@ import shutil
 import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
-from flows.collect_traces import collect_traces
-from flows.prepare_training import prepare_training
-from storage.landing import LandingZone
-from storage.runs import open_run
-from tasks.plans.overrides import Overrides
-from tasks.plans.run import Limits
-from tasks.prepare import data_file, read_training_data
+from carryover.flows.collect_traces import collect_traces
+from carryover.flows.prepare_training import prepare_training
+from carryover.storage.study.runs import open_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.prepare import data_file, read_training_data
 
 FEW = Overrides(train_count=12)
 

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from flows.cli.command import run_as_command
-from flows.reevaluate_model import reevaluate_model
-from storage.landing import LandingZone
-from tasks.plans.models import ChosenCells
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.reevaluate_model import reevaluate_model
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.models import ChosenCells
 from tests.flows.flow_process import run_flow, start_flow
 
 SMOKE = ("--scale", "smoke")

@@ -1,14 +1,14 @@
 import pytest
 
-from flows.reproduce_study import is_answered
-from storage.landing import LandingZone
-from storage.runs import start_run
-from storage.warehouse import Warehouse
-from tasks.analysis.statistic_rows import StatisticGroup
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import resolve_plan
-from tasks.plans.run import Limits
-from tasks.running.places import name_places
+from carryover.flows.reproduce_study import is_answered
+from carryover.storage.study.runs import start_run
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.running.folders import name_places
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def test_a_run_killed_between_its_end_and_its_merge_is_merged_by_the_next_start(
 def test_a_finished_study_is_no_answer_once_its_analysis_has_changed(monkeypatch, capsys):
     plan = resolve_plan("smoke")
     with monkeypatch.context() as earlier:
-        earlier.setattr("storage.runs.analysis_source", lambda: "earlier")
+        earlier.setattr("carryover.storage.study.runs.analysis_source", lambda: "earlier")
         with start_run("reproduce_study", plan, Limits()) as run:
             group = StatisticGroup(run.run_id, plan.digest, "main", "scratch", "declared", "names", "small")
             row = group.row("mean", "cell", "score", pair_count=1, method="mean")

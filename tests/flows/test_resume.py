@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from storage.landing import LandingZone
-from storage.warehouse import Warehouse
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
 from tests.flows.flow_process import start_flow, start_python
 
 STUDY = ["--scale", "smoke", "--train-count", "12", "--evaluation-count", "2"]
@@ -18,9 +18,9 @@ import os
 import signal
 from pathlib import Path
 
-from flows.cli.command import run_as_command
-from flows.reproduce_study import reproduce_study
-from storage.landing import LandingZone
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.reproduce_study import reproduce_study
+from carryover.storage.zone.landing import LandingZone
 from tests.flows.test_resume import Progress
 
 write = LandingZone.write

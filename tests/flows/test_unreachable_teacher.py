@@ -1,9 +1,9 @@
 import pytest
 
-from flows.collect_traces import collect_traces
-from storage.landing import LandingZone
-from tasks.plans.overrides import Overrides
-from tasks.running.errors import UserError
+from carryover.flows.collect_traces import collect_traces
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.running.errors import UserError
 
 NOBODY = "http://127.0.0.1:9/v1"
 """An address at which nothing listens."""

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from duckdb import DuckDBPyConnection
 
-from storage.connection import open_memory
-from storage.marts import refresh_marts
-from storage.migrations import migrate
-from storage.schemas import to_arrow
-from tasks.analysis.queries import table_query
-from tasks.traces.events import name_event_rows, parse_block
-from tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, InstanceRow, Row, StepRow
-from tasks.traces.study_rows import TABLES, ClaimRow, RunRow, StatisticRow, TrainingExampleRow
+from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.marts import refresh_marts
+from carryover.storage.warehouse.migrations import migrate
+from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.traces.events import name_event_rows, parse_block
+from carryover.tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, InstanceRow, Row, StepRow
+from carryover.tasks.traces.study_rows import TABLES, ClaimRow, RunRow, StatisticRow, TrainingExampleRow
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -5,13 +5,13 @@ from importlib.resources import files
 
 import pytest
 
-from tasks.analysis.queries import table_names, table_query
+from carryover.tasks.analysis.queries import table_names, table_query
 
 FOLDERS = ("staging", "marts", "tables")
 SQL_FILES = [
     f"{folder}/{file.name}"
     for folder in FOLDERS
-    for file in (files("sql") / folder).iterdir()
+    for file in (files("carryover.sql") / folder).iterdir()
     if file.name.endswith(".sql")
 ]
 PUBLISHED_ONLY = {"predictions", "table_04"}
@@ -40,7 +40,7 @@ def test_every_file_becomes_a_relation_of_its_schema(warehouse, schema):
 
 @pytest.mark.parametrize("file", SQL_FILES)
 def test_a_file_is_one_statement_below_a_comment_that_says_what_its_rows_are(file):
-    text = (files("sql") / file).read_text(encoding="utf-8")
+    text = (files("carryover.sql") / file).read_text(encoding="utf-8")
     assert text.startswith("-- ")
     assert ";" not in re.sub(r"--.*", "", text)
     assert "\nfinal as (\n" in text or "with final as (\n" in text

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tasks.analysis.queries import table_names
+from carryover.tasks.analysis.queries import table_names
 from tests.sql.hand_made import PAIR, REPEATING, REUSING
 
 PUBLISHED = re.compile(r"(qwen3_8b|gemini_3_flash_easy)_(?!split|significance)")

@@ -51,7 +51,7 @@ def miss_state(warehouse) -> None:
 def test_another_reading_is_one_row_more():
     warehouse = HandMade(migrated_memory())
     warehouse.steps(warehouse.episode("P->P"), [("a = 1", ["a"]), ("1", ["a"]), ("print(a)", ["a"]), ("a", ["a"])])
-    parameters = (files("sql") / "staging" / "metric_parameters.sql").read_text(encoding="utf-8")
+    parameters = (files("carryover.sql") / "staging" / "metric_parameters.sql").read_text(encoding="utf-8")
     known = "('next_step_counts', 1, 1, 'all', false, 'sites', true, false),"
     assert known in parameters
     row_more = known.replace("next_step_counts", "after_three_steps").replace(", 1, 1,", ", 3, 1,")

@@ -88,7 +88,7 @@ def test_injected_errors_are_not_the_agents(warehouse):
 def test_another_reading_of_the_classes_is_one_row_more():
     warehouse = HandMade(migrated_memory())
     warehouse.error(warehouse.episode(step_count=4), 4, "NameError: x")
-    parameters = (files("sql") / "staging" / "failure_parameters.sql").read_text(encoding="utf-8")
+    parameters = (files("carryover.sql") / "staging" / "failure_parameters.sql").read_text(encoding="utf-8")
     known = "('cap_errors_are_errors', 3, 0.5, true, false, true, false),"
     assert known in parameters
     row_more = known.replace("cap_errors_are_errors", "one_is_enough").replace(", 3, 0.5, true", ", 1, 0.5, false")

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tasks.analysis.queries import table_query
+from carryover.tasks.analysis.queries import table_query
 from tests.sql.hand_made_warehouse import HandMade, migrated_memory
 from tests.sql.small_study import TOOLS_JSON, add_cells, add_the_rest
 from tests.sql.written_rows import read_rows, write_row
 from tests.storage.broken_studies import BREAKS
 
-SQL = Path(str(files("sql")))
+SQL = Path(str(files("carryover.sql")))
 ROWS = Path(__file__).parent / "rows"
 EXPECTED = sorted(str(path.relative_to(ROWS).with_suffix("")) for path in ROWS.rglob("*.txt"))
 BROKEN = {f"checks/{name}" for name, _, _ in BREAKS}

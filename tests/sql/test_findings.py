@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from storage.results import EPISODES, STATISTICS, open_results, read_plans
-from tasks.analysis.queries import table_query
+from carryover.storage.study.results import EPISODES, STATISTICS, open_results, read_plans
+from carryover.tasks.analysis.queries import table_query
 
-FOLDER = Path(str(files("sql") / "results" / "laptop_full"))
+FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_full"))
 PAGE = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
 FINDINGS = " ".join(PAGE.split())
 README = " ".join((FOLDER.parents[2] / "README.md").read_text(encoding="utf-8").split())

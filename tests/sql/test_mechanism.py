@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.analysis.queries import table_query
-from tasks.plans.laptop_full import laptop_full_parts
+from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.plans.laptop_full import laptop_full_parts
 from tests.sql.hand_made import OURS
 
 VARIANTS = sorted(

@@ -6,8 +6,8 @@ from importlib.resources import files
 
 import pytest
 
-from tasks.analysis.statistic_rows import GROUP_COLUMNS
-from tasks.traces.rows import EpisodeRow
+from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS
+from carryover.tasks.traces.rows import EpisodeRow
 from tests.sql.hand_made import GROUP, cells, without_differences
 
 
@@ -105,7 +105,7 @@ def test_of_a_model_that_was_trained_anew_only_the_new_one_counts(warehouse):
 
 
 def test_the_marts_and_the_rows_mean_the_same_by_one_episode():
-    text = (files("sql") / "marts" / "episode_metrics.sql").read_text(encoding="utf-8")
+    text = (files("carryover.sql") / "marts" / "episode_metrics.sql").read_text(encoding="utf-8")
     window = re.search(r"row_number\(\) over \(\s*partition by(.*?)order by", text, re.DOTALL)
     assert window is not None
     assert tuple(re.findall(r"episodes\.(\w+)", window[1])) == EpisodeRow.SAME_EPISODE

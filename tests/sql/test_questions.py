@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.analysis.questions import read_questions, readme_text
-from tasks.traces.rows import ToolCallRow
+from carryover.tasks.analysis.questions import read_questions, readme_text
+from carryover.tasks.traces.rows import ToolCallRow
 from tests.sql.hand_made import REPEATING, REUSING
 
 QUESTIONS = {question.number: question for question in read_questions(readme_text())}

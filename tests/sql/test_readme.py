@@ -2,11 +2,11 @@
 
 import pytest
 
-from flows.cli.places import find_results
-from storage.results import open_results
-from storage.runs import open_run
-from storage.warehouse import Warehouse
-from tasks.analysis.questions import (
+from carryover.flows.cli.places import find_results
+from carryover.storage.study.results import open_results
+from carryover.storage.study.runs import open_run
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.questions import (
     ABOUT_EPISODES,
     ABOUT_PAPERS,
     ABOUT_TRACES,
@@ -15,13 +15,13 @@ from tasks.analysis.questions import (
     read_questions,
     readme_text,
 )
-from tasks.collect import collect_episodes
-from tasks.generate import generate_instance_set
-from tasks.plans.clients import scripted_client
-from tasks.plans.overrides import Overrides
-from tasks.plans.run import Limits
-from tasks.plans.spec import teacher_conditions
-from tasks.traces.study_rows import TABLES
+from carryover.tasks.collect import collect_episodes
+from carryover.tasks.generate import generate_instance_set
+from carryover.tasks.plans.clients import scripted_client
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.traces.study_rows import TABLES
 
 README = readme_text()
 QUESTIONS = {question.number: question for question in read_questions(README)}

@@ -11,13 +11,20 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import pytest
 from duckdb import DuckDBPyConnection
 
-from storage.connection import open_memory
-from storage.landing import LandingZone
-from storage.merger import merge
-from storage.migrations import migrate
-from storage.schemas import to_arrow
-from tasks.traces.rows import EpisodeRow, InstanceRow, ItemRow, Row, StepRow, ToolCallRow, TurnRow
-from tasks.traces.study_rows import TABLES, RunRow, StatisticRow, TrainingExampleRow, TrainingMetricRow, TrainingRunRow
+from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.migrations import migrate
+from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, ItemRow, Row, StepRow, ToolCallRow, TurnRow
+from carryover.tasks.traces.study_rows import (
+    TABLES,
+    RunRow,
+    StatisticRow,
+    TrainingExampleRow,
+    TrainingMetricRow,
+    TrainingRunRow,
+)
 
 RowType = TypeVar("RowType", bound=Row)
 

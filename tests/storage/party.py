@@ -4,9 +4,9 @@ import os
 import time
 from pathlib import Path
 
-from storage.landing import LandingZone
-from storage.merger import merge
-from storage.warehouse import Warehouse
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
 from tests.storage.conftest import build_episode
 
 STEPS_PER_EPISODE = 3

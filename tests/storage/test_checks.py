@@ -4,11 +4,11 @@ from collections.abc import Iterator
 import pytest
 from duckdb import DuckDBPyConnection
 
-from storage.connection import open_memory
-from storage.gate import SUBJECTS, check_files
-from storage.migrations import migrate
-from tasks.traces.rows import RuntimeEventRow
-from tasks.traces.study_rows import TABLES
+from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.gate import SUBJECTS, check_files
+from carryover.storage.warehouse.migrations import migrate
+from carryover.tasks.traces.rows import RuntimeEventRow
+from carryover.tasks.traces.study_rows import TABLES
 from tests.storage.broken_studies import BREAKS
 
 CHECKS = {check.name: check.query for check in check_files()}

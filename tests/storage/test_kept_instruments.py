@@ -11,9 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from storage.results import EPISODES
+from carryover.storage.study.results import EPISODES
 
-FOLDER = Path(str(files("sql") / "results" / "laptop_full"))
+FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_full"))
 FINDINGS = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
 SETTING = {
     **{"variant": "main", "base": "scratch", "visibility": "declared", "header": "names", "bucket": "small"},

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from storage.results import EPISODES, STATISTICS, kept_statistics, open_results, read_statistics_spec
-from storage.schemas import to_arrow
-from tasks.analysis.queries import table_query
+from carryover.storage.study.results import EPISODES, STATISTICS, kept_statistics, open_results, read_statistics_spec
+from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.analysis.queries import table_query
 
-KEPT = sorted(entry for entry in Path(str(files("sql") / "results")).iterdir() if entry.is_dir())
+KEPT = sorted(entry for entry in Path(str(files("carryover.sql") / "results")).iterdir() if entry.is_dir())
 PLAYED_ANEW = ("a-a", "cap-binding", "header-none")
 """Variants of the play alone, by models of the variant `main`."""
 BY_RESAMPLING = pl.col("interval_kind").is_in(["percentile", "BCa"]).fill_null(value=False)

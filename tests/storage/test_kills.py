@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.merger import merge
-from storage.warehouse import Warehouse
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
 from tests.storage.party import work
 
 PROCESSES = multiprocessing.get_context("forkserver")

@@ -13,17 +13,17 @@ from typing import Any
 import polars as pl
 import pytest
 
-from storage.connection import open_memory
-from storage.marts import refresh_marts
-from storage.migrations import migrate
-from tasks.agent.error_rows import ErrorRows
-from tasks.knapsack.environment import TOOL_NAMES
-from tasks.runtime.protocol import BlockError
-from tasks.traces.events import name_event_rows, parse_block
-from tasks.traces.rows import EpisodeRow, ErrorRow, NameEventRow, StepRow
+from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.marts import refresh_marts
+from carryover.storage.warehouse.migrations import migrate
+from carryover.tasks.agent.error_rows import ErrorRows
+from carryover.tasks.knapsack.environment import TOOL_NAMES
+from carryover.tasks.runtime.protocol import BlockError
+from carryover.tasks.traces.events import name_event_rows, parse_block
+from carryover.tasks.traces.rows import EpisodeRow, ErrorRow, NameEventRow, StepRow
 
 LANDED = json.loads(Path(__file__).with_name("learnt_episodes.json").read_text(encoding="utf-8"))
-KEPT = Path(str(files("sql") / "results" / "laptop_full" / "episodes.parquet"))
+KEPT = Path(str(files("carryover.sql") / "results" / "laptop_full" / "episodes.parquet"))
 METRICS = (
     *("total_tokens", "tokens_per_turn", "turn_count", "step_count", "call_site_count", "score"),
     *("import_count", "imports_per_step", "user_name_count", "state_footprint", "unparsed_step_count"),

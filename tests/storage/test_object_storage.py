@@ -6,12 +6,12 @@ import fsspec
 import polars as pl
 import pytest
 
-from storage.errors import LandingError
-from storage.files import FileStore
-from storage.landing import LandingZone
-from storage.merger import merge
-from storage.sources import why_torn, why_unfit
-from storage.warehouse import Warehouse
+from carryover.storage.errors import LandingError
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.files import FileStore
+from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.sources import why_torn, why_unfit
 
 
 @pytest.fixture(scope="module")

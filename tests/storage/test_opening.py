@@ -6,11 +6,11 @@ import threading
 import duckdb
 import pytest
 
-from storage.errors import WarehouseBusyError, WarehouseError
-from storage.lock import owned
-from storage.merger import merge
-from storage.published import published_path
-from storage.warehouse import Warehouse
+from carryover.storage.errors import WarehouseBusyError, WarehouseError
+from carryover.storage.warehouse.lock import owned
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.published import published_path
+from carryover.storage.warehouse.reader import Warehouse
 
 
 def test_a_reader_keeps_its_copy_while_the_next_one_sees_the_new(landing, merged, make_episode):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from storage.schemas import arrow_schema, to_arrow
-from tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, Row, StepRow, TurnRow
+from carryover.storage.zone.schemas import arrow_schema, to_arrow
+from carryover.tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, Row, StepRow, TurnRow
 
 SYSTEMS = ("You write code.", "Names persist.", "Demonstrations.", "Tools.")
 

@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from tasks.agent.client import ScriptedClientSpec, open_client
-from tasks.agent.condition import Condition
-from tasks.agent.places import Places
-from tasks.agent.shard import PlannedEpisode, run_shard
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
-from tasks.plans.laptop_full import teacher_episode
-from tasks.runtime.open import open_runtime
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.agent.client import ScriptedClientSpec, open_client
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.shard import PlannedEpisode, run_shard
+from carryover.tasks.agent.slots import Places
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.plans.laptop_full import teacher_episode
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(3)]
 TIMES = {"model_seconds", "execution_seconds", "wall_seconds", "seconds", "started_at"}

@@ -2,13 +2,13 @@
 
 import pytest
 
-from storage.landing import LandingZone
-from storage.runs import start_run
-from tasks.check import check_warehouse
-from tasks.plans.presets import resolve_plan
-from tasks.plans.run import Limits
-from tasks.running.errors import UserError
-from tasks.traces.study_rows import CheckResultRow
+from carryover.storage.study.runs import start_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.check import check_warehouse
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.study_rows import CheckResultRow
 from tests.storage.conftest import build_row
 
 
@@ -25,7 +25,7 @@ def test_a_broken_check_stops_the_study_and_has_landed(tmp_path, monkeypatch):
             for name, broken_by in names.items()
         ]
 
-    monkeypatch.setattr("tasks.check.gate_warehouse", judge)
+    monkeypatch.setattr("carryover.tasks.check.gate_warehouse", judge)
     with (
         start_run("toy", resolve_plan("smoke"), Limits()) as run,
         pytest.raises(UserError, match="the merged tables break their checks: episode_tokens_add_up broken by 3; see "),

@@ -13,21 +13,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from storage.batching import BatchedLanding
-from storage.landing import LandingZone
-from storage.runs import start_run
-from tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
-from tasks.agent.loop import ContractViolationError
-from tasks.agent.protocol import ReplyNotKeptError
-from tasks.agent.spec import EndpointSpec
-from tasks.collect import collect_episodes, land_beside
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import resolve_plan
-from tasks.plans.run import Limits
-from tasks.plans.spec import teacher_conditions
-from tasks.running.limits import LimitReachedError, Prices
-from tasks.runtime.interpreter import EpisodeInterpreter
-from tasks.traces.rows import FinishReason
+from carryover.storage.study.runs import start_run
+from carryover.storage.zone.batching import BatchedLanding
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
+from carryover.tasks.agent.loop import ContractViolationError
+from carryover.tasks.agent.protocol import ReplyNotKeptError
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.collect import collect_episodes, land_beside
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.running.limits import LimitReachedError, Prices
+from carryover.tasks.runtime.interpreter import EpisodeInterpreter
+from carryover.tasks.traces.rows import FinishReason
 
 COUNT = 4
 PLAN = resolve_plan("smoke", Overrides(train_count=COUNT))
@@ -262,7 +262,7 @@ def test_an_episode_lands_while_the_model_still_thinks_about_the_next_one(home, 
 
     # what was added is young until the second request, whenever that comes
     batched = partial(BatchedLanding, clock=lambda: 3600.0 * is_old.is_set())
-    monkeypatch.setattr("tasks.collect.BatchedLanding", batched)
+    monkeypatch.setattr("carryover.tasks.collect.BatchedLanding", batched)
     with serve(Thinking) as client:
         assert collect(client).played_count == COUNT
     assert landed_meanwhile == [1]

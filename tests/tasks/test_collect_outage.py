@@ -6,17 +6,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from storage.landing import LandingZone
-from storage.runs import start_run
-from tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
-from tasks.agent.spec import EndpointSpec
-from tasks.collect import FAILURES_IN_A_ROW, collect_episodes
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import resolve_plan
-from tasks.plans.run import Limits
-from tasks.plans.spec import teacher_conditions
-from tasks.running.errors import UserError
-from tasks.running.limits import LimitReachedError, Prices
+from carryover.storage.study.runs import start_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.collect import FAILURES_IN_A_ROW, collect_episodes
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.limits import LimitReachedError, Prices
 
 COUNT = FAILURES_IN_A_ROW + 5
 PLAN = resolve_plan("smoke", Overrides(train_count=COUNT))

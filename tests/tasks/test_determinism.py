@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from storage.landing import LandingZone
-from storage.runs import open_run
-from tasks.collect import collect_episodes
-from tasks.generate import generate_instance_set
-from tasks.plans.clients import scripted_client
-from tasks.plans.models import scripted_conditions
-from tasks.plans.overrides import Overrides
-from tasks.plans.run import Limits, Run
-from tasks.plans.spec import teacher_conditions
-from tasks.prepare import digest_traces, prepare_training_data
-from tasks.provide_tokenizer import provide_tokenizer
-from tasks.traces.rows import EPISODE_TABLES
-from tasks.traces.study_rows import TABLES
+from carryover.storage.study.runs import open_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.collect import collect_episodes
+from carryover.tasks.generate import generate_instance_set
+from carryover.tasks.plans.clients import scripted_client
+from carryover.tasks.plans.models import scripted_conditions
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.prepare import digest_traces, prepare_training_data
+from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.traces.rows import EPISODE_TABLES
+from carryover.tasks.traces.study_rows import TABLES
 
 COUNTS = Overrides(train_count=6, evaluation_count=2)
 EPISODES = {row.TABLE for row in EPISODE_TABLES}

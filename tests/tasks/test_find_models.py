@@ -1,10 +1,10 @@
 """Which models an evaluation asks for."""
 
-from storage.runs import open_run
-from tasks.find_models import find_models
-from tasks.plans.models import served_models
-from tasks.plans.overrides import Overrides
-from tasks.plans.run import Limits
+from carryover.storage.study.runs import open_run
+from carryover.tasks.find_models import find_models
+from carryover.tasks.plans.models import served_models
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.run import Limits
 
 
 def test_the_commit_of_a_base_that_the_plan_names_is_the_one_that_is_served(tmp_path, monkeypatch):

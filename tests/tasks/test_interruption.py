@@ -2,14 +2,14 @@
 
 import pytest
 
-from storage.landing import LandingZone
-from storage.runs import start_run
-from tasks.agent.client import ScriptedClientSpec
-from tasks.collect import collect_episodes
-from tasks.plans.presets import resolve_plan
-from tasks.plans.run import Limits
-from tasks.plans.spec import teacher_conditions
-from tasks.running.interruption import InterruptedRunError, interrupt
+from carryover.storage.study.runs import start_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.client import ScriptedClientSpec
+from carryover.tasks.collect import collect_episodes
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.running.interruption import InterruptedRunError, interrupt
 
 PLAN = resolve_plan("smoke")
 (PART,) = PLAN.parts

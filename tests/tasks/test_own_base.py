@@ -4,19 +4,19 @@ import json
 
 import pytest
 
-from storage.landing import LandingZone
-from storage.runs import open_run
-from tasks.find_models import find_models
-from tasks.plans.laptop_full import laptop_part
-from tasks.plans.overrides import Overrides
-from tasks.plans.run import Limits
-from tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
-from tasks.prepare import TrainingData, data_file
-from tasks.sft.conversations import digest_of_file
-from tasks.sft.plain_corpus import write_plain_corpus
-from tasks.sft.spec import TRAINING, TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer
-from tasks.train import train_base, train_model, write_base_corpus
+from carryover.storage.study.runs import open_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.datasets.conversations import digest_of_file
+from carryover.tasks.datasets.plain_corpus import write_plain_corpus
+from carryover.tasks.find_models import find_models
+from carryover.tasks.plans.laptop_full import laptop_part
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
+from carryover.tasks.prepare import TrainingData, data_file
+from carryover.tasks.sft.spec import TRAINING, TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.train import train_base, train_model, write_base_corpus
 
 SHORT = {"max_steps": 2, "logging_steps": 1, "save_steps": 2, "evaluation_steps": 2}
 PLAIN = OwnBaseSpec(

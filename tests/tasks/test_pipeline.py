@@ -7,26 +7,26 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from storage.landing import LandingZone
-from storage.runs import open_run
-from storage.warehouse import Warehouse
-from tasks.analyse import compute_study_statistics
-from tasks.check import check_warehouse
-from tasks.collect import Collected, collect_episodes
-from tasks.find_models import find_models
-from tasks.generate import generate_instance_set
-from tasks.merge import merge_landing
-from tasks.plans.clients import evaluation_client, scripted_client, teacher_client
-from tasks.plans.models import ChosenCells, evaluation_conditions, model_folder, scripted_conditions
-from tasks.plans.overrides import Overrides
-from tasks.plans.run import Limits, Run
-from tasks.plans.spec import teacher_conditions
-from tasks.prepare import digest_traces, prepare_training_data
-from tasks.provide_tokenizer import provide_tokenizer
-from tasks.serve import serve_models
-from tasks.sft.card import ContractMismatchError
-from tasks.sft.training_log import LOG_NAME, read_log
-from tasks.train import train_model
+from carryover.storage.study.runs import open_run
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analyse import compute_study_statistics
+from carryover.tasks.check import check_warehouse
+from carryover.tasks.collect import Collected, collect_episodes
+from carryover.tasks.find_models import find_models
+from carryover.tasks.generate import generate_instance_set
+from carryover.tasks.merge import merge_landing
+from carryover.tasks.plans.clients import evaluation_client, scripted_client, teacher_client
+from carryover.tasks.plans.models import ChosenCells, evaluation_conditions, model_folder, scripted_conditions
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.prepare import digest_traces, prepare_training_data
+from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.serve import serve_models
+from carryover.tasks.sft.card import ContractMismatchError
+from carryover.tasks.sft.training_log import LOG_NAME, read_log
+from carryover.tasks.train import train_model
 
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2
 
@@ -131,7 +131,7 @@ def test_the_server_is_a_run_of_its_own_that_tells_its_version_and_how_it_was_st
     server = environment["server"]
     assert environment["joined_run"] == study.run_id
     assert (server["engine"], server["version"]) == ("cpu", f"carryover {metadata.version('carryover')}")
-    assert server["command"][1:4] == ["-m", "tasks.serving.cpu_server", "--model"]
+    assert server["command"][1:4] == ["-m", "carryover.tasks.serving.cpu_server", "--model"]
     assert "--port" not in server["command"]
 
 

@@ -1,21 +1,21 @@
 import pytest
 
-from storage.landing import LandingZone
-from storage.runs import open_run
-from tasks.agent.client import EndpointClientSpec
-from tasks.agent.spec import EndpointSpec
-from tasks.checks.run import FailedChecksError
-from tasks.collect import collect_episodes
-from tasks.plans.clients import teacher_client
-from tasks.plans.overrides import Overrides
-from tasks.plans.run import Limits
-from tasks.plans.spec import teacher_conditions
-from tasks.prepare import data_file, digest_traces, prepare_training_data, read_training_data
-from tasks.running.errors import UserError
-from tasks.sft.data_spec import ValidationSpec
-from tasks.sft.spec import TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer
-from tasks.traces.study_rows import CheckResultRow
+from carryover.storage.study.runs import open_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.client import EndpointClientSpec
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.checks.run import FailedChecksError
+from carryover.tasks.collect import collect_episodes
+from carryover.tasks.datasets.spec import ValidationSpec
+from carryover.tasks.plans.clients import teacher_client
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.prepare import data_file, digest_traces, prepare_training_data, read_training_data
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.spec import TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.traces.study_rows import CheckResultRow
 from tests.storage.conftest import build_row
 
 TRAIN_COUNT = 2
@@ -108,7 +108,7 @@ def test_checks_of_traces_that_hold_land_also_where_those_of_the_examples_fail(r
         row = build_row(CheckResultRow, run_id=run.run_id, check_run_id="r", suite="examples", is_passed=False)
         raise FailedChecksError("too long", [row])
 
-    monkeypatch.setattr("tasks.prepare.gate_examples", fail)
+    monkeypatch.setattr("carryover.tasks.prepare.gate_examples", fail)
     with pytest.raises(FailedChecksError, match="too long"):
         prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
     landed = LandingZone(run.landing).read("check_results")

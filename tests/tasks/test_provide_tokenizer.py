@@ -2,14 +2,14 @@
 
 import pytest
 
-from storage.runs import open_run
-from tasks.agent.client import EndpointClientSpec, open_client
-from tasks.agent.spec import EndpointSpec
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import resolve_plan
-from tasks.plans.run import Limits
-from tasks.provide_tokenizer import provide_tokenizer, tokenizer_folder
-from tasks.running.errors import UserError
+from carryover.storage.study.runs import open_run
+from carryover.tasks.agent.client import EndpointClientSpec, open_client
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.provide_tokenizer import provide_tokenizer, tokenizer_folder
+from carryover.tasks.running.errors import UserError
 from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
 
 NOBODY = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", max_retries=0))
@@ -46,7 +46,9 @@ def test_the_tokenizer_of_a_base_of_the_hub_is_of_the_commit_that_the_plan_names
 
 def test_an_episode_that_failed_is_no_sample(run, monkeypatch):
     (part,) = run.plan.parts
-    monkeypatch.setattr("tasks.provide_tokenizer.open_client", lambda _, condition: open_client(NOBODY, condition))
+    monkeypatch.setattr(
+        "carryover.tasks.provide_tokenizer.open_client", lambda _, condition: open_client(NOBODY, condition)
+    )
     with pytest.raises(UserError, match=r"an episode of the tokenizer sample, persistent failed: .*:9/v1"):
         provide_tokenizer.fn(run, part)
     assert not tokenizer_folder(run, part).exists()

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from storage.landing import LandingZone
-from storage.runs import open_run
-from tasks.plans.models import model_folder
-from tasks.plans.overrides import Overrides
-from tasks.plans.run import Limits
-from tasks.prepare import TrainingData, data_file
-from tasks.running.errors import UserError
-from tasks.sft.card import ModelCard, write_card
-from tasks.sft.spec import TRAINING
-from tasks.sft.train import read_trained
-from tasks.sft.training_log import TrainingMetric
-from tasks.train import describe, train_model, turn, unknown_sizes
+from carryover.storage.study.runs import open_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.models import model_folder
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.prepare import TrainingData, data_file
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.card import ModelCard, write_card
+from carryover.tasks.sft.spec import TRAINING
+from carryover.tasks.sft.train import read_trained
+from carryover.tasks.sft.training_log import TrainingMetric
+from carryover.tasks.train import describe, train_model, turn, unknown_sizes
 
 DATA = b'{"messages": []}\n'
 
@@ -102,8 +102,8 @@ def test_a_bar_goes_on_with_every_logging_step(run, part, tmp_path, monkeypatch)
             on_log(metric)
         return read_trained(finish_training(run, part, DATA))
 
-    monkeypatch.setattr("tasks.train.progress_bar", open_bar)
-    monkeypatch.setattr("tasks.train.train_in_process", train_in_process)
+    monkeypatch.setattr("carryover.tasks.train.progress_bar", open_bar)
+    monkeypatch.setattr("carryover.tasks.train.train_in_process", train_in_process)
     train_model.fn(run, part, "persistent", 0, tmp_path / "tokenizer")
     assert shown == [
         ("main, training persistent seed 0", 30, "steps"),

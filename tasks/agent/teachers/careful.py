@@ -4,9 +4,9 @@ import random
 import re
 from collections.abc import Sequence
 
-from tasks.agent.protocol import Message
-from tasks.agent.teachers import careful_blocks, small_blocks
-from tasks.agent.teachers.small import SENTENCES, PlayedTurn, next_part, read_turns, taking_action
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.teachers import careful_blocks, small_blocks
+from carryover.tasks.agent.teachers.small import SENTENCES, PlayedTurn, next_part, read_turns, taking_action
 
 _REFUSED = re.compile(r"^(?:more|done) (\[[^\]]*\])")
 

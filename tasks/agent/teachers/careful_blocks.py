@@ -5,7 +5,7 @@ under the stateless one as a literal that each block copies from what the last o
 small teachers.
 """
 
-from tasks.agent.teachers import small_blocks
+from carryover.tasks.agent.teachers import small_blocks
 
 PERSISTENT_GRAB = """def grab(n):
     for i in sorted(items, key=lambda i: -items[i][1] / items[i][0]):

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from tasks.agent.protocol import Message
-from tasks.agent.teachers import density_blocks as blocks
-from tasks.agent.teachers.density_blocks import Known
-from tasks.agent.teachers.small import PlayedTurn, read_turns
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.teachers import density_blocks as blocks
+from carryover.tasks.agent.teachers.density_blocks import Known
+from carryover.tasks.agent.teachers.small import PlayedTurn, read_turns
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "start": (

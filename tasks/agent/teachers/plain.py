@@ -12,14 +12,14 @@ import random
 import re
 from collections.abc import Callable
 
-from tasks.agent.protocol import Message
-from tasks.agent.teachers import careful_blocks, small_blocks
-from tasks.agent.teachers.small import SENTENCES
-from tasks.agent.variation import WORDINGS, Variation
-from tasks.agent.wire import CompactWire, Feedback
-from tasks.knapsack.environment import KnapsackEnvironment
-from tasks.knapsack.instance import Instance
-from tasks.runtime.protocol import ToolError
+from carryover.tasks.agent.prompt_format import CompactWire, Feedback
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.teachers import careful_blocks, small_blocks
+from carryover.tasks.agent.teachers.small import SENTENCES
+from carryover.tasks.agent.variation import WORDINGS, Variation
+from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.runtime.protocol import ToolError
 
 WHOLE_SHARE = 0.4
 """Share of conversations that are one block with everything."""

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from tasks.agent.protocol import Message
-from tasks.agent.teachers import small_blocks as blocks
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.teachers import small_blocks as blocks
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "list": (

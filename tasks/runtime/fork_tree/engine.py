@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Sequence
 
-from tasks.runtime.engine import (
+from carryover.tasks.runtime.engine import (
     Answer,
     Block,
     BlockKilledError,
@@ -12,17 +12,17 @@ from tasks.runtime.engine import (
     Report,
     StateLostError,
 )
-from tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
-from tasks.runtime.lifetime import Lifetime
-from tasks.runtime.objects import Binding, InjectionError, RetrievalError, Room, bind_value
-from tasks.runtime.output import Output
-from tasks.runtime.process.attend import attend
-from tasks.runtime.process.memory import private_bytes
-from tasks.runtime.process.node import Node, NodeGoneError
-from tasks.runtime.process.strays import end_strays
-from tasks.runtime.process.watcher import WATCHER
-from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.transfer import fetch, send_binding
+from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
+from carryover.tasks.runtime.lifetime import Lifetime
+from carryover.tasks.runtime.objects import Binding, InjectionError, RetrievalError, Room, bind_value
+from carryover.tasks.runtime.output import Output
+from carryover.tasks.runtime.process.attend import attend
+from carryover.tasks.runtime.process.memory import private_bytes
+from carryover.tasks.runtime.process.node import Node, NodeGoneError
+from carryover.tasks.runtime.process.strays import end_strays
+from carryover.tasks.runtime.process.watcher import WATCHER
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.transfer import fetch, send_binding
 
 _ROOM_BYTES = 16 << 20
 """For a small block and the copy of its state."""

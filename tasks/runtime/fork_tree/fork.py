@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tasks.runtime.process.node import ForkState, Node, NodeGoneError, open_connection, receive_handle
+from carryover.tasks.runtime.process.node import ForkState, Node, NodeGoneError, open_connection, receive_handle
 
 
 class Fork:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from tasks.runtime.fork_tree.fork import Fork
-from tasks.runtime.output import Output
-from tasks.runtime.process.node import Node, NodeGoneError
-from tasks.runtime.process.strays import end_strays
+from carryover.tasks.runtime.fork_tree.fork import Fork
+from carryover.tasks.runtime.output import Output
+from carryover.tasks.runtime.process.node import Node, NodeGoneError
+from carryover.tasks.runtime.process.strays import end_strays
 
 
 class Frozen(NamedTuple):

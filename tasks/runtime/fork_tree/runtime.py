@@ -6,15 +6,15 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
-from tasks.runtime.fork_tree.engine import ForkTreeEngine
-from tasks.runtime.interpreter import EpisodeInterpreter, Identity
-from tasks.runtime.lifetime import lifetime_of
-from tasks.runtime.process.node import Node, open_connection, receive_handle
-from tasks.runtime.protocol import Contract, SandboxLevel
-from tasks.runtime.sandbox.launch import launch
-from tasks.runtime.sandbox.level import reach_level
-from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.tools import ToolTable
+from carryover.tasks.runtime.fork_tree.engine import ForkTreeEngine
+from carryover.tasks.runtime.interpreter import EpisodeInterpreter, Identity
+from carryover.tasks.runtime.lifetime import lifetime_of
+from carryover.tasks.runtime.process.node import Node, open_connection, receive_handle
+from carryover.tasks.runtime.protocol import Contract, SandboxLevel
+from carryover.tasks.runtime.sandbox.launch import launch
+from carryover.tasks.runtime.sandbox.level import reach_level
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.tools import ToolTable
 
 LAST_NUMBER_FILE = "/proc/sys/kernel/ns_last_pid"
 

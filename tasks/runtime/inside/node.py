@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .capture import empty_input, redirect_output, restore_output
-from .numbering import Numbering
+from .framing import Channel
 from .seeding import Seeder
 from .step import StepRunner
-from .wire import Channel
+from .walls.numbering import Numbering
 
 _FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
 _ERROR_LIMIT = 1000
@@ -191,7 +191,7 @@ class Node:
         self.channel.send(("answer", None))
 
     def _define(self, name: str, source: str) -> None:
-        from . import injection
+        from .values import injection
 
         try:
             defined = injection.define(name, source, self.runner.own)
@@ -207,7 +207,7 @@ class Node:
         self._unbuilt = [sent for sent in self._unbuilt if sent.name != name]
 
     def _bind(self, name: str, is_user: bool, value: Any, sizes: list[int], *descriptors: int) -> None:
-        from . import injection
+        from .values import injection
 
         sent = injection.receive(name, value, sizes, descriptors)
         if is_user:
@@ -220,7 +220,7 @@ class Node:
 
     def _fetch(self, name: str) -> None:
         """Say what a variable holds; its buffers wait until the host has made room for them."""
-        from . import values
+        from .values import tree as values
 
         self._outgoing = []
         if name not in self.runner.namespace:
@@ -240,7 +240,7 @@ class Node:
         self.channel.send(("answer", None))
 
     def _fill(self, descriptor: int) -> None:
-        from . import transfer
+        from .values import transfer
 
         transfer.fill(descriptor, self._outgoing)
         os.close(descriptor)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 from .capture import redirect_output
 from .errors import file_of_step
+from .framing import Channel
 from .node import Node
 from .seeding import Seeder
-from .wire import Channel
 
 _ROUNDS = 12
 """Bytecode is specialised when it has run eight times."""

@@ -12,10 +12,10 @@ from typing import Any
 from .capture import open_stream, renew_stream
 from .compiling import compile_block
 from .errors import describe_error, file_of_step, remember_source
+from .framing import Channel
 from .namespace import NAMES_LIMIT, drop_excess, hash_state, heal, user_values
 from .seeding import Seeder
 from .tools import StepTimeout, ToolLine, make_stub
-from .wire import Channel
 
 _RESULT_LIMIT = 100_000
 _CANARY_NAME, _CANARY_BYTES = "__canary__", 16

@@ -4,8 +4,8 @@ import _thread
 import os
 from typing import Any
 
-from .portable import check_keys
-from .wire import CALL_LIMIT_BYTES, Channel, FrameTooLargeError
+from .framing import CALL_LIMIT_BYTES, Channel, FrameTooLargeError
+from .values.portable import check_keys
 
 
 class ToolError(Exception):

@@ -11,15 +11,15 @@ import os
 import sys
 from typing import Any, NoReturn
 
-from . import confine
 from .capture import empty_input, redirect_output
-from .holes import fill_holes
-from .mappings import compact
+from .framing import Channel
 from .node import Node
-from .numbering import Numbering
 from .rehearsal import rehearse
 from .seeding import Seeder
-from .wire import Channel
+from .walls import confine
+from .walls.holes import fill_holes
+from .walls.mappings import compact
+from .walls.numbering import Numbering
 
 
 def main(descriptor: int) -> NoReturn:
@@ -71,7 +71,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
     for module in settings["preload"]:
         importlib.import_module(module)
     if settings["landlock"]:
-        from .landlock import restrict_files
+        from .walls.landlock import restrict_files
 
         restrict_files(settings["landlock"])
     return seeder

@@ -3,16 +3,24 @@
 import logging
 from collections.abc import Sequence
 
-from tasks.runtime.engine import Answer, Block, BlockKilledError, ProtocolError, Recovery, Report, StateLostError
-from tasks.runtime.jupyter.kernel import Kernel
-from tasks.runtime.jupyter.pool import KernelPool
-from tasks.runtime.lifetime import Lifetime
-from tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
-from tasks.runtime.output import Output
-from tasks.runtime.process.attend import attend
-from tasks.runtime.process.node import NodeGoneError
-from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.transfer import fetch, send_binding
+from carryover.tasks.runtime.engine import (
+    Answer,
+    Block,
+    BlockKilledError,
+    ProtocolError,
+    Recovery,
+    Report,
+    StateLostError,
+)
+from carryover.tasks.runtime.jupyter.kernel import Kernel
+from carryover.tasks.runtime.jupyter.pool import KernelPool
+from carryover.tasks.runtime.lifetime import Lifetime
+from carryover.tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
+from carryover.tasks.runtime.output import Output
+from carryover.tasks.runtime.process.attend import attend
+from carryover.tasks.runtime.process.node import NodeGoneError
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.transfer import fetch, send_binding
 
 logger = logging.getLogger(__name__)
 

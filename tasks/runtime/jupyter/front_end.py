@@ -1,6 +1,6 @@
 """A Jupyter kernel for people: any front end attaches to it, and its cells are steps of a fork-tree episode.
 
-`python -m tasks.runtime.jupyter.front_end -f CONNECTION_FILE` is what a kernel specification starts. The kernel itself
+`python -m carryover.tasks.runtime.jupyter.front_end -f CONNECTION_FILE` is what a kernel specification starts. The kernel itself
 is trusted; the cells run behind the runtime's walls.
 """
 
@@ -10,9 +10,9 @@ from typing import Any
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 class EpisodeKernel(Kernel):

@@ -12,15 +12,15 @@ from typing import Any
 import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 
-from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES
-from tasks.runtime.jupyter.relay import ANSWER_BYTES, open_relay
-from tasks.runtime.process.descendants import parent
-from tasks.runtime.process.node import Node, NodeGoneError, receive_handle, set_timeouts
-from tasks.runtime.process.strays import end_strays
-from tasks.runtime.process.watcher import WATCHER
-from tasks.runtime.protocol import SandboxLevel
-from tasks.runtime.sandbox.launch import launch
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES
+from carryover.tasks.runtime.jupyter.relay import ANSWER_BYTES, open_relay
+from carryover.tasks.runtime.process.descendants import parent
+from carryover.tasks.runtime.process.node import Node, NodeGoneError, receive_handle, set_timeouts
+from carryover.tasks.runtime.process.strays import end_strays
+from carryover.tasks.runtime.process.watcher import WATCHER
+from carryover.tasks.runtime.protocol import SandboxLevel
+from carryover.tasks.runtime.sandbox.launch import launch
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 _REPLY_SECONDS = 30.0
 _SEND_MILLISECONDS = 10_000

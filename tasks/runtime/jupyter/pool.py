@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from tasks.runtime.jupyter.kernel import Kernel
+from carryover.tasks.runtime.jupyter.kernel import Kernel
 
 
 class KernelPool:

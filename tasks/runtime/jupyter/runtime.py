@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from tasks.runtime.interpreter import EpisodeInterpreter, Identity
-from tasks.runtime.jupyter.engine import JupyterEngine
-from tasks.runtime.jupyter.kernel import Kernel
-from tasks.runtime.jupyter.pool import KernelPool
-from tasks.runtime.lifetime import lifetime_of
-from tasks.runtime.protocol import Contract, SandboxLevel
-from tasks.runtime.sandbox.level import reach_level
-from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.tools import ToolTable
+from carryover.tasks.runtime.interpreter import EpisodeInterpreter, Identity
+from carryover.tasks.runtime.jupyter.engine import JupyterEngine
+from carryover.tasks.runtime.jupyter.kernel import Kernel
+from carryover.tasks.runtime.jupyter.pool import KernelPool
+from carryover.tasks.runtime.lifetime import lifetime_of
+from carryover.tasks.runtime.protocol import Contract, SandboxLevel
+from carryover.tasks.runtime.sandbox.level import reach_level
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.tools import ToolTable
 
 
 class JupyterRuntime:

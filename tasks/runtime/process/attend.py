@@ -3,7 +3,7 @@
 import logging
 import time
 
-from tasks.runtime.engine import (
+from carryover.tasks.runtime.engine import (
     Answer,
     BlockKilledError,
     CallInterruptedError,
@@ -11,13 +11,13 @@ from tasks.runtime.engine import (
     Report,
     parse_report,
 )
-from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES
-from tasks.runtime.notices import INTERRUPTED
-from tasks.runtime.process.memory import excess_bytes
-from tasks.runtime.process.node import Node
-from tasks.runtime.process.strays import end_strays, put_strays_last
-from tasks.runtime.process.watcher import WATCHER
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES
+from carryover.tasks.runtime.notices import INTERRUPTED
+from carryover.tasks.runtime.process.memory import excess_bytes
+from carryover.tasks.runtime.process.node import Node
+from carryover.tasks.runtime.process.strays import end_strays, put_strays_last
+from carryover.tasks.runtime.process.watcher import WATCHER
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.process.descendants import descendants
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 

@@ -8,7 +8,7 @@ import struct
 import time
 from typing import Any, NamedTuple
 
-from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES, Channel, FrameError
+from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES, Channel, FrameError
 
 _TICK = struct.pack("ll", 0, 100_000)
 """Seconds and microseconds after which a wait for the sandbox looks around: deadline, life, memory."""

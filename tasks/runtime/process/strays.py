@@ -5,8 +5,8 @@ import os
 import signal
 import time
 
-from tasks.runtime.process.descendants import descendants
-from tasks.runtime.process.node import Node
+from carryover.tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.process.node import Node
 
 _GIVE_UP_SECONDS = 5.0
 _LEAST_ROUNDS = 10

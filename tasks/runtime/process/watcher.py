@@ -5,9 +5,9 @@ import threading
 import time
 from typing import NamedTuple
 
-from tasks.runtime.process.memory import excess_bytes
-from tasks.runtime.process.node import Node
-from tasks.runtime.process.strays import end_all
+from carryover.tasks.runtime.process.memory import excess_bytes
+from carryover.tasks.runtime.process.node import Node
+from carryover.tasks.runtime.process.strays import end_all
 
 logger = logging.getLogger(__name__)
 

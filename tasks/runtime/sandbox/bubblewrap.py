@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.runtime.sandbox import starting
+from carryover.tasks.runtime.sandbox import starting
 
 INSIDE_MOUNT = "/opt/carryover"
 """Where the sandbox side of this package is mounted."""

@@ -7,10 +7,10 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.runtime.inside.wire import Channel, FrameError
-from tasks.runtime.protocol import SandboxLevel
-from tasks.runtime.sandbox import bubblewrap, starting
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.inside.framing import Channel, FrameError
+from carryover.tasks.runtime.protocol import SandboxLevel
+from carryover.tasks.runtime.sandbox import bubblewrap, starting
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ import os
 import sys
 from typing import NamedTuple
 
-from tasks.runtime.inside.syscalls import ARCHITECTURES
-from tasks.runtime.protocol import SandboxLevel
-from tasks.runtime.sandbox import bubblewrap
+from carryover.tasks.runtime.inside.walls.syscalls import ARCHITECTURES
+from carryover.tasks.runtime.protocol import SandboxLevel
+from carryover.tasks.runtime.sandbox import bubblewrap
 
 LEVELS: tuple[SandboxLevel, ...] = ("bwrap+seccomp", "landlock+seccomp", "seccomp", "none")
 """Strongest first."""
@@ -57,7 +57,7 @@ def _obstacle(level: SandboxLevel) -> str:
     if level == "bwrap+seccomp":
         return bubblewrap.probe().reason
     if level == "landlock+seccomp":
-        from tasks.runtime.inside.landlock import landlock_version
+        from carryover.tasks.runtime.inside.walls.landlock import landlock_version
 
         return "" if landlock_version() > 0 else "boot a kernel with Landlock (5.13 or later, lsm=landlock)"
     return ""

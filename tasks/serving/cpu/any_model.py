@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tasks.serving.cpu.ragged import Forward, Row, RowViews, attend, close_pass, open_pass
+from carryover.tasks.serving.cpu.ragged import Forward, Row, RowViews, attend, close_pass, open_pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

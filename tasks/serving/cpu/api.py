@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tasks.serving.cpu.engine import GenerationRequest, Reply
-from tasks.serving.cpu.models import LoadedModel
-from tasks.serving.cpu.sampling import SamplingParameters
-from tasks.serving.cpu.scheduler import Scheduler
+from carryover.tasks.serving.cpu.engine import GenerationRequest, Reply
+from carryover.tasks.serving.cpu.models import LoadedModel
+from carryover.tasks.serving.cpu.sampling import SamplingParameters
+from carryover.tasks.serving.cpu.scheduler import Scheduler
 
 EPISODE_HEADER = "x-episode-id"
 """Names the conversation, so that its cache is found without searching."""

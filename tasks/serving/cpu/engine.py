@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from tasks.serving.cpu.cache import CachePool, Lease
-from tasks.serving.cpu.drafting import FIRST_DRAFT_TOKENS, Drafter, next_draft_length
-from tasks.serving.cpu.ragged import Row
-from tasks.serving.cpu.sampling import SamplingParameters, choose_tokens
+from carryover.tasks.serving.cpu.cache import CachePool, Lease
+from carryover.tasks.serving.cpu.drafting import FIRST_DRAFT_TOKENS, Drafter, next_draft_length
+from carryover.tasks.serving.cpu.ragged import Row
+from carryover.tasks.serving.cpu.sampling import SamplingParameters, choose_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tasks.serving.cpu.models import LoadedModel
+    from carryover.tasks.serving.cpu.models import LoadedModel
 
 RANDOM_BLOCK = 64
 """Random numbers drawn ahead for a request."""

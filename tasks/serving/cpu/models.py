@@ -8,16 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.serving.cpu.any_model import ATTENTION_NAME, module_forward, register_ragged_attention
-from tasks.serving.cpu.cache import CacheShape
-from tasks.serving.cpu.qwen3 import Qwen3Forward
-from tasks.serving.cpu.ragged import Forward
-from tasks.sft.hub import first_line
+from carryover.tasks.serving.cpu.any_model import ATTENTION_NAME, module_forward, register_ragged_attention
+from carryover.tasks.serving.cpu.cache import CacheShape
+from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
+from carryover.tasks.serving.cpu.ragged import Forward
+from carryover.tasks.sft.hub import first_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from tasks.serving.spec import ServedModels
+    from carryover.tasks.serving.spec import ServedModels
 
 
 class ModelLoadError(Exception):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tasks.serving.cpu.ragged import Row, RowViews, attend, close_pass, open_pass
+from carryover.tasks.serving.cpu.ragged import Row, RowViews, attend, close_pass, open_pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from tasks.serving.cpu.cache import KeyValueCache
+    from carryover.tasks.serving.cpu.cache import KeyValueCache
 
 SHORT_ROW_TOKENS = 64
 """Rows up to here are attended by plain products, which are faster than a fused kernel for few queries."""

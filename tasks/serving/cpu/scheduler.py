@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tasks.serving.cpu.engine import GenerationRequest, ModelEngine, Reply
+    from carryover.tasks.serving.cpu.engine import GenerationRequest, ModelEngine, Reply
 
 THREAD_NAME = "engine"
 """What the name of the thread that computes passes begins with."""

@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from storage.results import EPISODES
-from storage.warehouse import Warehouse
+from carryover.storage.study.results import EPISODES
+from carryover.storage.warehouse.reader import Warehouse
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(7200)]
 
@@ -42,7 +42,7 @@ def run_demo(scale, home):
     environment = {key: value for key, value in os.environ.items() if key != "PREFECT_API_URL"}
     start = time.perf_counter()
     printed = subprocess.run(
-        [sys.executable, "-m", "flows.reproduce_study", "--scale", scale],
+        [sys.executable, "-m", "carryover.flows.reproduce_study", "--scale", scale],
         cwd=ROOT,
         env=environment | {"CARRYOVER_HOME": str(home)},
         stdout=subprocess.PIPE,

@@ -7,21 +7,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from storage.batching import BatchedLanding
-from storage.landing import LandingZone
-from tasks.agent.condition import Condition
-from tasks.agent.course import EpisodeThreads
-from tasks.agent.loop import run_episode
-from tasks.agent.places import Places
-from tasks.agent.recorder import RecordedEpisode
-from tasks.agent.shard import PlannedEpisode, run_shard
-from tasks.agent.spec import EpisodeSpec
-from tasks.agent.teachers.open import ScriptedTeacher, open_teacher
-from tasks.knapsack.environment import KnapsackEnvironment
-from tasks.knapsack.instance import Instance
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
-from tasks.runtime.protocol import CONTRACTS, Runtime
+from carryover.storage.zone.batching import BatchedLanding
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeThreads
+from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.agent.shard import PlannedEpisode, run_shard
+from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
+from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.runtime.protocol import CONTRACTS, Runtime
 
 TURNS = 6
 INSPECTIONS_PER_TURN = 6

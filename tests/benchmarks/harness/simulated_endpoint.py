@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from tasks.agent.protocol import Message
-from tasks.agent.teachers.density import write_density_reply
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.teachers.density import write_density_reply
 
 FIRST_TOKEN_SECONDS = 0.3
 TOKENS_PER_SECOND = 60.0

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 

@@ -22,17 +22,17 @@ from pathlib import Path
 
 import pytest
 
-from storage.batching import BatchedLanding
-from storage.landing import LandingZone
-from tasks.agent.condition import Condition
-from tasks.agent.openai_client import OpenAIClient
-from tasks.agent.places import Places
-from tasks.agent.shard import PlannedEpisode, run_shard
-from tasks.agent.spec import EndpointSpec, EpisodeSpec
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
-from tasks.runtime.open import open_runtime
-from tasks.runtime.spec import RuntimeSpec
+from carryover.storage.zone.batching import BatchedLanding
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.openai_client import OpenAIClient
+from carryover.tasks.agent.shard import PlannedEpisode, run_shard
+from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(8 * 3600)]
 

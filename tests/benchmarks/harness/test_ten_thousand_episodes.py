@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
-from storage.landing import LandingZone
-from tasks.runtime.open import open_runtime
-from tasks.runtime.process.descendants import descendants
-from tasks.runtime.spec import RuntimeSpec
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(3600)]
 

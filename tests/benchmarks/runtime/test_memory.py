@@ -3,7 +3,7 @@
 import contest
 import pytest
 
-from tasks.runtime.process.memory import resident_bytes
+from carryover.tasks.runtime.process.memory import resident_bytes
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 

@@ -9,20 +9,20 @@ from typing import NamedTuple
 
 import polars as pl
 
-from flows.cli.prefect_server import prefect_server
-from flows.evaluate_models import evaluate_models
-from storage.landing import LandingZone
-from storage.runs import start_run
-from tasks.agent.spec import EpisodeSpec
-from tasks.plans.models import model_folder
-from tasks.plans.presets import resolve_plan
-from tasks.plans.run import Limits
-from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPlan
-from tasks.serving.spec import ServingSpec
-from tasks.sft.card import ModelCard, write_card
-from tasks.sft.model_shape import ModelShape
-from tasks.sft.spec import LoraSpec, TokenizerSpec
-from tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer, load_tokenizer
+from carryover.flows.cli.prefect_server import prefect_server
+from carryover.flows.evaluate_models import evaluate_models
+from carryover.storage.study.runs import start_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.plans.models import model_folder
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPlan
+from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.sft.card import ModelCard, write_card
+from carryover.tasks.sft.model_shape import ModelShape
+from carryover.tasks.sft.spec import LoraSpec, TokenizerSpec
+from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer, load_tokenizer
 from tests.benchmarks.gpu import QWEN3_ROPE, utilisation_in_words
 
 TEXT = "Inspect the items, keep a running weight, and pack what is worth most: inspect(item_id), take_item(item_id)."

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import openai
 import pytest
 
-from tasks.serving.server import open_server
-from tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving.server import open_server
+from carryover.tasks.serving.spec import ServedModels, ServingSpec
 from tests.tasks.serving.tiny import save_model
 
 EPISODES, TURNS, REPLY_TOKENS = 8, 4, 120

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import polars as pl
 import pytest
 
-from tasks.sft.data_spec import DatasetSpec
-from tasks.sft.dataset import prepare_dataset
-from tasks.sft.spec import TokenizerSpec
-from tasks.sft.token_costs import BATCH_TEXTS
-from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from carryover.tasks.datasets.dataset import prepare_dataset
+from carryover.tasks.datasets.spec import DatasetSpec
+from carryover.tasks.datasets.token_costs import BATCH_TEXTS
+from carryover.tasks.sft.spec import TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
 
 INSTANCES = 5_000
 CONTRACTS = ("persistent", "stateless")

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import pytest
 
-from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
-from tasks.sft.dry_run import CORE_FLOPS, GPU_GIB
-from tasks.sft.load import attention
-from tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
-from tasks.sft.resources import GIB, estimate_resources
-from tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
-from tasks.sft.train import TrainedModel, train
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
+from carryover.tasks.sft.dry_run import CORE_FLOPS, GPU_GIB
+from carryover.tasks.sft.load import attention
+from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
+from carryover.tasks.sft.resources import GIB, estimate_resources
+from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from carryover.tasks.sft.train import TrainedModel, train
 from tests.benchmarks.gpu import QWEN3_ROPE, peak_flops, utilisation_in_words
 
 SMALL = ModelShape(64, 2, 4, 2, 16, 128, 400, 8192, is_tied=True)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks.sft.conversations import Conversation, TrainingMessage
-from tasks.sft.optimizer import muon_with_adamw
-from tasks.sft.prepare import IGNORED, prepare_data
-from tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
-from tasks.sft.tiny import new_model
-from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
-from tasks.sft.trainer import open_trainer
-from tasks.sft.training_log import log_callback
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
+from carryover.tasks.sft.optimizer import muon_with_adamw
+from carryover.tasks.sft.prepare import IGNORED, prepare_data
+from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
+from carryover.tasks.sft.tiny import new_model
+from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from carryover.tasks.sft.trainer import open_trainer
+from carryover.tasks.sft.training_log import log_callback
 
 STEPS = 40
 ROUNDS = 3

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from conftest import add_episodes, add_statistics  # beside this file, which is run as a script
 
-from storage.connection import open_for_writing
-from storage.gate import check_files
-from storage.marts import refresh_marts
-from storage.migrations import migrate
-from storage.warehouse import Warehouse
-from tasks.analysis.queries import table_names, table_query
-from tasks.knapsack.signatures import describe_tools
+from carryover.storage.warehouse.connection import open_for_writing
+from carryover.storage.warehouse.gate import check_files
+from carryover.storage.warehouse.marts import refresh_marts
+from carryover.storage.warehouse.migrations import migrate
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.queries import table_names, table_query
+from carryover.tasks.knapsack.signatures import describe_tools
 
 NEW_EPISODES = 1_000
 WARM_PASSES = 3

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from duckdb import DuckDBPyConnection
 
-from storage.schemas import to_arrow
-from tasks.analysis.claims import published_claims
-from tasks.analysis.compute import compute_statistics
+from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.analysis.claims import published_claims
+from carryover.tasks.analysis.compute import compute_statistics
 
 ROWS = Path(__file__).parent / "rows"
 SAMPLED_EPISODES = 1_600

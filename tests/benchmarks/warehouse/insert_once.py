@@ -8,10 +8,10 @@ from pathlib import Path
 
 import duckdb
 
-from storage.landing import LandingZone
-from storage.merger import merge
-from storage.migrations import migrate
-from storage.warehouse import Warehouse
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.migrations import migrate
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
 
 
 def _insert_bare(landing: Path, target: Path) -> float:

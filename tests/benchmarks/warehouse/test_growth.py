@@ -5,11 +5,11 @@ import json
 import pytest
 from duckdb import DuckDBPyConnection
 
-from storage.connection import open_memory
-from storage.gate import check_files
-from storage.marts import refresh_marts
-from storage.migrations import migrate
-from tasks.analysis.queries import table_names, table_query
+from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.gate import check_files
+from carryover.storage.warehouse.marts import refresh_marts
+from carryover.storage.warehouse.migrations import migrate
+from carryover.tasks.analysis.queries import table_names, table_query
 
 EPISODE_COUNTS = (800, 3_200)
 MOST_GROWTH = 1.5

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.landing import LandingZone
-from tasks.traces.rows import EpisodeRow, FinishReason, StepRow
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.traces.rows import EpisodeRow, FinishReason, StepRow
 
 STEP_COUNT = 1_000_000
 STEPS_PER_EPISODE = 10

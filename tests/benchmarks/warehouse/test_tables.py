@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from duckdb import DuckDBPyConnection
 
-from storage.connection import open_memory
-from storage.marts import refresh_marts
-from storage.migrations import migrate
-from tasks.analysis.queries import table_query
+from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.marts import refresh_marts
+from carryover.storage.warehouse.migrations import migrate
+from carryover.tasks.analysis.queries import table_query
 
 CALL_SITE = re.compile(r"\b(?:inspect|take_item|list_items|finish)\(")
 STEPS_PER_TRACE = 5

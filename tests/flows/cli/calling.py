@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from flows.cli.main import app
+from carryover.flows.cli.main import app
 
 
 def run(*arguments: object) -> str:

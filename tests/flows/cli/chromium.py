@@ -13,7 +13,7 @@ from typing import Any
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
-from tasks.serving.process import LOOPBACK
+from carryover.tasks.serving.process import LOOPBACK
 
 STARTUP_SECONDS = 60.0
 SWITCHES = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-port=0")

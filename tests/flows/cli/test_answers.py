@@ -3,22 +3,22 @@ import subprocess
 
 import pytest
 
-from flows.cli.answers import name_bases, name_ends, name_pace, name_queries, print_estimate
-from flows.cli.trainings import UNKNOWN_SHAPE, plan_trainings
-from storage.landing import LandingZone
-from storage.merger import merge
-from tasks.plans.estimate import estimate_study
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import resolve_plan
-from tasks.plans.run import Limits
-from tasks.prepare import TrainingData
-from tasks.running.errors import UserError
-from tasks.running.limits import Prices
-from tasks.sft.conversations import Conversation, TrainingMessage, digest_of_file, write_conversations
-from tasks.sft.spec import TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer
-from tasks.traces.rows import ErrorRow, TurnRow
-from tasks.traces.study_rows import RunRow
+from carryover.flows.cli.answers import name_bases, name_ends, name_pace, name_queries, print_estimate
+from carryover.flows.cli.trainings import UNKNOWN_SHAPE, plan_trainings
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, digest_of_file, write_conversations
+from carryover.tasks.plans.estimate import estimate_study
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.prepare import TrainingData
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.limits import Prices
+from carryover.tasks.sft.spec import TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.traces.rows import ErrorRow, TurnRow
+from carryover.tasks.traces.study_rows import RunRow
 from tests.storage.conftest import build_episode, build_row
 
 SYSTEM_PATH = "/usr/bin:/bin"

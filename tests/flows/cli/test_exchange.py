@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.landing import LandingZone
-from storage.merger import merge
-from storage.schemas import to_rows
-from storage.warehouse import Warehouse
-from tasks.running.errors import UserError
-from tasks.traces.rows import EpisodeRow, FinishReason
-from tasks.traces.study_rows import RunRow
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.schemas import to_rows
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.rows import EpisodeRow, FinishReason
+from carryover.tasks.traces.study_rows import RunRow
 from tests.flows.cli.calling import call, import_records, run
 
 CHAT = [

@@ -1,10 +1,10 @@
 import pytest
 
-from flows.cli.hypotheses import print_verdicts, read_verdicts
-from storage.landing import LandingZone
-from storage.warehouse import Warehouse
-from tasks.analysis.spec import Arm
-from tasks.analysis.statistic_rows import StatisticGroup
+from carryover.flows.cli.hypotheses import print_verdicts, read_verdicts
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.analysis.statistic_rows import StatisticGroup
 
 PP, PS = Arm("persistent", "persistent"), Arm("persistent", "stateless")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from s3fs import S3FileSystem
 
-from storage.errors import LandingError
+from carryover.storage.errors import LandingError
 from tests.flows.cli.calling import import_records, run
 
 CHAT = [

@@ -1,6 +1,6 @@
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.cli.lasting_server import lasting_server_lacks
+from carryover.flows.cli.lasting_server import lasting_server_lacks
 
 NOBODY = "http://127.0.0.1:9/api"
 """An address at which nothing listens."""

@@ -6,17 +6,17 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from flows.cli.main import run as run_command
-from storage.landing import LandingZone
-from storage.published import published_path
-from storage.runs import start_run
-from tasks.plans.presets import resolve_plan
-from tasks.plans.run import Limits
-from tasks.running.errors import UserError
-from tasks.running.places import name_places
-from tasks.runtime.sandbox.launch import SandboxStartError
-from tasks.runtime.sandbox.level import SandboxUnavailableError
-from tasks.traces.study_rows import CheckResultRow
+from carryover.flows.cli.main import run as run_command
+from carryover.storage.study.runs import start_run
+from carryover.storage.warehouse.published import published_path
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import name_places
+from carryover.tasks.runtime.sandbox.launch import SandboxStartError
+from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
+from carryover.tasks.traces.study_rows import CheckResultRow
 from tests.flows.cli.calling import call, import_records, run
 from tests.storage.conftest import build_row
 
@@ -182,7 +182,7 @@ def test_doctor_tells_of_a_broken_sandbox_and_goes_on(home, monkeypatch, error):
     def fail(spec):
         raise error(BROKEN_SANDBOXES[error])
 
-    monkeypatch.setattr("flows.cli.doctor.open_runtime", fail)
+    monkeypatch.setattr("carryover.flows.cli.doctor.open_runtime", fail)
     said = " ".join(run("doctor", "--home", home).split())
     assert f"sandbox broken: {BROKEN_SANDBOXES[error]}" in said
     assert "episodes 1" in said
@@ -194,7 +194,7 @@ def test_a_reevaluation_by_another_source_is_told_by_doctor_and_by_diff(tmp_path
     plan = resolve_plan("smoke")
     with start_run("reproduce_study", plan, Limits()) as study:
         pass
-    monkeypatch.setattr("storage.runs.current_source", lambda: "newer")
+    monkeypatch.setattr("carryover.storage.study.runs.current_source", lambda: "newer")
     with start_run("reevaluate_model", plan, Limits()) as again:
         pass
     run("merge")

@@ -1,8 +1,8 @@
 import pytest
 
-from flows.cli.messages import refuse_failure
-from tasks.collect import Collected
-from tasks.running.errors import UserError
+from carryover.flows.cli.messages import refuse_failure
+from carryover.tasks.collect import Collected
+from carryover.tasks.running.errors import UserError
 
 FAILED = Collected(planned_count=3, played_count=3, error_count=3, first_error="refused")
 IN_PART = Collected(planned_count=3, played_count=2, error_count=2, first_error="refused")

@@ -3,10 +3,10 @@ import socket
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.cli.prefect_server import own_server, prefect_server
-from flows.gpu_pool import gpu_pool_lacks
-from tasks.running.errors import UserError
-from tasks.serving import free_port
+from carryover.flows.cli.prefect_server import own_server, prefect_server
+from carryover.flows.gpu_pool import gpu_pool_lacks
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.serving import free_port
 
 NOBODY = "http://127.0.0.1:9/api"
 """An address at which nothing listens."""

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from storage.landing import LandingZone
-from storage.merger import merge
-from tasks.traces.rows import TurnRow
-from tasks.traces.study_rows import RunRow
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.traces.rows import TurnRow
+from carryover.tasks.traces.study_rows import RunRow
 from tests.flows.cli.calling import run
 from tests.storage.conftest import build_episode, build_row
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flows.cli.places import find_results
-from storage.results import EPISODES, STATISTICS, open_results, read_plans
-from tasks.running.errors import UserError
+from carryover.flows.cli.places import find_results
+from carryover.storage.study.results import EPISODES, STATISTICS, open_results, read_plans
+from carryover.tasks.running.errors import UserError
 from tests.flows.cli.calling import run
 
-RESULTS = Path(str(files("sql") / "results"))
+RESULTS = Path(str(files("carryover.sql") / "results"))
 KEPT = sorted(entry for entry in RESULTS.iterdir() if entry.is_dir())
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 FINDINGS = (RESULTS / "README.md").read_text(encoding="utf-8")
-DEMO = Path(str(files("sql") / "results" / "laptop"))
+DEMO = Path(str(files("carryover.sql") / "results" / "laptop"))
 MEANS = ["total_tokens", "has_missing_name", "imports_per_step", "state_utilization", "score"]
 COSTLIER = (("persistent", "stateless"), ("stateless", "stateless"), ("stateless", "persistent"))
 """Contracts of training and runtime whose episodes the demo's table compares with the aligned ones."""

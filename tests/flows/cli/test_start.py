@@ -19,13 +19,13 @@ def stop_there(event, arguments):
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.addaudithook(stop_there)
-from flows.cli.start import run
+from carryover.flows.cli.start import run
 sys.argv = ["carryover", "doctor"]
 run()
 """
 
 
-@pytest.mark.parametrize("moment", ["flows.cli.main", "flows.cli.doctor"])
+@pytest.mark.parametrize("moment", ["carryover.flows.cli.main", "carryover.flows.cli.doctor"])
 def test_an_interrupt_while_loading_or_at_work_is_one_line(moment):
     with subprocess.Popen(
         [sys.executable, "-c", STOPPING_AT, moment],

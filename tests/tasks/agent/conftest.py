@@ -2,9 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import Runtime
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 @pytest.fixture(scope="session")

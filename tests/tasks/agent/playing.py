@@ -4,12 +4,12 @@ import asyncio
 import json
 from typing import Literal
 
-from tasks.agent.condition import Condition
-from tasks.agent.loop import run_episode
-from tasks.agent.protocol import Completion
-from tasks.agent.spec import EpisodeSpec
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
 
 INSTANCE = sample_instance(KNAPSACK["easy"], 11)
 FIRST_ID = INSTANCE.items[0].item_id

@@ -2,11 +2,11 @@ import traceback
 
 import pytest
 
-from tasks.agent.address import plain_address
-from tasks.agent.spec import EndpointSpec
-from tasks.plans.overrides import Overrides
-from tasks.running.errors import UserError
-from tasks.serving.spec import ServingSpec
+from carryover.tasks.agent.address import plain_address
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.serving.spec import ServingSpec
 
 FIELDS = {
     "teacher": lambda url: EndpointSpec(base_url=url),

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from tasks.agent.client import EndpointClientSpec, open_client
-from tasks.agent.condition import Condition
-from tasks.agent.openai_client import OpenAIClient
-from tasks.agent.spec import EndpointSpec
+from carryover.tasks.agent.client import EndpointClientSpec, open_client
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.openai_client import OpenAIClient
+from carryover.tasks.agent.spec import EndpointSpec
 
 SPEC = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1"))
 TEACHER = Condition(purpose="teacher", model_name="large", runtime_contract="persistent", bucket="easy", split="train")

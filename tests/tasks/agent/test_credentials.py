@@ -1,7 +1,7 @@
 import pytest
 
-from tasks.agent.credentials import Credential, read_credential
-from tasks.running.errors import UserError
+from carryover.tasks.agent.credentials import Credential, read_credential
+from carryover.tasks.running.errors import UserError
 
 
 def test_a_key_is_read_from_its_variable(monkeypatch):

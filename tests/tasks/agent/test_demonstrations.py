@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tasks.agent.prompt_files import read_prompt
-from tasks.agent.reply import FENCED_BLOCK
-from tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.agent.prompt_files import read_prompt
+from carryover.tasks.agent.reply import FENCED_BLOCK
+from carryover.tasks.runtime.protocol import CONTRACTS
 
 
 class Shown(NamedTuple):

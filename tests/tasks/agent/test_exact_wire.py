@@ -2,9 +2,9 @@
 
 import pytest
 
-from storage.schemas import to_arrow
-from tasks.agent.faults import FaultSpec
-from tasks.sft.extraction import extract_conversations
+from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.agent.faults import FaultSpec
+from carryover.tasks.datasets.extraction import extract_conversations
 from tests.tasks.agent.playing import Model, block, play
 
 REPLIES = (

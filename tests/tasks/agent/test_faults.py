@@ -1,5 +1,5 @@
-from tasks.agent.faults import FaultInjector, FaultSpec
-from tasks.runtime.protocol import BlockError, BlockResult
+from carryover.tasks.agent.faults import FaultInjector, FaultSpec
+from carryover.tasks.runtime.protocol import BlockError, BlockResult
 
 ALWAYS = FaultSpec(rate=1.0, storm_share=0.0)
 

@@ -7,12 +7,12 @@ from typing import Literal
 
 import pytest
 
-from tasks.agent.condition import Condition
-from tasks.agent.loop import run_episode
-from tasks.agent.protocol import Completion
-from tasks.agent.spec import EpisodeSpec
-from tasks.knapsack.instance import Instance, Item, Packing
-from tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.knapsack.instance import Instance, Item, Packing
+from carryover.tasks.knapsack.spec import KNAPSACK
 
 # Numbers and names that occur nowhere else, so that finding one means that it leaked.
 SEED = 860_411_937

@@ -3,10 +3,10 @@
 import asyncio
 import json
 
-from tasks.agent.loop import run_episode
-from tasks.agent.protocol import ContextOverflowError, ModelError
-from tasks.agent.spec import EpisodeSpec
-from tasks.traces.rows import EPISODE_TABLES, FinishReason
+from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.protocol import ContextOverflowError, ModelError
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.traces.rows import EPISODE_TABLES, FinishReason
 from tests.tasks.agent.playing import FIRST_ID, INSTANCE, Model, SlowModel, block, make_condition, play
 
 

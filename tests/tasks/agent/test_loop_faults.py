@@ -1,6 +1,6 @@
 """Faults that the harness injects into an episode, told from the errors of the agent."""
 
-from tasks.agent.faults import FaultSpec
+from carryover.tasks.agent.faults import FaultSpec
 from tests.tasks.agent.playing import Model, block, play
 
 ALWAYS = FaultSpec(rate=1.0, storm_share=0.0, maximum=1)

@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from tasks.runtime.policy import StaticPolicy
-from tasks.traces.rows import ErrorKind, FinishReason
+from carryover.tasks.runtime.policy import StaticPolicy
+from carryover.tasks.traces.rows import ErrorKind, FinishReason
 from tests.tasks.agent.playing import FIRST_ID, Model, block, make_condition, observations, play
 
 

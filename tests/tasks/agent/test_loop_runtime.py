@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from tasks.agent.loop import ContractViolationError
-from tasks.agent.protocol import ModelError
-from tasks.traces.rows import FinishReason
+from carryover.tasks.agent.loop import ContractViolationError
+from carryover.tasks.agent.protocol import ModelError
+from carryover.tasks.traces.rows import FinishReason
 from tests.tasks.agent.playing import Model, block, play
 
 

@@ -6,8 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tasks.agent.openai_client import OpenAIClient
-from tasks.agent.protocol import (
+from carryover.tasks.agent.openai_client import OpenAIClient
+from carryover.tasks.agent.protocol import (
     CompletionRequest,
     ContextOverflowError,
     EndpointDownError,
@@ -15,8 +15,8 @@ from tasks.agent.protocol import (
     ModelError,
     NoReplyError,
 )
-from tasks.agent.spec import EndpointSpec
-from tasks.running.errors import UserError
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.running.errors import UserError
 
 KEY_VARIABLE = "CARRYOVER_TEST_KEY"
 

@@ -1,4 +1,4 @@
-from tasks.agent.reply import parse_reply
+from carryover.tasks.agent.reply import parse_reply
 
 
 def test_the_first_block_is_the_one_that_runs():

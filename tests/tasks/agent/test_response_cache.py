@@ -3,8 +3,8 @@ import pickle
 
 import pytest
 
-from tasks.agent.protocol import Completion, ReplyNotKeptError
-from tasks.agent.response_cache import ResponseCache
+from carryover.tasks.agent.protocol import Completion, ReplyNotKeptError
+from carryover.tasks.agent.response_cache import ResponseCache
 
 COMPLETION = Completion("Hello.", "stop", 11, 4, 3, 0.25)
 PAYER = "episode"

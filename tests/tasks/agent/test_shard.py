@@ -8,15 +8,15 @@ from typing import Literal
 
 import pytest
 
-from tasks.agent.condition import Condition
-from tasks.agent.places import Places
-from tasks.agent.protocol import Completion
-from tasks.agent.shard import PlannedEpisode, run_shard
-from tasks.agent.spec import EpisodeSpec
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
-from tasks.running.environment import processor_count
-from tasks.runtime.protocol import CONTRACTS, BlockResult
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.agent.shard import PlannedEpisode, run_shard
+from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.running.environment import processor_count
+from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(6)]
 CONDITION = Condition(

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tasks.agent.recorder import EpisodeRecorder
-from tasks.agent.spec import EpisodeSpec
-from tasks.agent.stepper import Stepper
-from tasks.agent.variation import Variation
-from tasks.knapsack.environment import KnapsackEnvironment
-from tasks.runtime.interpreter import EpisodeInterpreter
+from carryover.tasks.agent.recorder import EpisodeRecorder
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.stepper import Stepper
+from carryover.tasks.agent.variation import Variation
+from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.runtime.interpreter import EpisodeInterpreter
 from tests.tasks.agent.playing import INSTANCE, make_condition
 
 

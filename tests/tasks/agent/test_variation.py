@@ -1,4 +1,4 @@
-from tasks.agent.variation import Variation, draw_variation
+from carryover.tasks.agent.variation import Variation, draw_variation
 
 PERSISTENT = {"runtime": "persistent", "active_globals": ["ids", "items"], "last_step_globals": ["ids", "items"]}
 RESET = {"runtime": "reset", "active_globals": [], "last_step_globals": ["ids", "items"]}

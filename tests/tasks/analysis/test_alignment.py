@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.analysis.alignment import align, arm_table
+from carryover.tasks.analysis.alignment import align, arm_table
 
 
 def arm(*rows):

@@ -4,10 +4,16 @@ from importlib.resources import files
 import pytest
 from pydantic import ValidationError
 
-from tasks.analysis.claims import READ, claim_of_cell, numbers_taken_as_printed, published_claims, recomputations
-from tasks.analysis.published_tables import NOT_PRINTED, PRINTED, Cell, printed_cell, published_table
-from tasks.analysis.recomputation import Recomputation
-from tasks.traces.study_rows import ClaimRow
+from carryover.tasks.analysis.claims import (
+    READ,
+    claim_of_cell,
+    numbers_taken_as_printed,
+    published_claims,
+    recomputations,
+)
+from carryover.tasks.analysis.published_tables import NOT_PRINTED, PRINTED, Cell, printed_cell, published_table
+from carryover.tasks.analysis.recomputation import Recomputation
+from carryover.tasks.traces.study_rows import ClaimRow
 
 TABLE = re.compile(r"Table (\d+)")
 
@@ -79,7 +85,7 @@ def test_a_whole_number_keeps_all_its_digits():
 def test_every_table_of_both_papers_is_among_the_claims():
     claims = published_claims("run")
     for paper, prefix in (("arXiv 2603.01209", "table"), ("arXiv 2601.01569", "cave_table")):
-        names = (file.name.removesuffix(".csv") for file in (files("sql") / "published").iterdir())
+        names = (file.name.removesuffix(".csv") for file in (files("carryover.sql") / "published").iterdir())
         numbers = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
         told = {match[1] for claim in claims if claim.paper == paper and (match := TABLE.fullmatch(claim.place))}
         assert numbers - told == set()
@@ -105,7 +111,7 @@ def test_every_number_of_every_published_file_has_a_claim_of_its_own():
 
 
 def test_every_published_file_is_of_printed_numbers_of_words_or_of_what_others_print():
-    names = {file.name.removesuffix(".csv") for file in (files("sql") / "published").iterdir()}
+    names = {file.name.removesuffix(".csv") for file in (files("carryover.sql") / "published").iterdir()}
     assert names - set(PRINTED) == {"errata", "text_claims", "table4", "table6", "terminations_derived"}
     told = {(claim.claim, claim.place) for claim in published_claims("run")}
     for name in ("errata", "text_claims"):

@@ -5,8 +5,8 @@ from math import pi
 import polars as pl
 import pytest
 
-from tasks.analysis.compute import compute_statistics
-from tasks.analysis.spec import BINARY_METRICS, MEAN_METRICS, StatisticsSpec
+from carryover.tasks.analysis.compute import compute_statistics
+from carryover.tasks.analysis.spec import BINARY_METRICS, MEAN_METRICS, StatisticsSpec
 from tests.bars import RecordedBars
 
 SPEC = StatisticsSpec(resample_count=200)

@@ -3,7 +3,12 @@ from math import atan, pi
 import numpy as np
 import pytest
 
-from tasks.analysis.decisions import holm, smallest_detectable_difference, two_one_sided_shares, two_one_sided_tests
+from carryover.tasks.analysis.decisions import (
+    holm,
+    smallest_detectable_difference,
+    two_one_sided_shares,
+    two_one_sided_tests,
+)
 
 
 def test_equivalence_is_the_larger_of_two_one_sided_t_tests():

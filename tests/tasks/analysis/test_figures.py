@@ -2,7 +2,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from tasks.analysis.figures import draw_figure_2, draw_figure_3
+from carryover.tasks.analysis.figures import draw_figure_2, draw_figure_3
 
 GROUP = {
     "variant": "main",

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from tasks.analysis import resampling
-from tasks.analysis.alignment import Aligned
-from tasks.analysis.intervals import bootstrap_intervals
-from tasks.analysis.spec import StatisticsSpec
+from carryover.tasks.analysis import resampling
+from carryover.tasks.analysis.alignment import Aligned
+from carryover.tasks.analysis.intervals import bootstrap_intervals
+from carryover.tasks.analysis.spec import StatisticsSpec
 
 SPEC = StatisticsSpec(resample_count=4_000)
 

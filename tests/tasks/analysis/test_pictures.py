@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import polars as pl
 from rich.console import Console
 
-from tasks.analysis.pictures import cells_of, cells_svg, cells_text
+from carryover.tasks.analysis.pictures import cells_of, cells_svg, cells_text
 
 
 def episodes(*rows):

@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.analysis.queries import table_names, table_query
+from carryover.tasks.analysis.queries import table_names, table_query
 
 
 @pytest.mark.parametrize("name", ["table_02", "table_2", "2", "table2"])

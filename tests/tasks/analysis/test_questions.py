@@ -1,6 +1,6 @@
 import polars as pl
 
-from tasks.analysis.questions import (
+from carryover.tasks.analysis.questions import (
     ABOUT_EPISODES,
     ABOUT_PAPERS,
     ABOUT_TRACES,

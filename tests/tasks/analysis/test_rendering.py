@@ -1,8 +1,8 @@
 import polars as pl
 import pytest
 
-from tasks.analysis.formatting import format_value, heading
-from tasks.analysis.rendering import render_table, sheets
+from carryover.tasks.analysis.formatting import format_value, heading
+from carryover.tasks.analysis.rendering import render_table, sheets
 
 CELLS = pl.DataFrame(
     {

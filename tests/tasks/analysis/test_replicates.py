@@ -1,9 +1,9 @@
 import polars as pl
 import pytest
 
-from tasks.analysis.replicates import replicate_rows
-from tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
-from tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.analysis.replicates import replicate_rows
+from carryover.tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
+from carryover.tasks.analysis.statistic_rows import StatisticGroup
 
 GROUP = StatisticGroup("run", "plan", "a-a", "scratch", "declared", "names", "small")
 PP, SS, BASE = Arm("persistent", "persistent"), Arm("stateless", "stateless"), Arm(None, "persistent")

@@ -4,8 +4,8 @@ from html.parser import HTMLParser
 
 import polars as pl
 
-from tasks.analysis.figures import Drawing
-from tasks.analysis.report import ReportContent, ReportTable, render_report
+from carryover.tasks.analysis.figures import Drawing
+from carryover.tasks.analysis.report import ReportContent, ReportTable, render_report
 
 CONTENT = ReportContent(
     title="Study <laptop>",

@@ -8,24 +8,24 @@ from typing import NamedTuple
 import pyarrow as pa
 import pytest
 
-from storage.landing import LandingZone
-from storage.merger import merge
-from storage.schemas import arrow_schema, to_arrow
-from storage.warehouse import Warehouse
-from tasks.agent.condition import Condition
-from tasks.agent.loop import run_episode
-from tasks.agent.recorder import RecordedEpisode
-from tasks.agent.spec import EpisodeSpec
-from tasks.agent.teachers.open import open_teacher
-from tasks.interchange.authors import write_authors
-from tasks.interchange.recorded import RecordedTrace, recorded_traces
-from tasks.knapsack.instance import Instance, instance_rows
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import Runtime
-from tasks.runtime.spec import RuntimeSpec
-from tasks.traces.rows import InstanceRow, Row
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.schemas import arrow_schema, to_arrow
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.teachers.open import open_teacher
+from carryover.tasks.interchange.authors import write_authors
+from carryover.tasks.interchange.recorded import RecordedTrace, recorded_traces
+from carryover.tasks.knapsack.instance import Instance, instance_rows
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.traces.rows import InstanceRow, Row
 from tests.tasks.interchange.authors_repository import scripts_folder
 
 CONTRACTS = ("persistent", "stateless")

@@ -3,12 +3,12 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from tasks.interchange.atif import atif_document, write_atif
-from tasks.interchange.chat import chat_record, chat_trace
-from tasks.interchange.imported import import_trace
-from tasks.interchange.recorded import RecordedTrace
-from tasks.interchange.setting import ImportSetting
-from tasks.lint.sources import read_traces
+from carryover.tasks.interchange.atif import atif_document, write_atif
+from carryover.tasks.interchange.chat import chat_record, chat_trace
+from carryover.tasks.interchange.imported import import_trace
+from carryover.tasks.interchange.recorded import RecordedTrace
+from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.lint.sources import read_traces
 from tests.tasks.interchange.atif_models import Trajectory
 
 

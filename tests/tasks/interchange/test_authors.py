@@ -3,11 +3,11 @@ from datetime import datetime
 
 import pytest
 
-from tasks.interchange.authors import authors_documents, write_authors
-from tasks.interchange.authors_import import KnownInstance, read_authors
-from tasks.interchange.setting import ImportSetting
-from tasks.running.errors import UserError
-from tasks.traces.rows import FinishReason
+from carryover.tasks.interchange.authors import authors_documents, write_authors
+from carryover.tasks.interchange.authors_import import KnownInstance, read_authors
+from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.rows import FinishReason
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent", purpose="teacher", split="train")
 

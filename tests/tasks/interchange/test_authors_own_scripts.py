@@ -8,9 +8,9 @@ import tarfile
 
 import pytest
 
-from tasks.analysis.compute import compute_statistics
-from tasks.analysis.queries import table_query
-from tasks.interchange.authors import write_authors
+from carryover.tasks.analysis.compute import compute_statistics
+from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.interchange.authors import write_authors
 
 pytestmark = pytest.mark.slow
 

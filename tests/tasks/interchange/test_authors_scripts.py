@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from flows.cli.places import find_results
-from storage.results import EPISODES, open_results
-from tasks.analysis.compute import compute_statistics
-from tasks.analysis.queries import table_query
-from tasks.interchange.authors import authors_documents, write_authors
-from tasks.interchange.authors_import import read_authors
-from tasks.interchange.setting import ImportSetting
+from carryover.flows.cli.places import find_results
+from carryover.storage.study.results import EPISODES, open_results
+from carryover.tasks.analysis.compute import compute_statistics
+from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.interchange.authors import authors_documents, write_authors
+from carryover.tasks.interchange.authors_import import read_authors
+from carryover.tasks.interchange.setting import ImportSetting
 
 CALL_SITE = re.compile(r"\b(inspect|take_item|list_items|finish)\s*\(")
 

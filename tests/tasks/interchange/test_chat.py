@@ -4,12 +4,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tasks.interchange.chat import chat_record, chat_trace, read_chat, write_chat_jsonl, write_chat_parquet
-from tasks.interchange.imported import import_trace
-from tasks.interchange.setting import ImportSetting
-from tasks.lint.sources import read_traces
-from tasks.running.errors import UserError
-from tasks.traces.rows import FinishReason
+from carryover.tasks.interchange.chat import chat_record, chat_trace, read_chat, write_chat_jsonl, write_chat_parquet
+from carryover.tasks.interchange.imported import import_trace
+from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.lint.sources import read_traces
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.rows import FinishReason
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 

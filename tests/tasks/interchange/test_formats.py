@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from tasks.interchange.formats import export_traces, import_traces
-from tasks.interchange.setting import ImportSetting
-from tasks.running.errors import UserError
+from carryover.tasks.interchange.formats import export_traces, import_traces
+from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.running.errors import UserError
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tasks.interchange.setting import ImportSetting
+from carryover.tasks.interchange.setting import ImportSetting
 
 
 def setting(**values):

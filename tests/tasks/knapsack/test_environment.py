@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
-from tasks.knapsack.instance import Instance, Item, Packing
-from tasks.knapsack.spec import KNAPSACK
-from tasks.runtime.protocol import ToolInvocationException, ToolRuntimeException
+from carryover.tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
+from carryover.tasks.knapsack.instance import Instance, Item, Packing
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.runtime.protocol import ToolInvocationException, ToolRuntimeException
 
 
 def make_environment(budget=4, bucket="small"):

@@ -4,15 +4,15 @@ import statistics
 
 import pytest
 
-from tasks.knapsack.instance import Item, Packing
-from tasks.knapsack.sampling import (
+from carryover.tasks.knapsack.instance import Item, Packing
+from carryover.tasks.knapsack.sampling import (
     Draw,
     SamplingError,
     find_rejection,
     inspection_budget,
     sample_instance,
 )
-from tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.knapsack.spec import KNAPSACK
 
 
 def make_draw(weights=(10, 10, 10, 10, 10), values=(30, 30, 40, 20, 20), capacity=30, optimal=(0, 1, 2), other_count=0):

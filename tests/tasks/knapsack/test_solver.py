@@ -3,8 +3,8 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.knapsack.instance import Item
-from tasks.knapsack.solver import solve
+from carryover.tasks.knapsack.instance import Item
+from carryover.tasks.knapsack.solver import solve
 
 
 def make_items(*attributes):

@@ -1,9 +1,9 @@
 import pytest
 
-from tasks.knapsack.instance import Packing
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
-from tasks.knapsack.validate import InvalidInstanceError, validate
+from carryover.tasks.knapsack.instance import Packing
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.knapsack.validate import InvalidInstanceError, validate
 
 
 @pytest.mark.parametrize("bucket", list(KNAPSACK))

@@ -1,7 +1,7 @@
 import pytest
 
-from tasks.lint.lint import TraceLint, count_lexemes, lint_trace, lint_traces
-from tasks.lint.trace import CodeTrace, ExecutedBlock, trace_of_replies
+from carryover.tasks.lint.lint import TraceLint, count_lexemes, lint_trace, lint_traces
+from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, trace_of_replies
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 PERSISTENT_BLOCKS = (

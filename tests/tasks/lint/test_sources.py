@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tasks.lint.sources import read_traces, traces_of_rows
-from tasks.lint.trace import CodeTrace, ExecutedBlock
-from tasks.running.errors import UserError
+from carryover.tasks.lint.sources import read_traces, traces_of_rows
+from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock
+from carryover.tasks.running.errors import UserError
 
 CHAT = [
     {"role": "user", "content": "Count."},

@@ -1,4 +1,4 @@
-from tasks.lint.statements import read_block
+from carryover.tasks.lint.statements import read_block
 
 
 def test_names_that_must_exist_before_the_block():

@@ -1,8 +1,8 @@
 import pytest
 
-from tasks.lint.lint import lint_traces
-from tasks.lint.summary import summarise_lint
-from tasks.lint.trace import trace_of_replies
+from carryover.tasks.lint.lint import lint_traces
+from carryover.tasks.lint.summary import summarise_lint
+from carryover.tasks.lint.trace import trace_of_replies
 
 ALONE = ["```\nx = 1\n```", "```\nx = 1\n```"]
 CARRYING = ["```\nx = 1\n```", "```\nprint(x)\n```"]

@@ -1,4 +1,4 @@
-from tasks.plans.difference import describe_difference
+from carryover.tasks.plans.difference import describe_difference
 
 
 def test_equal_objects_differ_in_nothing():

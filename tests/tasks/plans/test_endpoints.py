@@ -4,11 +4,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tasks.plans.endpoints import endpoint_lacks
-from tasks.plans.overrides import Overrides
-from tasks.plans.preflight import check_needs
-from tasks.plans.presets import resolve_plan
-from tasks.running.errors import UserError
+from carryover.tasks.plans.endpoints import endpoint_lacks
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.preflight import check_needs
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.running.errors import UserError
 
 KEY = "CARRYOVER_TEST_ENDPOINT_KEY"
 MODELS = json.dumps({"object": "list", "data": [{"id": "models/small"}, {"id": "large"}]})

@@ -2,11 +2,11 @@ import functools
 
 import pytest
 
-from tasks.plans.estimate import PLAIN_LENGTHS, arm_examples, cells, estimate_study
-from tasks.plans.machine_stages import StageEstimate
-from tasks.plans.overrides import Overrides, apply_overrides
-from tasks.plans.presets import resolve_plan
-from tasks.running.limits import Prices
+from carryover.tasks.plans.estimate import PLAIN_LENGTHS, arm_examples, cells, estimate_study
+from carryover.tasks.plans.machine_stages import StageEstimate
+from carryover.tasks.plans.overrides import Overrides, apply_overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.running.limits import Prices
 
 resolve = functools.cache(resolve_plan)
 PRICES = Prices(prompt=2.0, completion=10.0)

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from tasks.plans.landed import OtherVersionError, read_plan
-from tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.landed import OtherVersionError, read_plan
+from carryover.tasks.plans.presets import resolve_plan
 
 PLAN = resolve_plan("smoke")
 LANDED = PLAN.model_dump_json()

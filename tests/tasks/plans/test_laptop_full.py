@@ -1,8 +1,8 @@
 import pytest
 
-from tasks.agent.spec import EndpointSpec
-from tasks.knapsack.spec import KNAPSACK
-from tasks.plans.laptop_full import (
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.plans.laptop_full import (
     BINDING_CAP,
     EVALUATION_SEEDS,
     MAX_TURNS,
@@ -12,8 +12,8 @@ from tasks.plans.laptop_full import (
     laptop_full_parts,
     laptop_part,
 )
-from tasks.plans.models import RUNTIME_CONTRACTS
-from tasks.plans.spec import OwnBaseSpec
+from carryover.tasks.plans.models import RUNTIME_CONTRACTS
+from carryover.tasks.plans.spec import OwnBaseSpec
 
 PARTS = {part.name: part for part in laptop_full_parts()}
 

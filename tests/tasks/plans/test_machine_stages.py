@@ -1,7 +1,7 @@
 """What the stages take that ask no endpoint."""
 
-from tasks.knapsack.spec import KNAPSACK
-from tasks.plans.machine_stages import INSTANCE_SECONDS
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.plans.machine_stages import INSTANCE_SECONDS
 
 
 def test_every_bucket_has_its_time():

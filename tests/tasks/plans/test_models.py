@@ -2,9 +2,9 @@
 
 import pytest
 
-from tasks.agent.condition import Condition
-from tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
-from tasks.running.errors import UserError
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
+from carryover.tasks.running.errors import UserError
 
 
 def make_model(name, contract=None):

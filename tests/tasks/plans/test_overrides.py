@@ -1,9 +1,9 @@
 import pytest
 from pydantic import ValidationError
 
-from tasks.plans.overrides import Overrides, apply_overrides
-from tasks.plans.presets import PLANS, resolve_plan
-from tasks.running.errors import UserError
+from carryover.tasks.plans.overrides import Overrides, apply_overrides
+from carryover.tasks.plans.presets import PLANS, resolve_plan
+from carryover.tasks.running.errors import UserError
 
 SMOKE, PAPER = resolve_plan("smoke"), resolve_plan("paper")
 

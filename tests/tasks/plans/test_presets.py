@@ -3,15 +3,15 @@ import functools
 import pytest
 from pydantic import ValidationError
 
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import open_bucket
-from tasks.plans.laptop_full import PLAIN_SEED
-from tasks.plans.overrides import Overrides
-from tasks.plans.presets import PLANS, resolve_plan
-from tasks.plans.run import Limits
-from tasks.plans.spec import StudyPlan
-from tasks.running.errors import UserError
-from tasks.running.limits import Prices
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import open_bucket
+from carryover.tasks.plans.laptop_full import PLAIN_SEED
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import PLANS, resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.limits import Prices
 
 resolve = functools.cache(resolve_plan)
 SMOKE, PAPER = resolve("smoke"), resolve("paper")

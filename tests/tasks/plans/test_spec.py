@@ -1,8 +1,8 @@
 import pytest
 
-from tasks.plans.laptop_full import laptop_part
-from tasks.plans.presets import resolve_plan
-from tasks.plans.spec import StudyPart, StudyPlan
+from carryover.tasks.plans.laptop_full import laptop_part
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.spec import StudyPart, StudyPlan
 
 
 def test_examples_longer_than_the_training_takes_are_refused_with_the_plan():

@@ -5,7 +5,7 @@ import shlex
 import sys
 from importlib import metadata
 
-from tasks.running.environment import describe_environment, gpu_name, processor_count
+from carryover.tasks.running.environment import describe_environment, gpu_name, processor_count
 
 
 def test_the_environment_names_python_machine_and_the_versions_that_matter():

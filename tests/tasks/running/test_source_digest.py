@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.running import source_digest as module
-from tasks.running.source_digest import canonical_json, source_digest, stage_key
+from carryover.tasks.running import source_digest as module
+from carryover.tasks.running.source_digest import canonical_json, source_digest, stage_key
 
 
 @pytest.fixture

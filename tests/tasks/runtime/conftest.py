@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS, Contract, Interpreter, Runtime, SandboxLevel
-from tasks.runtime.sandbox.level import LEVELS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, Contract, Interpreter, Runtime, SandboxLevel
+from carryover.tasks.runtime.sandbox.level import LEVELS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 Open = Callable[..., Interpreter]
 Limited = Callable[..., contextlib.AbstractContextManager[None]]
@@ -21,7 +21,7 @@ LITTLE_SECONDS = 1.5
 
 
 def pytest_report_header() -> str:
-    from tasks.runtime.sandbox.level import reach_level
+    from carryover.tasks.runtime.sandbox.level import reach_level
 
     reached = reach_level()
     return f"sandbox: {reached.advice or reached.level}"
@@ -140,7 +140,7 @@ def tools() -> dict[str, Callable[..., str]]:
 @pytest.fixture(autouse=True)
 def told_ends(caplog: pytest.LogCaptureFixture) -> None:
     """Show with a failure why an interpreter ended."""
-    caplog.set_level(logging.INFO, "tasks.runtime")
+    caplog.set_level(logging.INFO, "carryover.tasks.runtime")
 
 
 @pytest.fixture

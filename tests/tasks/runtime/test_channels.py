@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from tasks.runtime.fork_tree.runtime import LAST_NUMBER_FILE
+from carryover.tasks.runtime.fork_tree.runtime import LAST_NUMBER_FILE
 from tests.tasks.runtime.channels import CHANNELS, FILES, HELPERS, PAGES, Channel, processors
 
 

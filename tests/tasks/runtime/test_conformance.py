@@ -6,10 +6,10 @@ import random
 import numpy as np
 import pytest
 
-from tasks.runtime.lifetime import BlockLifetime, EpisodeLifetime
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.lifetime import BlockLifetime, EpisodeLifetime
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 def test_output_and_last_value_are_both_returned(open_one, contract):

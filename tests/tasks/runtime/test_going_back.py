@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from tasks.runtime.engine import StateLostError
-from tasks.runtime.interpreter import EpisodeInterpreter
-from tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.engine import StateLostError
+from carryover.tasks.runtime.interpreter import EpisodeInterpreter
+from carryover.tasks.runtime.protocol import CONTRACTS
 
 ROLLED_BACK = "The interpreter was rolled back to its state before this step."
 LOST = "The interpreter's state was lost: no name of earlier steps is alive."

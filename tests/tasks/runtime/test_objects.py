@@ -13,8 +13,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from tasks import runtime as runtime_package
-from tasks.runtime.objects import InjectionError, Record, RetrievalError
+from carryover.tasks import runtime as runtime_package
+from carryover.tasks.runtime.objects import InjectionError, Record, RetrievalError
 
 
 @dataclasses.dataclass

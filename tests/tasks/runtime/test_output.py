@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.output import Output
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.output import Output
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import inspect
 
-from tasks.runtime.interpreter import EpisodeInterpreter
-from tasks.runtime.protocol import Interpreter
+from carryover.tasks.runtime.interpreter import EpisodeInterpreter
+from carryover.tasks.runtime.protocol import Interpreter
 
 
 def methods(kind: type) -> dict[str, list[tuple[str, object]]]:

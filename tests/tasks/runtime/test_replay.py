@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tasks.runtime.engine import StateLostError
+from carryover.tasks.runtime.engine import StateLostError
 
 KILL_ALL = "import os, signal\nos.kill(-1, signal.SIGKILL)\nos._exit(0)"
 """Ends the frozen copies too, so that either backend has nothing left but the record."""

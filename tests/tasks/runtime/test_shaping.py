@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.runtime.shaping import Preview, SizeError, WholeOutput
+from carryover.tasks.runtime.shaping import Preview, SizeError, WholeOutput
 
 
 def test_the_study_shows_everything():

@@ -7,15 +7,15 @@ from typing import Literal
 
 import pytest
 
-from tasks.runtime.engine import Block, StateLostError
-from tasks.runtime.fork_tree.engine import ForkTreeEngine
-from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
-from tasks.runtime.jupyter.engine import JupyterEngine
-from tasks.runtime.lifetime import BlockLifetime, Bound, EpisodeLifetime, lifetime_of
-from tasks.runtime.objects import bind_value
-from tasks.runtime.protocol import CONTRACTS, Contract
-from tasks.runtime.shaping import WholeOutput
-from tasks.runtime.state import EpisodeState
+from carryover.tasks.runtime.engine import Block, StateLostError
+from carryover.tasks.runtime.fork_tree.engine import ForkTreeEngine
+from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
+from carryover.tasks.runtime.jupyter.engine import JupyterEngine
+from carryover.tasks.runtime.lifetime import BlockLifetime, Bound, EpisodeLifetime, lifetime_of
+from carryover.tasks.runtime.objects import bind_value
+from carryover.tasks.runtime.protocol import CONTRACTS, Contract
+from carryover.tasks.runtime.shaping import WholeOutput
+from carryover.tasks.runtime.state import EpisodeState
 
 
 def test_restored_state_is_the_one_of_the_snapshot(open_one):

@@ -8,9 +8,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 EPISODE_COUNT = 1000
 DESCRIPTORS_PER_EPISODE = 8

@@ -41,8 +41,8 @@ def adapter_path(tmp_path_factory, base_path):
 
 @pytest.fixture(scope="session")
 def loaded(base_path):
-    from tasks.serving.cpu.models import load_models
-    from tasks.serving.spec import ServedModels
+    from carryover.tasks.serving.cpu.models import load_models
+    from carryover.tasks.serving.spec import ServedModels
 
     (model,) = load_models(ServedModels(base=str(base_path)))
     return model

@@ -6,10 +6,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tasks.serving.ask import NoAnswer, ask
-from tasks.serving.process import ServerError
-from tasks.serving.server import open_server
-from tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving.ask import NoAnswer, ask
+from carryover.tasks.serving.process import ServerError
+from carryover.tasks.serving.server import open_server
+from carryover.tasks.serving.spec import ServedModels, ServingSpec
 
 KEY = "CARRYOVER_TEST_LISTING_KEY"
 LISTED = b'{"data": [{"id": "base"}]}'
@@ -103,7 +103,7 @@ def test_an_answer_that_breaks_off_is_none():
 
 
 def test_an_answer_without_end_is_none(monkeypatch):
-    monkeypatch.setattr("tasks.serving.ask.LARGEST_BODY", len(LISTED) - 1)
+    monkeypatch.setattr("carryover.tasks.serving.ask.LARGEST_BODY", len(LISTED) - 1)
     with serve() as listing:
         assert ask(listing.url) == NoAnswer("the answer is too long")
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.running.errors import UserError
-from tasks.serving.commands import cpu_command, vllm_command
-from tasks.serving.cpu_server import parse_options
-from tasks.serving.server import open_server
-from tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.serving.commands import cpu_command, vllm_command
+from carryover.tasks.serving.cpu_server import parse_options
+from carryover.tasks.serving.server import open_server
+from carryover.tasks.serving.spec import ServedModels, ServingSpec
 
 ADAPTERS = {"persistent": Path("/models/p"), "stateless": Path("/models/s")}
 PAPER = ServedModels(base="Qwen/Qwen3-8B", adapters=ADAPTERS)
@@ -133,7 +133,7 @@ def test_our_server_reads_what_we_write():
     models = PAPER.model_copy(update=changes)
     spec = ServingSpec(context_tokens=4096, max_concurrent=100, cpu_threads=2, cache_bytes=1000)
     command = cpu_command(spec, models, host="127.0.0.1", port=8000)
-    assert command[:3] == [sys.executable, "-m", "tasks.serving.cpu_server"]
+    assert command[:3] == [sys.executable, "-m", "carryover.tasks.serving.cpu_server"]
     options = parse_options(command[3:])
     assert options.models == models
     assert (options.host, options.port) == ("127.0.0.1", 8000)

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tasks.serving.cpu_server import HUGE_PAGES_VARIABLE, main
+from carryover.tasks.serving.cpu_server import HUGE_PAGES_VARIABLE, main
 
 
 def run_without_model(monkeypatch):

@@ -4,8 +4,8 @@ from operator import methodcaller
 
 import pytest
 
-from tasks.serving.free_port import TRIES, start_on_free_port
-from tasks.serving.process import ServerError
+from carryover.tasks.serving.free_port import TRIES, start_on_free_port
+from carryover.tasks.serving.process import ServerError
 
 
 class Stub:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.serving.process import ManagedProcess, ServerError, find_free_port
+from carryover.tasks.serving.process import ManagedProcess, ServerError, find_free_port
 
 SERVER = """
 import os, subprocess, sys, time
@@ -122,7 +122,7 @@ def test_a_server_that_ignores_the_polite_signal_is_killed(tmp_path):
 STARTER = """
 import sys
 from pathlib import Path
-from tasks.serving.process import ManagedProcess
+from carryover.tasks.serving.process import ManagedProcess
 command, log, url = sys.argv[3:], Path(sys.argv[1]), sys.argv[2]
 server = ManagedProcess(command, log, health_url=url)
 server.wait_until_healthy(30)

@@ -7,11 +7,11 @@ from importlib import metadata
 import openai
 import pytest
 
-from tasks.serving import free_port
-from tasks.serving.ask import ask
-from tasks.serving.process import LOOPBACK, ManagedProcess, ServerError
-from tasks.serving.server import open_server, vllm_program
-from tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving import free_port
+from carryover.tasks.serving.ask import ask
+from carryover.tasks.serving.process import LOOPBACK, ManagedProcess, ServerError
+from carryover.tasks.serving.server import open_server, vllm_program
+from carryover.tasks.serving.spec import ServedModels, ServingSpec
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Batches of conversations of like length."""
 
-from tasks.sft.batches import LengthBatches, group_by_length, right_padded
+from carryover.tasks.sft.batches import LengthBatches, group_by_length, right_padded
 
 
 def test_every_row_is_in_one_batch_within_the_budget():

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tasks.running.errors import UserError
-from tasks.sft.card import (
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.card import (
     ContractMismatchError,
     ContractMismatchWarning,
     ModelCard,
@@ -14,7 +14,7 @@ from tasks.sft.card import (
     read_card,
     write_card,
 )
-from tasks.sft.spec import TRAINING
+from carryover.tasks.sft.spec import TRAINING
 
 
 def _card(contract: str | None = "persistent", **changes: Any) -> ModelCard:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from tasks.running.errors import UserError
-from tasks.sft.batches import LengthBatches
-from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
-from tasks.sft.dry_run import plan_training
-from tasks.sft.example_lengths import ExpectedExamples
-from tasks.sft.load import load_training_tokenizer
-from tasks.sft.prepare import prepare_data
-from tasks.sft.spec import TRAINING, TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.batches import LengthBatches
+from carryover.tasks.sft.dry_run import plan_training
+from carryover.tasks.sft.example_lengths import ExpectedExamples
+from carryover.tasks.sft.load import load_training_tokenizer
+from carryover.tasks.sft.prepare import prepare_data
+from carryover.tasks.sft.spec import TRAINING, TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer
 
 PAPER = TRAINING["paper"]
 UNVALIDATED = PAPER.model_copy(update={"validation_share": 0.0})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.sft.example_lengths import ExpectedExamples, LengthRange, likely_lengths
+from carryover.tasks.sft.example_lengths import ExpectedExamples, LengthRange, likely_lengths
 
 
 @pytest.mark.parametrize("known", [LengthRange(2690, 4630.6, 13008), LengthRange(100, 700.0, 800)])

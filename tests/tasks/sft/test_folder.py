@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from tasks.running.errors import UserError
-from tasks.sft.folder import claim, digest_of_samples, digest_of_tensors, held, last_checkpoint, start_digests
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.folder import claim, digest_of_samples, digest_of_tensors, held, last_checkpoint, start_digests
 
 FILES = ("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
 
@@ -64,7 +64,7 @@ HOLD = """
 import sys
 from pathlib import Path
 
-from tasks.sft.folder import held
+from carryover.tasks.sft.folder import held
 
 with held(Path(sys.argv[1])):
     print("held", flush=True)
@@ -73,7 +73,7 @@ with held(Path(sys.argv[1])):
 
 
 def test_a_folder_is_held_by_one_process_and_free_when_that_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.sft.folder.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("carryover.tasks.sft.folder.PATIENCE_SECONDS", 0.0)
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from tasks.sft.intervals import Intervals, find_intervals
-from tasks.sft.spec import TRAINING
+from carryover.tasks.sft.intervals import Intervals, find_intervals
+from carryover.tasks.sft.spec import TRAINING
 
 PAPER = TRAINING["paper"]
 

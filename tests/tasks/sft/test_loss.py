@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tasks.sft.batches import right_padded
-from tasks.sft.loss import learned_loss
-from tasks.sft.prepare import IGNORED, PreparedData
-from tasks.sft.spec import TRAINING, ArchitectureSpec, LoraSpec, TokenizerSpec
-from tasks.sft.tiny import new_model
-from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
-from tasks.sft.trainer import open_trainer
-from tasks.sft.training_log import log_callback
+from carryover.tasks.sft.batches import right_padded
+from carryover.tasks.sft.loss import learned_loss
+from carryover.tasks.sft.prepare import IGNORED, PreparedData
+from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, LoraSpec, TokenizerSpec
+from carryover.tasks.sft.tiny import new_model
+from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from carryover.tasks.sft.trainer import open_trainer
+from carryover.tasks.sft.training_log import log_callback
 
 SHAPE = ArchitectureSpec(hidden_size=32, layer_count=2, head_size=16, intermediate_size=64)
 ROWS = [

@@ -2,8 +2,8 @@
 
 import json
 
-from tasks.sft.model_shape import KNOWN_SHAPES, shape_of
-from tasks.sft.spec import TRAINING, LoraSpec
+from carryover.tasks.sft.model_shape import KNOWN_SHAPES, shape_of
+from carryover.tasks.sft.spec import TRAINING, LoraSpec
 
 QWEN3_8B = KNOWN_SHAPES["Qwen/Qwen3-8B"]
 

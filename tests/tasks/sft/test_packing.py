@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tasks.sft.packing import packed_count
+from carryover.tasks.sft.packing import packed_count
 
 
 def test_each_goes_where_it_fits_best():

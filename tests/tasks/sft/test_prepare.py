@@ -4,11 +4,11 @@ import copy
 
 import pytest
 
-from tasks.running.errors import UserError
-from tasks.sft.conversations import Conversation, TrainingMessage, Weight
-from tasks.sft.prepare import IGNORED, held_out_count, prepare_data, tokenize
-from tasks.sft.spec import TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, Weight
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.prepare import IGNORED, held_out_count, prepare_data, tokenize
+from carryover.tasks.sft.spec import TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """Memory and disk of a training from its model's shape."""
 
-from tasks.sft.model_shape import KNOWN_SHAPES
-from tasks.sft.resources import GIB, TILE_POSITIONS, TILE_VOCABULARY, download_bytes, estimate_resources
-from tasks.sft.spec import TRAINING
+from carryover.tasks.sft.model_shape import KNOWN_SHAPES
+from carryover.tasks.sft.resources import GIB, TILE_POSITIONS, TILE_VOCABULARY, download_bytes, estimate_resources
+from carryover.tasks.sft.spec import TRAINING
 
 QWEN3_8B = KNOWN_SHAPES["Qwen/Qwen3-8B"]
 

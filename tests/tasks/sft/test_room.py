@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from tasks.running.errors import UserError
-from tasks.sft.dry_run import plan_training
-from tasks.sft.example_lengths import ExpectedExamples
-from tasks.sft.hub import downloaded_tokenizer
-from tasks.sft.resources import GIB
-from tasks.sft.room import check_room, find_shape, smallest_limit, telling_of_memory, unknown_size
-from tasks.sft.spec import TRAINING
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.dry_run import plan_training
+from carryover.tasks.sft.example_lengths import ExpectedExamples
+from carryover.tasks.sft.hub import downloaded_tokenizer
+from carryover.tasks.sft.resources import GIB
+from carryover.tasks.sft.room import check_room, find_shape, smallest_limit, telling_of_memory, unknown_size
+from carryover.tasks.sft.spec import TRAINING
 
 PAPER = TRAINING["paper"]
 QWEN3 = {

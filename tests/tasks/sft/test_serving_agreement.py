@@ -4,13 +4,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tasks.sft.conversations import Conversation, TrainingMessage
-from tasks.sft.data_spec import DatasetSpec
-from tasks.sft.dataset import prepare_dataset
-from tasks.sft.prepare import IGNORED, tokenize
-from tasks.sft.spec import TokenizerSpec
-from tasks.sft.token_costs import TokenCosts
-from tasks.sft.tokenizer import build_tokenizer, chat_template, load_tokenizer
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
+from carryover.tasks.datasets.dataset import prepare_dataset
+from carryover.tasks.datasets.spec import DatasetSpec
+from carryover.tasks.datasets.token_costs import TokenCosts
+from carryover.tasks.sft.prepare import IGNORED, tokenize
+from carryover.tasks.sft.spec import TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template, load_tokenizer
 
 
 @pytest.fixture(scope="module", params=["chatml", "qwen3"])

@@ -4,10 +4,10 @@ from importlib import resources
 
 import pytest
 
-from tasks.sft.conversations import Conversation, TrainingMessage
-from tasks.sft.prepare import IGNORED, tokenize
-from tasks.sft.spec import TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer, chat_template, chat_template_path, load_tokenizer
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
+from carryover.tasks.sft.prepare import IGNORED, tokenize
+from carryover.tasks.sft.spec import TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template, chat_template_path, load_tokenizer
 
 CONVERSATION = Conversation(
     messages=(

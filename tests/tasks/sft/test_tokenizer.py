@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tasks.agent.protocol import Message
-from tasks.running.errors import UserError
-from tasks.sft.spec import TokenizerSpec
-from tasks.sft.tokenizer import TokenCounter, build_tokenizer, load_tokenizer, open_token_counter
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.spec import TokenizerSpec
+from carryover.tasks.sft.tokenizer import TokenCounter, build_tokenizer, load_tokenizer, open_token_counter
 
 BYTES_ONLY = TokenizerSpec(vocabulary_size=259)
 TEXTS = [
@@ -26,8 +26,8 @@ def _digest(folder):
 def test_equal_texts_give_equal_files_in_another_process(tmp_path):
     build_tokenizer(TEXTS, TokenizerSpec(vocabulary_size=300), tmp_path / "here")
     code = (
-        "import sys; from pathlib import Path; from tasks.sft.spec import TokenizerSpec;"
-        "from tasks.sft.tokenizer import build_tokenizer;"
+        "import sys; from pathlib import Path; from carryover.tasks.sft.spec import TokenizerSpec;"
+        "from carryover.tasks.sft.tokenizer import build_tokenizer;"
         f"build_tokenizer({TEXTS!r}, TokenizerSpec(vocabulary_size=300), Path(sys.argv[1]))"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "there")], check=True, timeout=120)

@@ -5,19 +5,24 @@ from typing import Any
 
 import pytest
 
-from tasks.running.errors import UserError
-from tasks.serving.cpu.models import load_models
-from tasks.serving.spec import ServedModels
-from tasks.sft.conversations import Conversation, TrainingMessage, read_conversations, write_conversations
-from tasks.sft.folder import held
-from tasks.sft.load import load_start
-from tasks.sft.prepare import prepare_data
-from tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec, TrainingSpec
-from tasks.sft.tiny import save_untrained
-from tasks.sft.tokenizer import build_tokenizer, chat_template
-from tasks.sft.train import train
-from tasks.sft.trainer import open_trainer
-from tasks.sft.training_log import DivergedError, log_callback
+from carryover.tasks.datasets.conversations import (
+    Conversation,
+    TrainingMessage,
+    read_conversations,
+    write_conversations,
+)
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.serving.cpu.models import load_models
+from carryover.tasks.serving.spec import ServedModels
+from carryover.tasks.sft.folder import held
+from carryover.tasks.sft.load import load_start
+from carryover.tasks.sft.prepare import prepare_data
+from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec, TrainingSpec
+from carryover.tasks.sft.tiny import save_untrained
+from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
+from carryover.tasks.sft.train import train
+from carryover.tasks.sft.trainer import open_trainer
+from carryover.tasks.sft.training_log import DivergedError, log_callback
 from tests.hub_cache import OLD_COMMIT
 
 SMOKE = TRAINING["smoke"].model_copy(
@@ -120,7 +125,7 @@ def test_a_training_of_fewer_steps_than_its_save_interval_has_checkpoints_to_go_
 
 
 def test_two_trainings_never_write_into_one_folder(world, tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.sft.folder.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("carryover.tasks.sft.folder.PATIENCE_SECONDS", 0.0)
     with held(tmp_path / "model"), pytest.raises(UserError, match=r"is training in .*/model; wait for it"):
         _train(SMOKE, world, tmp_path / "model", tokenizer=world / "tokenizer")
     assert not (tmp_path / "model" / "training.json").exists()

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tasks.running.errors import UserError
-from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
-from tasks.sft.folder import CHECKPOINTS
-from tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
-from tasks.sft.tokenizer import build_tokenizer
-from tasks.sft.train_process import TrainingJob, train_in_process, training_environment
-from tasks.sft.training_log import read_log
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.folder import CHECKPOINTS
+from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.sft.train_process import TrainingJob, train_in_process, training_environment
+from carryover.tasks.sft.training_log import read_log
 
 # 30 conversations make some 6 batches of 400 tokens, so checkpoints lie within passes
 SPEC = TRAINING["smoke"].model_copy(
@@ -35,7 +35,7 @@ import os
 import signal
 import sys
 
-from tasks.sft import train_process
+from carryover.tasks.sft import train_process
 
 
 def die(metric):
@@ -143,7 +143,7 @@ def test_a_training_ends_with_its_starter(job, tmp_path):
     )
     (tmp_path / "job.json").write_text(endless.model_dump_json())
     code = (
-        "import sys; from pathlib import Path; from tasks.sft.train_process import TrainingJob, train_in_process;"
+        "import sys; from pathlib import Path; from carryover.tasks.sft.train_process import TrainingJob, train_in_process;"
         "train_in_process(TrainingJob.model_validate_json(Path(sys.argv[1]).read_text()))"
     )
     starter = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "job.json")])

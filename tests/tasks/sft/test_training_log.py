@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.sft.training_log import DivergedError, TrainingMetric, log_callback, read_log
+from carryover.tasks.sft.training_log import DivergedError, TrainingMetric, log_callback, read_log
 
 
 def _metric(step, seconds=1.0):

@@ -3,9 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from tasks.sft.load import _four_bit
-from tasks.sft.spec import TRAINING, ArchitectureSpec, TrainingSpec
-from tasks.sft.trainer import _adapter, _arguments
+from carryover.tasks.sft.load import _four_bit
+from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, TrainingSpec
+from carryover.tasks.sft.trainer import _adapter, _arguments
 
 
 def test_the_paper_preset_is_appendix_c2():

@@ -2,7 +2,7 @@ from textwrap import dedent
 
 import pytest
 
-from tasks.traces.events import KEPT_LENGTH, NOT_PARSED, name_event_rows, parse_block
+from carryover.tasks.traces.events import KEPT_LENGTH, NOT_PARSED, name_event_rows, parse_block
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 

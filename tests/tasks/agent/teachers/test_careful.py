@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from tasks.agent.protocol import Message
-from tasks.agent.teachers.careful import write_careful_reply
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.teachers.careful import write_careful_reply
 
 OPENING = [Message(role="system", content="Play."), Message(role="user", content="Go.")]
 

@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 import pytest
 
-from tasks.agent.condition import Condition
-from tasks.agent.faults import FaultSpec
-from tasks.agent.loop import run_episode
-from tasks.agent.protocol import Message
-from tasks.agent.spec import EpisodeSpec
-from tasks.agent.teachers.density import read_known, read_task, write_density_reply
-from tasks.agent.teachers.open import open_teacher
-from tasks.agent.teachers.small import PlayedTurn
-from tasks.agent.wire import StudyWire
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.solver import solve
-from tasks.knapsack.spec import KNAPSACK
-from tasks.traces.rows import FinishReason
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.faults import FaultSpec
+from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.prompt_format import StudyWire
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.teachers.density import read_known, read_task, write_density_reply
+from carryover.tasks.agent.teachers.open import open_teacher
+from carryover.tasks.agent.teachers.small import PlayedTurn
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.solver import solve
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.traces.rows import FinishReason
 
 CONTRACTS = ["persistent", "stateless"]
 

@@ -2,11 +2,11 @@ import asyncio
 
 import pytest
 
-from tasks.agent.protocol import CompletionRequest
-from tasks.agent.teachers.open import open_teacher
-from tasks.agent.wire import open_wire
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.agent.prompt_format import open_wire
+from carryover.tasks.agent.protocol import CompletionRequest
+from carryover.tasks.agent.teachers.open import open_teacher
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
 
 
 def make_request(bucket, prompt_set):

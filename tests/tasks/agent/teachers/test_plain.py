@@ -1,14 +1,14 @@
 import re
 
-from tasks.agent.reply import parse_reply
-from tasks.agent.teachers import small_blocks
-from tasks.agent.teachers.plain import write_plain_conversation
-from tasks.agent.teachers.small import SENTENCES
-from tasks.agent.variation import WORDINGS
-from tasks.knapsack.environment import TOOL_NAMES
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
-from tasks.traces.events import parse_block
+from carryover.tasks.agent.reply import parse_reply
+from carryover.tasks.agent.teachers import small_blocks
+from carryover.tasks.agent.teachers.plain import write_plain_conversation
+from carryover.tasks.agent.teachers.small import SENTENCES
+from carryover.tasks.agent.variation import WORDINGS
+from carryover.tasks.knapsack.environment import TOOL_NAMES
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.traces.events import parse_block
 
 CONVERSATIONS = [write_plain_conversation(sample_instance(KNAPSACK["small"], seed)) for seed in range(200)]
 

@@ -9,17 +9,17 @@ from statistics import mean
 
 import pytest
 
-from tasks.agent.faults import FaultInjector, FaultSpec
-from tasks.agent.protocol import Message
-from tasks.agent.teachers import small_blocks
-from tasks.agent.teachers.careful import write_careful_reply
-from tasks.agent.teachers.small import read_turns, write_small_reply
-from tasks.knapsack.environment import KnapsackEnvironment
-from tasks.knapsack.sampling import sample_instance
-from tasks.knapsack.spec import KNAPSACK
-from tasks.plans.laptop_full import TRAIN_SEED
-from tasks.runtime.protocol import BlockError, BlockResult, ToolError
-from tasks.traces.events import parse_block
+from carryover.tasks.agent.faults import FaultInjector, FaultSpec
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.teachers import small_blocks
+from carryover.tasks.agent.teachers.careful import write_careful_reply
+from carryover.tasks.agent.teachers.small import read_turns, write_small_reply
+from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.plans.laptop_full import TRAIN_SEED
+from carryover.tasks.runtime.protocol import BlockError, BlockResult, ToolError
+from carryover.tasks.traces.events import parse_block
 
 OPENING = [Message(role="system", content="Play."), Message(role="user", content="Go.")]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tasks.runtime.inside import confine
-from tasks.runtime.protocol import CONTRACTS, SandboxLevel
+from carryover.tasks.runtime.inside.walls import confine
+from carryover.tasks.runtime.protocol import CONTRACTS, SandboxLevel
 
 OTHER_USER = 1000
 WORKER = """
 import json, os, sys
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec(backend=sys.argv[1], sandbox=sys.argv[2], warm_kernel_count=1))
 told = [os.geteuid(), runtime.sandbox_level]
@@ -55,5 +55,5 @@ def become_another_user() -> None:
 
 def may_become_another_user() -> bool:
     """Tell whether this machine lets a process have a user namespace of its own, in which it chooses its user."""
-    asks = "from tasks.runtime.inside import confine; print(confine.unshare_user(processes=False))"
+    asks = "from carryover.tasks.runtime.inside import confine; print(confine.unshare_user(processes=False))"
     return subprocess.run([sys.executable, "-c", asks], check=True, capture_output=True).stdout == b"True\n"

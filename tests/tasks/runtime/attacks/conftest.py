@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tasks.runtime.protocol import Contract, Interpreter, Runtime, SandboxLevel
+from carryover.tasks.runtime.protocol import Contract, Interpreter, Runtime, SandboxLevel
 
 SECRET = "hidden-value-4711"
 

@@ -5,8 +5,8 @@ import tracemalloc
 
 import pytest
 
-from tasks.runtime.engine import StateLostError
-from tasks.runtime.objects import RetrievalError
+from carryover.tasks.runtime.engine import StateLostError
+from carryover.tasks.runtime.objects import RetrievalError
 
 LATER = """
 import os, stat, struct, threading, time

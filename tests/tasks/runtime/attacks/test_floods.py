@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.runtime.objects import RetrievalError
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.objects import RetrievalError
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 def test_fork_bomb_is_bounded_and_ends(open_one, contract, limited):

@@ -5,10 +5,10 @@ from typing import Literal
 
 import pytest
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS, Runtime, SandboxLevel
-from tasks.runtime.sandbox.level import SandboxUnavailableError
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, Runtime, SandboxLevel
+from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
+from carryover.tasks.runtime.spec import RuntimeSpec
 from tests.tasks.runtime.attacks.another_user import told_by_another_user
 
 ATTACK = """

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
 
@@ -26,7 +26,7 @@ BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
         "import inspect\ninspect.getsource(look)",
         "import os\nopen(f'/proc/{os.getppid()}/environ').read()",
         "open('/proc/self/mem', 'rb').read(100)",
-        "import tasks.knapsack.sampling",
+        "import carryover.tasks.knapsack.sampling",
         "import importlib\nimportlib.import_module('tasks')",
         "import builtins\nseen, kept = [], repr\nbuiltins.repr = seen.append\nlook('a')\nbuiltins.repr = kept\nseen",
         "import os\nseen = []\nfor fd in range(3, 64):\n    try:\n        os.set_blocking(fd, False)\n"

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tasks.runtime.process.descendants import descendants
-from tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.protocol import CONTRACTS
 
 
 def test_two_live_episodes_do_not_see_signal_or_alter_each_other(skip_below, open_one, runtime, contract):
@@ -89,10 +89,10 @@ def test_what_a_block_forked_ends_with_its_interpreter(runtime):
 
 WORKER = """
 import json, os, time
-from tasks.runtime.open import open_runtime
-from tasks.runtime.process.descendants import descendants
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 def wait_until(holds):
     deadline = time.monotonic() + 60

@@ -7,10 +7,10 @@ import tempfile
 
 import pytest
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
-from tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
+from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 @pytest.mark.parametrize(

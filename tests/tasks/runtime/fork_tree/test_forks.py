@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tasks.runtime.fork_tree.runtime import LAST_NUMBER_FILE, ForkTreeRuntime
-from tasks.runtime.process.node import Node
-from tasks.runtime.protocol import CONTRACTS, Contract, Interpreter
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.fork_tree.runtime import LAST_NUMBER_FILE, ForkTreeRuntime
+from carryover.tasks.runtime.process.node import Node
+from carryover.tasks.runtime.protocol import CONTRACTS, Contract, Interpreter
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 RECENT = Contract(name="recent", lifetime="recent:2")
 LIFETIMES = [*CONTRACTS.values(), RECENT]

@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from tasks.runtime.inside.portable import NotPortableError
-from tasks.runtime.inside.values import decode
+from carryover.tasks.runtime.inside.values.portable import NotPortableError
+from carryover.tasks.runtime.inside.values.tree import decode
 
 LIMIT_BYTES = 1 << 20
 COUNT, TEXT = 2_000, b"x" * 200_000

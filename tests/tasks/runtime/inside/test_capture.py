@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.runtime.inside.capture import open_stream, renew_stream
+from carryover.tasks.runtime.inside.capture import open_stream, renew_stream
 
 HEAD = """
 import os, sys
-from tasks.runtime.inside.capture import redirect_output, restore_output
+from carryover.tasks.runtime.inside.capture import redirect_output, restore_output
 def redirect(): redirect_output(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))
 def is_null(descriptor): return os.path.samestat(os.fstat(descriptor), os.stat("/dev/null"))
 def put_null_at(descriptor): os.dup2(os.open("/dev/null", os.O_WRONLY), descriptor)

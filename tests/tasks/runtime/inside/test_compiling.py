@@ -2,7 +2,7 @@ import ast
 
 import pytest
 
-from tasks.runtime.inside.compiling import compile_block
+from carryover.tasks.runtime.inside.compiling import compile_block
 
 EXPRESSIONS = {
     "1 + 1": 2,

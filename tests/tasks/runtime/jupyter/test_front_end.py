@@ -7,18 +7,18 @@ import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
-from tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.protocol import CONTRACTS
 
 pytestmark = pytest.mark.kernel
 
-NEW_EPISODE = ["-m", "tasks.runtime.jupyter.front_end"]
+NEW_EPISODE = ["-m", "carryover.tasks.runtime.jupyter.front_end"]
 OPEN_EPISODE = """
 import sys
 from ipykernel.kernelapp import IPKernelApp
-from tasks.runtime.jupyter.front_end import EpisodeKernel
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.jupyter.front_end import EpisodeKernel
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec())
 tools = {"look": lambda name: f"seen {name}", "begin": lambda path: open(path, "x").close()}

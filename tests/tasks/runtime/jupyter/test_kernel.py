@@ -8,13 +8,13 @@ import tempfile
 
 import pytest
 
-from tasks.runtime.jupyter.kernel import Kernel
-from tasks.runtime.jupyter.relay import ANSWER_BYTES
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.sandbox.launch import SandboxStartError
-from tasks.runtime.sandbox.level import reach_level
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.jupyter.kernel import Kernel
+from carryover.tasks.runtime.jupyter.relay import ANSWER_BYTES
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.sandbox.launch import SandboxStartError
+from carryover.tasks.runtime.sandbox.level import reach_level
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 pytestmark = pytest.mark.kernel
 
@@ -35,9 +35,9 @@ def test_kernel_has_no_folder_while_it_runs_nor_after(monkeypatch, tmp_path):
 
 KILLED = """
 import os, signal
-from tasks.runtime.jupyter.kernel import Kernel
-from tasks.runtime.sandbox.level import reach_level
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.jupyter.kernel import Kernel
+from carryover.tasks.runtime.sandbox.level import reach_level
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 kernel = Kernel(RuntimeSpec(), reach_level().level)
 kernel.execute(1, "0", "1")
@@ -61,10 +61,10 @@ def tell():
     print(descendants(os.getpid()))
 
 atexit.register(tell)  # first, so that it comes last
-from tasks.runtime.open import open_runtime
-from tasks.runtime.process.descendants import descendants
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1))
 interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
@@ -95,10 +95,10 @@ len(sockets)
 
 FLOODED = """
 import json, resource, sys
-from tasks.runtime.jupyter import kernel
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.jupyter import kernel
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1, block_timeout_seconds=120))
 interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
@@ -140,10 +140,10 @@ def test_message_without_end_is_cut_off_and_the_kernel_counts_as_gone(jupyter):
 
 WORKER = """
 import contextlib, json, os, time
-from tasks.runtime.jupyter.kernel import Kernel
-from tasks.runtime.process.descendants import descendants
-from tasks.runtime.sandbox.level import reach_level
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.jupyter.kernel import Kernel
+from carryover.tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.sandbox.level import reach_level
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 level = reach_level().level
 Kernel(RuntimeSpec(), level).close()  # the first one of a worker also starts what Jupyter's client shares

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tasks.runtime.jupyter.relay import ANSWER_BYTES, Relay, open_relay
+from carryover.tasks.runtime.jupyter.relay import ANSWER_BYTES, Relay, open_relay
 
 WAIT_SECONDS = 60
 

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from tasks.runtime.inside.wire import Channel
-from tasks.runtime.process.node import Node
+from carryover.tasks.runtime.inside.framing import Channel
+from carryover.tasks.runtime.process.node import Node
 
 SLEEPS = "import time; print(flush=True); time.sleep(600)"
 FORKS = f"""

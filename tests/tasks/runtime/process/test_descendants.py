@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 
-from tasks.runtime.process import descendants as module
-from tasks.runtime.process.descendants import descendants, parent
+from carryover.tasks.runtime.process import descendants as module
+from carryover.tasks.runtime.process.descendants import descendants, parent
 
 
 def test_children_and_theirs_are_listed():

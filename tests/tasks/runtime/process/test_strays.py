@@ -6,11 +6,11 @@ import socket
 
 import pytest
 
-from tasks.runtime.fork_tree.engine import Root
-from tasks.runtime.inside.wire import Channel
-from tasks.runtime.process import strays
-from tasks.runtime.process.node import Node
-from tasks.runtime.process.strays import end_all, end_strays
+from carryover.tasks.runtime.fork_tree.engine import Root
+from carryover.tasks.runtime.inside.framing import Channel
+from carryover.tasks.runtime.process import strays
+from carryover.tasks.runtime.process.node import Node
+from carryover.tasks.runtime.process.strays import end_all, end_strays
 from tests.tasks.runtime.process.started import FORKS, has_ended, started
 
 

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from tasks.runtime.process.node import Node
-from tasks.runtime.process.watcher import WATCHER, Watcher, _Watched
+from carryover.tasks.runtime.process.node import Node
+from carryover.tasks.runtime.process.watcher import WATCHER, Watcher, _Watched
 from tests.tasks.runtime.process.started import FORKS, has_ended, started
 
 
@@ -72,7 +72,7 @@ def test_who_leaves_while_an_episode_is_ended_waits_for_that():
                 leaving.join(0.2)
 
         leaving = threading.Thread(target=leave)
-        logger = logging.getLogger("tasks.runtime.process.watcher")
+        logger = logging.getLogger("carryover.tasks.runtime.process.watcher")
         handler = Interrupts()
         logger.addHandler(handler)
         try:

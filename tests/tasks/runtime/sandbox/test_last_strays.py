@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
-from tasks.runtime.process.descendants import descendants
-from tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
+from carryover.tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 FORKS = """
 import os, time

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS, SandboxLevel
-from tasks.runtime.sandbox import bubblewrap, starting
-from tasks.runtime.sandbox.launch import SandboxStartError, launch
-from tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
-from tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, SandboxLevel
+from carryover.tasks.runtime.sandbox import bubblewrap, starting
+from carryover.tasks.runtime.sandbox.launch import SandboxStartError, launch
+from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 def reachable() -> list[SandboxLevel]:

@@ -11,11 +11,11 @@ import urllib.request
 import openai
 import pytest
 
-from tasks.serving.cpu.cache import CachePool
-from tasks.serving.cpu.engine import ModelEngine
-from tasks.sft.conversations import Conversation, TrainingMessage
-from tasks.sft.prepare import IGNORED, tokenize
-from tasks.sft.tokenizer import chat_template
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
+from carryover.tasks.serving.cpu.cache import CachePool
+from carryover.tasks.serving.cpu.engine import ModelEngine
+from carryover.tasks.sft.prepare import IGNORED, tokenize
+from carryover.tasks.sft.tokenizer import chat_template
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say something."}]
 CONTEXT_TOKENS = 600
@@ -52,8 +52,8 @@ class HeldEngine(ModelEngine):
 @pytest.fixture(scope="module")
 def engines(torch, base_path, adapter_path, other_path):
     """An engine per served model, by name."""
-    from tasks.serving.cpu.models import load_models
-    from tasks.serving.spec import ServedModels
+    from carryover.tasks.serving.cpu.models import load_models
+    from carryover.tasks.serving.spec import ServedModels
 
     models = load_models(
         ServedModels(base=str(base_path), adapters={"adapter": adapter_path}, checkpoints={"checkpoint": other_path})
@@ -67,8 +67,8 @@ def server(engines):
     """A server in a thread of the test process, as the command line builds it; yields its address."""
     import uvicorn
 
-    from tasks.serving.cpu.api import ChatApi
-    from tasks.serving.cpu.scheduler import Scheduler
+    from carryover.tasks.serving.cpu.api import ChatApi
+    from carryover.tasks.serving.cpu.scheduler import Scheduler
 
     models = [engine.loaded for engine in engines.values()]
     api = ChatApi(models, Scheduler(engines.values()), max_tokens=CONTEXT_TOKENS, template_kwargs={})

@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.serving.cpu.cache import CachePool, CacheShape, KeyValueCache, shared_prefix_length
+from carryover.tasks.serving.cpu.cache import CachePool, CacheShape, KeyValueCache, shared_prefix_length
 
 SHAPE = CacheShape(layer_count=1, head_count=1, head_dim=2)
 ROOMY = 2**20

@@ -1,4 +1,4 @@
-from tasks.serving.cpu.drafting import Drafter, next_draft_length
+from carryover.tasks.serving.cpu.drafting import Drafter, next_draft_length
 
 
 def teach(drafter, tokens):

@@ -1,8 +1,8 @@
 import pytest
 
-from tasks.serving.cpu.cache import CachePool
-from tasks.serving.cpu.engine import GenerationRequest, ModelEngine
-from tasks.serving.cpu.sampling import SamplingParameters
+from carryover.tasks.serving.cpu.cache import CachePool
+from carryover.tasks.serving.cpu.engine import GenerationRequest, ModelEngine
+from carryover.tasks.serving.cpu.sampling import SamplingParameters
 from tests.tasks.serving.tiny import prompt_of
 
 

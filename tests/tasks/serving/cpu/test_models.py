@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.serving.cpu.cache import KeyValueCache
-from tasks.serving.cpu.models import ModelLoadError, load_models
-from tasks.serving.cpu.qwen3 import Qwen3Forward
-from tasks.serving.cpu.ragged import Row
-from tasks.serving.spec import ServedModels
+from carryover.tasks.serving.cpu.cache import KeyValueCache
+from carryover.tasks.serving.cpu.models import ModelLoadError, load_models
+from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
+from carryover.tasks.serving.cpu.ragged import Row
+from carryover.tasks.serving.spec import ServedModels
 from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 from tests.tasks.serving.tiny import build_model, build_tokenizer, prompt_of
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tasks.serving.cpu.any_model import ATTENTION_NAME, module_forward, register_ragged_attention
-from tasks.serving.cpu.cache import CacheShape, KeyValueCache
-from tasks.serving.cpu.qwen3 import Qwen3Forward
-from tasks.serving.cpu.ragged import Row
+from carryover.tasks.serving.cpu.any_model import ATTENTION_NAME, module_forward, register_ragged_attention
+from carryover.tasks.serving.cpu.cache import CacheShape, KeyValueCache
+from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
+from carryover.tasks.serving.cpu.ragged import Row
 from tests.tasks.serving.tiny import build_model, prompt_of
 
 SHAPE = CacheShape(layer_count=2, head_count=2, head_dim=8)

@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.serving.cpu.sampling import SamplingParameters, choose_tokens
+from carryover.tasks.serving.cpu.sampling import SamplingParameters, choose_tokens
 
 
 @pytest.fixture

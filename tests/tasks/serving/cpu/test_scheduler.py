@@ -3,10 +3,10 @@ import threading
 
 import pytest
 
-from tasks.serving.cpu.cache import CachePool
-from tasks.serving.cpu.engine import GenerationRequest, ModelEngine
-from tasks.serving.cpu.sampling import SamplingParameters
-from tasks.serving.cpu.scheduler import STOPPED, THREAD_NAME, Scheduler
+from carryover.tasks.serving.cpu.cache import CachePool
+from carryover.tasks.serving.cpu.engine import GenerationRequest, ModelEngine
+from carryover.tasks.serving.cpu.sampling import SamplingParameters
+from carryover.tasks.serving.cpu.scheduler import STOPPED, THREAD_NAME, Scheduler
 from tests.tasks.serving.tiny import prompt_of
 
 

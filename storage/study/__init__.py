@@ -1,0 +1,1 @@
+"""A study's runs, attempts, spending and kept results in the warehouse."""

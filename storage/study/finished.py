@@ -1,0 +1,58 @@
+"""Whether a plan needs to run at all."""
+
+import json
+
+import polars as pl
+
+from carryover.storage.study.attempts import unheard_attempts
+from carryover.storage.study.runs import ANALYSIS_KEY, finished_runs
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.spec import StudyPlan, analysis_source
+from carryover.tasks.running.folders import name_places
+from carryover.tasks.traces.rows import EpisodeRow, FinishReason
+
+
+def is_finished(plan: StudyPlan) -> bool:
+    """Tell whether a run of the whole study with this plan has finished and no episode is left to be tried again."""
+    if not finished_runs("reproduce_study", plan_digest=plan.digest):
+        return False
+    return count_failed_episodes(LandingZone(name_places().landing), plan) == 0
+
+
+def is_analysed(plan: StudyPlan) -> bool:
+    """Tell whether the plan's statistics were computed last by the source that is here; also where there are none."""
+    zone = LandingZone(name_places().landing)
+    statistics = zone.scan("statistics").filter(pl.col("plan_digest") == plan.digest)
+    runs = zone.scan("runs").join(statistics, on="run_id", how="semi").sort("started_at")
+    environments = runs.select("environment_json").collect()["environment_json"].to_list()
+    return not environments or json.loads(environments[-1]).get(ANALYSIS_KEY) == analysis_source()
+
+
+def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
+    """Return the number of a plan's episodes whose last attempt ended with `error` and that the next start plays.
+
+    Only episodes of its own parts count: a re-evaluation lands under a variant that the study does not play. A
+    teacher's episode that has had all the attempts that the plan allows is given up; one that met an endpoint that was
+    down is no such attempt.
+    """
+    variants = sorted({name for part in plan.parts for name in part.episode_variants()})
+    episodes = zone.scan("episodes").filter((pl.col("plan_digest") == plan.digest) & pl.col("variant").is_in(variants))
+    gives_up = any(part.teacher.maximum_attempts is not None for part in plan.parts)
+    is_heard = ~pl.col("episode_id").is_in(sorted(unheard_attempts(zone) if gives_up else ()))
+    newest_first = pl.col("finish_reason").sort_by(
+        "started_at", "attempt", "episode_id", descending=[True, True, False]
+    )
+    attempts = episodes.group_by(EpisodeRow.SAME_EPISODE).agg(
+        has_failed=newest_first.first() == FinishReason.ERROR.value, attempt_count=is_heard.sum()
+    )
+    return attempts.filter(pl.col("has_failed") & ~_is_given_up(plan)).collect().height
+
+
+def _is_given_up(plan: StudyPlan) -> pl.Expr:
+    """Return the expression that is true for failed episodes of teachers that are to be left alone."""
+    given_up = pl.lit(value=False)
+    for part in plan.parts:
+        if (most := part.teacher.maximum_attempts) is not None:
+            is_own = (pl.col("purpose") == "teacher") & (pl.col("variant") == part.variant)
+            given_up = given_up | (is_own & (pl.col("attempt_count") >= most))
+    return given_up

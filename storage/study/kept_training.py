@@ -1,0 +1,69 @@
+"""What kept results hold of the training sets: which teachers' traces they take, with counts and no text; for Table 5.
+
+Beside the episodes lie `training_examples.parquet` and `training_overlaps.parquet`. A folder without them has an empty
+Table 5.
+"""
+
+from pathlib import Path
+
+import polars as pl
+from duckdb import DuckDBPyConnection
+
+from carryover.storage.warehouse.connection import quoted
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.traces.study_rows import TrainingExampleRow, TrainingOverlapRow
+
+_EXAMPLES = """
+select * exclude (content_digest)
+from main.training_examples
+where episode_id in (select unnest($episode_ids))"""
+_NAMES = ("run_id", "dataset_id")
+"""What tells a training set from another one that holds the same."""
+
+
+def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, episode_ids: pl.Series) -> None:
+    """Add the training examples on a warehouse's traces to a folder of results.
+
+    `kept_ids` tells under which `kept_id` the folder holds a trace `episode_id`: of parts that ran apart and played the
+    same ones, it holds the first part's traces. Of sets that hold the same it holds one, that of the run that began
+    last, whichever part is kept last. `episode_ids` are those of all kept episodes; an example of any other goes.
+    """
+    landed = warehouse.sql(_EXAMPLES, episode_ids=kept_ids["episode_id"].to_list()).polars()
+    named = landed.join(kept_ids, on="episode_id").with_columns(episode_id="kept_id").drop("kept_id")
+    together = _with_former(folder, TrainingExampleRow.TABLE, named, TrainingExampleRow.KEY)
+    examples = _each_set_once(together.filter(pl.col("episode_id").is_in(episode_ids.implode())))
+    _write(examples.sort("dataset_id", "contract", "position"), _path(folder, TrainingExampleRow.TABLE))
+
+    key = TrainingOverlapRow.KEY
+    overlaps = warehouse.sql("select * from main.training_overlaps").polars()
+    overlaps = _with_former(folder, TrainingOverlapRow.TABLE, overlaps, key).join(examples, on="dataset_id", how="semi")
+    _write(overlaps.sort(key), _path(folder, TrainingOverlapRow.TABLE))
+
+
+def insert_training(connection: DuckDBPyConnection, folder: Path) -> None:
+    """Insert what a folder of results holds of the training sets, nothing where it holds nothing."""
+    for table in (TrainingExampleRow.TABLE, TrainingOverlapRow.TABLE):
+        if (path := _path(folder, table)).exists():
+            connection.execute(f"insert into main.{table} by name select * from read_parquet({quoted(str(path))})")
+
+
+def _with_former(folder: Path, table: str, new: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    """Return the rows of a folder and new ones, which stand where both have a key."""
+    path = _path(folder, table)
+    frames = [pl.read_parquet(path), new] if path.exists() else [new]
+    return pl.concat(frames, how="diagonal").unique(key, keep="last")
+
+
+def _each_set_once(examples: pl.DataFrame) -> pl.DataFrame:
+    """Return the examples without sets that the set of a run that began later equals in all but its names."""
+    content = pl.struct(pl.exclude(_NAMES)).sort_by("episode_id")
+    sets = examples.sort("run_id", maintain_order=True).group_by("dataset_id", maintain_order=True).agg(content=content)
+    return examples.join(sets.unique("content", keep="last"), on="dataset_id", how="semi")
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    frame.write_parquet(path, compression="zstd", compression_level=19)
+
+
+def _path(folder: Path, table: str) -> Path:
+    return folder / f"{table}.parquet"

@@ -1,0 +1,48 @@
+"""Which study is evaluated again, and under which name its episodes land."""
+
+from carryover.storage.study.runs import finished_runs, landed_plan
+from carryover.tasks.plans.landed import OtherVersionError
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.spec import StudyPlan, current_source
+from carryover.tasks.running.errors import UserError
+
+VARIANT = "reevaluation"
+"""Variant of the episodes, so that the study's own tables stay as they are."""
+SOURCE_DIGITS = 8
+"""Digits of a source's digest that tell it from others in a variant's name."""
+
+
+def choose_study(scale: str) -> str:
+    """Return the run of the latest finished study of a scale as its preset has it; with overrides where there is none.
+
+    Raises:
+        OtherVersionError: One of another version is in question, which may be of the preset.
+        UserError: No study of that scale has finished.
+    """
+    studies = finished_runs("reproduce_study", plan_name=scale)
+    if not studies:
+        raise UserError(
+            f"no finished study of scale {scale!r} to evaluate again; run carryover.flows.reproduce_study first"
+        )
+    preset = resolve_plan(scale)
+    refusal: OtherVersionError | None = None
+    for run_id in reversed(studies):
+        try:
+            if _is_of(preset, landed_plan(run_id)):
+                return run_id
+        except OtherVersionError as error:
+            refusal = refusal or error
+    if refusal is not None:
+        raise OtherVersionError(f"{refusal}; a study that this version made is chosen with --study-run RUN")
+    return studies[-1]
+
+
+def name_variant(plan: StudyPlan) -> str:
+    """Return the variant that a re-evaluation lands under: one of its own for every source but the plan's."""
+    source = current_source()
+    return VARIANT if source == plan.source else f"{VARIANT}-{source[:SOURCE_DIGITS]}"
+
+
+def _is_of(preset: StudyPlan, plan: StudyPlan) -> bool:
+    """Tell whether a plan is a preset without overrides, whatever its source."""
+    return plan.model_copy(update={"source": preset.source}).digest == preset.digest

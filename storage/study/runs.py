@@ -1,0 +1,186 @@
+"""Runs: opened with their plan and environment, closed with how they ended."""
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+import polars as pl
+
+from carryover.storage.zone.generation import begin_generation, read_generation
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.landed import OtherVersionError, read_plan
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.plans.spec import StudyPlan, analysis_source, current_source
+from carryover.tasks.running.environment import describe_environment
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import Places, name_places, open_places
+from carryover.tasks.running.limits import LimitReachedError
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+
+ANALYSIS_KEY = "analysis_source"
+"""Key of a run's environment under which the source of its statistics stands, as a digest."""
+SOURCE_KEY = "source"
+"""Key under which the source of the packages that produce rows stands there, as it was when the run began."""
+JOINED_KEY = "joined_run"
+"""Key under which the run stands that another process opened and that this one plays a stage of."""
+SERVER_KEY = "server"
+"""Key under which a run that is a server's describes it: its program, version and command line."""
+
+_opened: set[str] = set()
+"""Runs that this process opened: their environment is that of every stage that joins them here."""
+
+
+@contextmanager
+def open_run(
+    flow: str,
+    scale: str,
+    overrides: Overrides,
+    limits: Limits,
+    run_id: str | None = None,
+    *,
+    is_of_plans_source: bool = True,
+) -> Iterator[Run]:
+    """Yield a new run of the named plan, or, with a `run_id`, one of the plan of the run that another flow opened.
+
+    A stage that joins a run of its own process is part of that run. In another process, on a worker say, it is a run
+    with an environment of its own. With `is_of_plans_source` it must have the source of the plan: its rows would be
+    those of another code than the plan names.
+
+    Raises:
+        UserError: There is no run of that id, it is of another source, or the data folder cannot be written.
+    """
+    if run_id is None:
+        with start_run(flow, resolve_plan(scale, overrides), limits) as run:
+            yield run
+        return
+    plan = landed_plan(run_id)
+    if is_of_plans_source and plan.source != (here := current_source()):
+        raise UserError(
+            f"run {run_id} is of source {plan.source}, and the source here is {here}: check out that source here, or "
+            "leave run_id out and start the study anew, as a plan of the source here"
+        )
+    if run_id in _opened:
+        yield _run(run_id, plan, limits, open_places())
+        return
+    with start_run(flow, plan, limits, joined_run=run_id) as run:
+        yield run
+
+
+@contextmanager
+def start_run(
+    flow: str,
+    plan: StudyPlan,
+    limits: Limits,
+    *,
+    joined_run: str | None = None,
+    environment: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[Run]:
+    """Yield a run whose start is landed, and land its end: finished, stopped by a limit or a signal, or failed.
+
+    Its environment names the source that is here, which is another one than the plan's where models are evaluated
+    again after an update; `environment` adds to it what only the caller knows.
+    """
+    places = open_places()
+    zone = LandingZone(places.landing)
+    if not zone.manifests().bundles:
+        begin_generation(places)
+    run = _run(new_run_id(), plan, limits, places)
+    zone.write({"runs": [_run_row(flow, run, joined_run, environment)]}, run.run_id)
+    _opened.add(run.run_id)
+    try:
+        yield run
+    except LimitReachedError as error:
+        _land_end(zone, run, "stopped", str(error))
+        raise
+    except KeyboardInterrupt:
+        _land_end(zone, run, "stopped", "interrupted from the keyboard")
+        raise
+    except Exception as error:
+        _land_end(zone, run, "failed", f"{type(error).__name__}: {error}")
+        raise
+    except BaseException as error:  # SIGTERM, under the name that Prefect gives it
+        _land_end(zone, run, "stopped", f"ended by {type(error).__name__}")
+        raise
+    _land_end(zone, run, "finished", "")
+
+
+def finished_runs(flow: str, plan_name: str | None = None, plan_digest: str | None = None) -> list[str]:
+    """Return the ids of a flow's finished runs, earliest first, of one plan where that is asked for."""
+    zone = LandingZone(name_places().landing)
+    runs = zone.scan("runs").filter(pl.col("flow") == flow)
+    if plan_name is not None:
+        runs = runs.filter(pl.col("plan_name") == plan_name)
+    if plan_digest is not None:
+        runs = runs.filter(pl.col("plan_digest") == plan_digest)
+    ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
+    return runs.join(ends, on="run_id", how="semi").sort("started_at").collect()["run_id"].to_list()
+
+
+def landed_plan(run_id: str) -> StudyPlan:
+    """Return the plan of a run, as it was resolved then.
+
+    Raises:
+        OtherVersionError: Its plan is one of another version; the message names the fields and the way out.
+        UserError: There is no run of that id.
+    """
+    zone = LandingZone(name_places().landing)
+    rows = zone.read("runs", ["plan_json", "plan_digest"], pl.col("run_id") == run_id).to_pylist()
+    if not rows:
+        raise UserError(f"no run {run_id!r} has landed in {zone.url}; leave run_id out to start one")
+    (row,) = rows
+    try:
+        return read_plan(row["plan_json"], row["plan_digest"])
+    except OtherVersionError as error:
+        raise OtherVersionError(
+            f"the plan {row['plan_digest']} of run {run_id} cannot be read by this version ({error}); check out the "
+            "one that made it, or run the study anew with this one"
+        ) from error
+
+
+def new_run_id() -> str:
+    """Return a new run's id: its time in UTC, so that ids sort, and six random digits."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _run(run_id: str, plan: StudyPlan, limits: Limits, places: Places) -> Run:
+    return Run(
+        run_id=run_id,
+        plan=plan,
+        home=places.home,
+        landing=places.landing,
+        generation=read_generation(places),
+        limits=limits,
+    )
+
+
+def _run_row(flow: str, run: Run, joined_run: str | None, known: Mapping[str, Any]) -> RunRow:
+    environment = {
+        **describe_environment(),
+        SOURCE_KEY: current_source(),
+        ANALYSIS_KEY: analysis_source(),
+        **({} if joined_run is None else {JOINED_KEY: joined_run}),
+        **known,
+    }
+    return RunRow(
+        run_id=run.run_id,
+        flow=flow,
+        plan_name=run.plan.name,
+        plan_digest=run.plan.digest,
+        scale=run.plan.scale,
+        plan_json=run.plan.model_dump_json(),
+        environment_json=json.dumps(environment),
+        started_at=datetime.now(UTC),
+    )
+
+
+def _land_end(zone: LandingZone, run: Run, status: str, message: str) -> None:
+    end = RunEndRow.model_validate(
+        {"run_id": run.run_id, "status": status, "message": message, "finished_at": datetime.now(UTC)}
+    )
+    zone.write({"run_ends": [end]}, run.run_id)

@@ -1,0 +1,48 @@
+"""What the landed episodes of a plan asked endpoints for, as a meter that goes on from there."""
+
+import threading
+from typing import get_args
+
+import polars as pl
+
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.condition import Purpose
+from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.running.limits import Meter, Spent
+
+_meters: dict[tuple[str, Limits], Meter] = {}
+"""The open meters: conditions that are played side by side spend from one limit."""
+_lock = threading.Lock()
+
+
+def share_meter(run: Run, zone: LandingZone) -> Meter:
+    """Return the run's meter, opened with what the plan has spent in earlier runs; read only where a limit is set."""
+    limits = run.limits
+    with _lock:
+        if (run.run_id, limits) not in _meters:
+            _meters[run.run_id, limits] = _open_meter(run, zone)
+        return _meters[run.run_id, limits]
+
+
+def _open_meter(run: Run, zone: LandingZone) -> Meter:
+    limits = run.limits
+    spent = billed = Spent()
+    if limits.max_tokens_total is not None or limits.max_cost is not None:
+        for purpose in get_args(Purpose):
+            landed = _landed_spending(run, zone, purpose)
+            spent = spent.plus(landed)
+            if run.plan.is_billed(purpose):
+                billed = billed.plus(landed)
+    return Meter(spent, billed, limits.prices, limits.max_tokens_total, limits.max_cost)
+
+
+def _landed_spending(run: Run, zone: LandingZone, purpose: Purpose) -> Spent:
+    """Return what a plan's landed episodes of a purpose asked endpoints for; no reply counts twice."""
+    episodes = zone.scan("episodes").filter(
+        (pl.col("plan_digest") == run.plan.digest)
+        & (pl.col("token_source") == "server")
+        & (pl.col("purpose") == purpose)
+    )
+    turns = zone.scan("turns").filter(~pl.col("is_replayed").fill_null(value=False))
+    asked = turns.join(episodes, on="episode_id", how="semi")
+    return Spent(*asked.select(pl.col(Spent._fields).sum()).collect().row(0))

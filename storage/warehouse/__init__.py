@@ -1,0 +1,1 @@
+"""DuckDB warehouse: one merger writes it, everybody reads a published copy."""

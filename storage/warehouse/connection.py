@@ -1,0 +1,137 @@
+"""DuckDB connections as the warehouse wants them: no downloads, no Python variables as tables, times in UTC."""
+
+import re
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from duckdb import DuckDBPyConnection, StatementType, token_type
+
+from carryover.storage.errors import QueryError, WarehouseError
+
+_SETTINGS: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    # A misspelt table must not turn into whatever Python variable bears its name.
+    "python_enable_replacements": False,
+}
+
+WAY_AROUND = (
+    "for files, settings and statements of your own, attach the copy that readers open in DuckDB: "
+    "attach 'warehouse.published.duckdb' as warehouse (read_only)"
+)
+"""What a person does who wants more than to query the warehouse."""
+
+# A pivot is several statements.
+_QUERIES = (StatementType.SELECT, StatementType.MULTI)
+
+# `explain analyze` and `explain (analyze)` run what they explain.
+_ANALYZE = re.compile(r'\s*explain\s*(\([^)]*)?"?\banaly[sz]e\b', re.IGNORECASE)
+
+
+def open_memory() -> DuckDBPyConnection:
+    """Return a connection to an empty database in memory."""
+    # Made when a query spills, gone with the connection; by default it would be a folder of the working directory.
+    spill = Path(tempfile.gettempdir()) / f"carryover-{uuid.uuid4().hex[:12]}"
+    return _in_utc(duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": str(spill)}))
+
+
+def open_for_writing(path: Path, memory_limit: str = "2500MB", threads: int | None = None) -> DuckDBPyConnection:
+    """Return the one writing connection to a warehouse file; raise `WarehouseError` where the file is no database."""
+    settings = _SETTINGS | {
+        "memory_limit": memory_limit,
+        # Rows carry their keys; keeping the order of the files as well would hold gigabytes back.
+        "preserve_insertion_order": False,
+        "temp_directory": str(path.with_name(path.name + ".tmp")),
+    }
+    if threads is not None:
+        settings["threads"] = threads
+    try:
+        return _in_utc(duckdb.connect(path, config=settings))
+    except duckdb.Error as error:
+        raise WarehouseError(f"cannot open {path} as a warehouse: {error}") from error
+
+
+def open_for_reading(path: Path) -> DuckDBPyConnection:
+    """Return a connection whose default database is the file, read-only; raise `WarehouseError` where it is none.
+
+    The file is attached to a database in memory: a process that opens a path which has been replaced meanwhile then
+    sees the new file, while older connections keep the old one.
+    """
+    connection = open_memory()
+    try:
+        connection.execute(f"attach {quoted(str(path))} as warehouse (read_only)")
+        connection.execute("use warehouse")
+    except duckdb.Error as error:
+        connection.close()
+        raise WarehouseError(f"cannot open {path} as a warehouse: {error}") from error
+    shut_files_out(connection)
+    return connection
+
+
+def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) -> None:
+    """Keep SQL of the connection from any file but those attached and those below `folder`, a path or URL, for good."""
+    if folder is not None:
+        connection.execute(f"set global allowed_directories = [{quoted(folder)}]")
+    connection.execute("set global enable_external_access = false")
+    connection.execute("set global lock_configuration = true")
+
+
+def require_query(connection: DuckDBPyConnection, sql: str) -> None:
+    """Raise `QueryError` for a statement that is no query: attaching anew would get around a read-only attachment.
+
+    Raises `duckdb.Error` for SQL that cannot be parsed.
+    """
+    for statement in connection.extract_statements(sql):
+        is_run = statement.type in _QUERIES or (
+            statement.type == StatementType.EXPLAIN and not _ANALYZE.match(_without_asides(statement.query))
+        )
+        if not is_run:
+            kind = "EXPLAIN ANALYZE" if statement.type == StatementType.EXPLAIN else statement.type.name
+            raise QueryError(why_no_query(kind))
+
+
+def why_no_query(kind: str) -> str:
+    """Return the refusal of what is no query, with the way out; `kind` says what it is."""
+    return (
+        f"a warehouse is read-only: {kind} is no query; "
+        f"write select, from, with, describe, summarize, pivot, values or explain; {WAY_AROUND}"
+    )
+
+
+def _without_asides(statement: str) -> str:
+    """Return a statement with a space for every comment and every text in quotes."""
+    source = statement.encode()  # the tokens begin at bytes
+    tokens = duckdb.tokenize(statement)
+    ends = [start for start, _ in tokens[1:]] + [len(source)]
+    asides = (token_type.comment, token_type.string_const)
+    return "".join(
+        " " if kind in asides else source[start:end].decode() for (start, kind), end in zip(tokens, ends, strict=True)
+    )
+
+
+@contextmanager
+def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
+    """Commit what the block around it changes; where the block raises, for whatever reason, change nothing."""
+    connection.begin()
+    try:
+        yield
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+def quoted(text: str) -> str:
+    """Return text as an SQL literal, for the statements that take no parameters."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _in_utc(connection: DuckDBPyConnection) -> DuckDBPyConnection:
+    # An extension's setting, so it cannot be given at connecting; global, so that cursors share it.
+    connection.execute("set global TimeZone = 'UTC'")
+    return connection

@@ -1,0 +1,154 @@
+"""The gate over merged tables: the files of `sql/checks` as expectations, with Data Docs."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.checks.check import Check, Suite
+from carryover.tasks.checks.run import CheckBackendError, run_suites
+from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.traces.study_rows import TABLES, CheckResultRow
+
+REQUIRED_TABLES = ("runs", "instances", "items", "episodes", "turns", "steps")
+"""Tables without which there is nothing to say about a study."""
+
+SUBJECTS = {
+    "table_name": "tables",
+    "plan_digest": "runs",
+    "instance_id": "instances",
+    "episode_id": "episodes",
+    "training_run_id": "training_runs",
+    "statistic_id": "statistics",
+}
+"""What a check is about, by the first column of its file: that column names the rows which break the rule."""
+
+
+class CheckFile(NamedTuple):
+    """A file of `sql/checks`: a query for the rows that break a rule."""
+
+    name: str
+    query: str
+
+
+def gate_warehouse(
+    path: str | Path,
+    docs_folder: str | Path,
+    *,
+    run_id: str | None = None,
+    plan_digest: str | None = None,
+    required_tables: Sequence[str] = REQUIRED_TABLES,
+    open_bar: OpenBar = no_bar,
+) -> list[CheckResultRow]:
+    """Evaluate every check on the merged tables, write Data Docs, and return one row per check, passed or not.
+
+    A check passes where its file finds no row. Great Expectations gates one verdict per episode, instance and so on,
+    and must count the same offenders as the SQL.
+
+    Args:
+        path: Warehouse file (its published copy is read) or landing zone.
+        docs_folder: Where Data Docs go: `index.html` is their first page.
+        run_id: Run that lands the rows; by default one named after the time.
+        plan_digest: Plan that is complete. Checks that compare a plan's conditions then leave other plans out, which
+            may be under way; by default every plan counts.
+        required_tables: Tables that must hold rows.
+        open_bar: Shows the checks, first as they are queried, then as Great Expectations gates them.
+
+    Raises:
+        QueryError: A file of `sql/checks` does not run.
+        CheckBackendError: Great Expectations could not evaluate a check, or counts other offenders than the SQL.
+    """
+    checked_at = datetime.now(UTC)
+    with Warehouse.open(path) as warehouse:
+        offenders = _find_offenders(warehouse, plan_digest, open_bar)
+        suites = [
+            _table_suite(warehouse, offenders["table_name"], required_tables),
+            *(_subject_suite(warehouse, id_column, offenders[id_column]) for id_column in list(SUBJECTS)[1:]),
+        ]
+    suites = [suite for suite in suites if suite.frame.height]
+    rows = run_suites(
+        suites,
+        Path(docs_folder),
+        run_id=run_id or f"gate-{checked_at:%Y%m%dT%H%M%S}",
+        checked_at=checked_at,
+        open_bar=open_bar,
+    )
+    require_same_counts(suites, rows)
+    return rows
+
+
+def check_files() -> list[CheckFile]:
+    """Return the files of `sql/checks` in the order of their names."""
+    folder = files("carryover.sql") / "checks"
+    sources = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return [CheckFile(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in sources]
+
+
+def require_same_counts(suites: Sequence[Suite], rows: Sequence[CheckResultRow]) -> None:
+    """Raise `CheckBackendError` where the results disagree with the frames about who breaks a check."""
+    counted = {(row.suite, row.check_name): row for row in rows}
+    for suite in suites:
+        for check in suite.checks:
+            row = counted[suite.name, check.name]
+            expected = suite.frame.filter(check.is_broken()).height
+            if row.unexpected_count != expected or row.is_passed != (expected == 0):
+                raise CheckBackendError(
+                    f"{check.name} of {suite.name}: {expected} offenders by SQL, {row.unexpected_count} by Great "
+                    "Expectations; nothing is known about the data"
+                )
+
+
+def _find_offenders(
+    warehouse: Warehouse, plan_digest: str | None, open_bar: OpenBar
+) -> dict[str, dict[str, pl.DataFrame]]:
+    """Return, by id column and check, how many rows of each id break the check."""
+    offenders: dict[str, dict[str, pl.DataFrame]] = defaultdict(dict)
+    checks = check_files()
+    with open_bar("checks on the merged tables", len(checks), "checks") as advance:
+        for check in checks:
+            rows = warehouse.sql(check.query).polars()
+            if plan_digest is not None and "plan_digest" in rows.columns:
+                rows = rows.filter(pl.col("plan_digest") == plan_digest)
+            id_column = rows.columns[0]
+            if id_column not in SUBJECTS:
+                raise ValueError(
+                    f"sql/checks/{check.name}.sql starts with {id_column!r}; choose from {', '.join(SUBJECTS)}"
+                )
+            offenders[id_column][check.name] = rows.group_by(id_column).agg(pl.len().cast(pl.Int64).alias(check.name))
+            advance(1, check.name)
+    return offenders
+
+
+def _table_suite(warehouse: Warehouse, offenders: dict[str, pl.DataFrame], required_tables: Sequence[str]) -> Suite:
+    counts = [(table, warehouse.sql(f"select count(*) from main.{table}").rows()[0][0]) for table in TABLES]
+    tables = pl.DataFrame(counts, schema={"table_name": pl.String, "row_count": pl.Int64}, orient="row")
+    is_required = pl.col("table_name").is_in(list(required_tables))
+    frame = _with_verdicts(tables, "table_name", offenders).with_columns(
+        required_row_count=pl.when(is_required).then(pl.col("row_count"))
+    )
+    rows_exist = Check(name="table_rows_exist", kind="between", column="required_row_count", minimum=1)
+    return Suite("tables", frame, (rows_exist, *_checks(offenders)), "table_name")
+
+
+def _subject_suite(warehouse: Warehouse, id_column: str, offenders: dict[str, pl.DataFrame]) -> Suite:
+    name = SUBJECTS[id_column]
+    subjects = warehouse.sql(f"select distinct {id_column} from main.{name}").polars()
+    return Suite(name, _with_verdicts(subjects, id_column, offenders), _checks(offenders), id_column)
+
+
+def _with_verdicts(subjects: pl.DataFrame, id_column: str, offenders: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return one row per subject with the number of rows that break each check; an offender unknown as subject too."""
+    ids = pl.concat([subjects.select(id_column), *(found.select(id_column) for found in offenders.values())]).unique()
+    frame = ids.join(subjects, on=id_column, how="left")
+    for found in offenders.values():
+        frame = frame.join(found, on=id_column, how="left")
+    return frame.with_columns(pl.col(*offenders).fill_null(0)).sort(id_column)
+
+
+def _checks(offenders: dict[str, pl.DataFrame]) -> tuple[Check, ...]:
+    return tuple(Check(name=name, kind="between", column=name, maximum=0) for name in offenders)

@@ -1,0 +1,173 @@
+"""Insertion of bundles into the warehouse: one transaction, every row once, an episode's rows from one bundle only.
+
+Table and column names in the statements come from the row models, never from data.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from carryover.storage.errors import StorageError, WarehouseError
+from carryover.storage.warehouse.connection import transaction
+from carryover.storage.zone.bundles import Manifest, Share, share_episodes
+from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.quarantine import Refusal, record_refusals
+from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model
+from carryover.storage.zone.sources import each_once, lost_episodes, table_source
+from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.traces.rows import EpisodeRow
+from carryover.tasks.traces.study_rows import TABLES
+
+_EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
+
+
+class Inserted(NamedTuple):
+    """What a transaction inserted."""
+
+    row_counts: dict[str, int]
+    """Rows by table; tables without new rows left out."""
+    repeated_episode_count: int
+    """Episodes of the bundles that are taken from an earlier bundle."""
+
+
+class UnreadableBundleError(StorageError):
+    """The landed files could not be read to the end; nothing was inserted."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def insert_bundles(
+    connection: DuckDBPyConnection,
+    landing: LandingZone,
+    bundles: Sequence[Manifest],
+    refusals: Sequence[Refusal],
+    open_bar: OpenBar = no_bar,
+) -> Inserted:
+    """Insert the bundles' new rows, remember the bundles and note the refusals, all in one transaction.
+
+    Raise `UnreadableBundleError` where DuckDB fails while it reads the files. `open_bar` shows the rows, a table at a
+    time.
+    """
+    shares = share_episodes(bundles, _present_episodes(connection, bundles))
+    connection.register("lost_episodes", lost_episodes(shares))
+    with transaction(connection):
+        counts = _insert_tables(connection, landing, shares, open_bar)
+        _remember(connection, landing, bundles)
+        record_refusals(connection, landing.url, refusals)
+    connection.unregister("lost_episodes")
+    repeated = sum(len(share.lost_episode_ids) for share in shares)
+    return Inserted({table: count for table, count in counts.items() if count}, repeated)
+
+
+def _present_episodes(connection: DuckDBPyConnection, bundles: Sequence[Manifest]) -> set[str]:
+    landed = [episode.episode_id for manifest in bundles for episode in manifest.episodes]
+    connection.register("landed_episodes", pa.table({"episode_id": pa.array(landed, pa.string())}))
+    present = connection.sql(
+        "select landed_episodes.episode_id from landed_episodes semi join main.episodes using (episode_id)"
+    ).fetchall()
+    connection.unregister("landed_episodes")
+    return {episode_id for (episode_id,) in present}
+
+
+def _insert_tables(
+    connection: DuckDBPyConnection, landing: LandingZone, shares: Sequence[Share], open_bar: OpenBar
+) -> dict[str, int]:
+    promised = {table: _promised_rows(table, shares) for table in TABLES}
+    counts = {}
+    try:
+        with open_bar("merge", sum(promised.values()), "rows") as advance:
+            for table in TABLES:
+                if source := table_source(landing.store, table, shares):
+                    counts[table] = _insert_table(connection, table, source)
+                    advance(promised[table], table)
+        _check_counts(counts, shares)
+    except (duckdb.Error, WarehouseError) as error:
+        raise UnreadableBundleError(error) from error
+    return counts
+
+
+def _promised_rows(table: str, shares: Sequence[Share]) -> int:
+    return sum(file.row_count for share in shares if (file := share.manifest.file(table)))
+
+
+def _insert_table(connection: DuckDBPyConnection, table: str, source: str) -> int:
+    columns = ", ".join(arrow_schema(table).names)
+    model = row_model(table)
+    if model.LATEST_WINS:
+        return _replace_older(connection, table, source)
+    rows = each_once(table, source)
+    if table in _EPISODE_TABLES:
+        return _count(connection, f"insert into main.{table} ({columns}) {rows}")
+    key = ", ".join(model.KEY)
+    return _count(
+        connection,
+        f"insert into main.{table} ({columns}) from ({rows}) as landed anti join main.{table} as held using ({key})",
+    )
+
+
+def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> int:
+    """Insert the rows that landed later than the one held under their key, in its place; return their number."""
+    columns = ", ".join(arrow_schema(table).names)
+    row_key = f"[{', '.join(f'{column}::varchar' for column in row_model(table).KEY)}]"
+    connection.execute(
+        f"""
+        create or replace temp table news as
+        select landed.*, {row_key} as row_key
+        from ({source}) as landed
+        qualify row_number() over (partition by row_key order by bundle_id desc) = 1
+        """
+    )
+    connection.execute(
+        """
+        delete from news
+        where exists (
+            select 1 from main.latest_bundles as held
+            where held.table_name = $table and held.row_key = news.row_key and held.bundle_id > news.bundle_id
+        )
+        """,
+        {"table": table},
+    )
+    connection.execute(f"delete from main.{table} where {row_key} in (select row_key from news)")
+    connection.execute(
+        "delete from main.latest_bundles where table_name = $table and row_key in (select row_key from news)",
+        {"table": table},
+    )
+    connection.execute("insert into main.latest_bundles select $table, row_key, bundle_id from news", {"table": table})
+    return _count(connection, f"insert into main.{table} ({columns}) select {columns} from news")
+
+
+def _count(connection: DuckDBPyConnection, statement: str) -> int:
+    row = connection.execute(statement).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _check_counts(counts: dict[str, int], shares: Sequence[Share]) -> None:
+    """Every episode row that the manifests promise arrived; with repeated episodes the promise says less."""
+    if any(share.lost_episode_ids for share in shares):
+        return
+    for table in _EPISODE_TABLES:
+        promised = _promised_rows(table, shares)
+        if counts.get(table, 0) != promised:
+            raise WarehouseError(f"{counts.get(table, 0)} rows of {table!r} read, the manifests say {promised}")
+
+
+def _remember(connection: DuckDBPyConnection, landing: LandingZone, bundles: Sequence[Manifest]) -> None:
+    ledger = pa.table(
+        {
+            "bundle_id": pa.array([manifest.bundle_id for manifest in bundles], pa.string()),
+            "run_id": pa.array([manifest.run_id for manifest in bundles], pa.string()),
+            "row_count": pa.array([sum(file.row_count for file in bundle.files) for bundle in bundles], pa.int64()),
+        }
+    )
+    connection.register("new_bundles", ledger)
+    connection.execute(
+        "insert into main.merged_bundles select bundle_id, run_id, $url, row_count, $now from new_bundles",
+        {"url": landing.url, "now": datetime.now(UTC)},
+    )
+    connection.unregister("new_bundles")

@@ -1,0 +1,54 @@
+"""The merger's lock: one process writes a warehouse, and whoever comes second is told who that is."""
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from carryover.storage.errors import WarehouseBusyError, WarehouseError
+
+
+@contextmanager
+def owned(warehouse_path: Path) -> Iterator[None]:
+    """Own a warehouse file while the block runs; raise `WarehouseBusyError` naming the process that owns it already.
+
+    The system frees the lock when its owner dies, however it dies.
+    """
+    path = warehouse_path.with_name(warehouse_path.name + ".lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise WarehouseError(
+            f"cannot write {path}: {error.strerror}; choose another place for the warehouse"
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise WarehouseBusyError(
+                f"{warehouse_path} is being written by {_holder(path)}; wait for it, or stop it and try again"
+            ) from error
+        file.truncate(0)
+        json.dump(
+            {
+                "process": os.getpid(),
+                "host": socket.gethostname(),
+                "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+            },
+            file,
+        )
+        file.flush()
+        yield
+
+
+def _holder(path: Path) -> str:
+    try:
+        holder = json.loads(path.read_text(encoding="utf-8"))
+        return f"process {holder['process']} on {holder['host']} since {holder['since']}"
+    except (OSError, ValueError, KeyError):
+        return "another process"

@@ -1,0 +1,132 @@
+"""Marts brought up to date with the episodes that came since, instead of computed again from every recorded event.
+
+A mart with an `episode_id` holds rows per episode, which depend on that episode's rows, on its instance, on the other
+episodes of a plan on that instance (which attempt is the last one) and on the plan, whose run lands before any episode.
+The other marts are small: they summarise such marts and set statistics beside them, and are made anew.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from duckdb import DuckDBPyConnection
+
+from carryover.storage.warehouse.connection import transaction
+from carryover.storage.warehouse.mart_sources import MartSource
+from carryover.storage.zone.schemas import EPISODE_CHILDREN
+from carryover.tasks.running.progress import Advance, OpenBar, no_bar
+from carryover.tasks.traces.rows import EpisodeRow
+from carryover.tasks.traces.study_rows import TABLES
+
+LARGEST_SHARE = 0.5
+"""Share of the episodes to be measured above which computing everything again costs no more."""
+
+_EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
+
+
+def measure_new_episodes(
+    connection: DuckDBPyConnection, sources: Sequence[MartSource], open_bar: OpenBar = no_bar
+) -> bool:
+    """Measure the episodes that the marts do not know, and those that these concern; tell whether it was worth it.
+
+    The marts must have been made from the same sources before. Nothing changes where most episodes are new.
+    """
+    with _window(connection) as live:
+        stale_count = _find_stale(connection, live)
+        if stale_count > LARGEST_SHARE * _count(connection, f"{live}.main.episodes"):
+            return False
+        with_episodes = _marts_with_episodes(connection, live)
+        marts = [source for source in sources if source.schema == "marts"]
+        measured = [mart for mart in marts if mart.name in with_episodes] if stale_count else []
+        summaries = [mart for mart in marts if mart.name not in with_episodes]
+        with open_bar("marts", len(measured) + len(summaries), "marts") as advance:
+            if measured:
+                _measure(connection, live, sources, measured, advance)
+            connection.execute(f"use {live}")
+            with transaction(connection):
+                _replace_stale(connection, measured)
+                for mart in summaries:
+                    connection.execute(f'create or replace table marts."{mart.name}" as {mart.statement}')
+                    advance(1, mart.name)
+    return True
+
+
+@contextmanager
+def _window(connection: DuckDBPyConnection) -> Iterator[str]:
+    """Attach a database in memory, `increment`, and yield the live one's quoted name; leave it as the default one."""
+    (name,) = connection.sql("select current_database()").fetchall()[0]
+    live = f'"{name}"'
+    connection.execute("attach ':memory:' as increment")
+    try:
+        yield live
+    finally:
+        connection.execute(f"use {live}")
+        connection.execute("detach increment")
+
+
+def _find_stale(connection: DuckDBPyConnection, live: str) -> int:
+    connection.execute(
+        f"""
+        create table increment.main.stale_episodes as
+        with stale_instances as (
+            select episodes.plan_digest, episodes.instance_id
+            from {live}.main.episodes
+            anti join {live}.marts.episode_metrics using (episode_id)
+            union
+            -- measured before their instance landed
+            select episode_metrics.plan_digest, episode_metrics.instance_id
+            from {live}.marts.episode_metrics
+            semi join {live}.main.instances using (instance_id)
+            where episode_metrics.capacity_use is null
+        )
+        select episodes.episode_id
+        from {live}.main.episodes
+        semi join stale_instances using (plan_digest, instance_id)
+        """
+    )
+    return _count(connection, "increment.main.stale_episodes")
+
+
+def _measure(
+    connection: DuckDBPyConnection,
+    live: str,
+    sources: Sequence[MartSource],
+    marts: Sequence[MartSource],
+    advance: Advance,
+) -> None:
+    """Compute the stale episodes' rows of some marts in `increment`, and leave that as the default database."""
+    connection.execute("use increment")
+    for table in TABLES:
+        only_stale = "semi join increment.main.stale_episodes using (episode_id)" if table in _EPISODE_TABLES else ""
+        connection.execute(f"create view increment.main.{table} as from {live}.main.{table} {only_stale}")
+    # The files name `main`, `published`, `staging` and `marts`: here they see the few episodes of `increment` only.
+    for schema in ("published", "staging", "marts"):
+        connection.execute(f"create schema increment.{schema}")
+    for source in sources:
+        if source.schema == "published":
+            connection.execute(f'create view published."{source.name}" as from {live}.published."{source.name}"')
+        if source.schema == "staging":
+            connection.execute(f'create view staging."{source.name}" as {source.statement}')
+    for mart in marts:
+        connection.execute(f'create table marts."{mart.name}" as {mart.statement}')
+        advance(1, mart.name)
+
+
+def _replace_stale(connection: DuckDBPyConnection, marts: Sequence[MartSource]) -> None:
+    for mart in marts:
+        connection.execute(f'delete from marts."{mart.name}" where episode_id in (from increment.main.stale_episodes)')
+        connection.execute(f'insert into marts."{mart.name}" by name from increment.marts."{mart.name}"')
+
+
+def _marts_with_episodes(connection: DuckDBPyConnection, live: str) -> set[str]:
+    rows = connection.sql(
+        """
+        select table_name from duckdb_columns()
+        where '"' || database_name || '"' = $live and schema_name = 'marts' and column_name = 'episode_id'
+        """,
+        params={"live": live},
+    ).fetchall()
+    return {name for (name,) in rows}
+
+
+def _count(connection: DuckDBPyConnection, table: str) -> int:
+    return connection.sql(f"select count(*) from {table}").fetchall()[0][0]

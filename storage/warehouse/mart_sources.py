@@ -1,0 +1,52 @@
+"""Sources of published tables, staging views and marts: the files of `sql/published`, `sql/staging`, `sql/marts`."""
+
+import hashlib
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from carryover.storage.warehouse.connection import quoted
+from carryover.storage.warehouse.migrations import read_migrations
+
+
+class MartSource(NamedTuple):
+    """One file and the relation that it defines."""
+
+    schema: str
+    name: str
+    statement: str
+    """A query for the relation's rows."""
+    content: str
+    """What the rows depend on besides the warehouse's own."""
+
+
+def read_mart_sources() -> list[MartSource]:
+    """Return the files in the order in which they build on each other: by schema, then by name."""
+    return [
+        *(_published_source(file) for file in _files("published", ".csv")),
+        *(_sql_source(schema, file) for schema in ("staging", "marts") for file in _files(schema, ".sql")),
+    ]
+
+
+def sources_digest(sources: list[MartSource]) -> str:
+    """Return a digest of the files, and of the migrations, which may change rows that the marts were computed from."""
+    contents = [(source.schema, source.name, source.content) for source in sources]
+    migrations = [migration.digest for migration in read_migrations()]
+    return hashlib.sha256(repr((contents, migrations)).encode()).hexdigest()[:16]
+
+
+def _published_source(file: Traversable) -> MartSource:
+    statement = f"from read_csv({quoted(str(file))}, header = true)"
+    return MartSource("published", file.name.removesuffix(".csv"), statement, file.read_text(encoding="utf-8"))
+
+
+def _sql_source(schema: str, file: Traversable) -> MartSource:
+    text = file.read_text(encoding="utf-8").rstrip().rstrip(";")
+    return MartSource(schema, file.name.removesuffix(".sql"), text, text)
+
+
+def _files(folder_name: str, suffix: str) -> list[Traversable]:
+    folder = files("carryover.sql") / folder_name
+    if not folder.is_dir():
+        return []
+    return sorted((file for file in folder.iterdir() if file.name.endswith(suffix)), key=lambda file: file.name)

@@ -1,0 +1,114 @@
+"""Published tables, staging views and marts of a warehouse, made from their files and kept up to date."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Literal
+
+import duckdb
+from duckdb import DuckDBPyConnection
+
+from carryover.storage.errors import WarehouseError
+from carryover.storage.warehouse.connection import transaction
+from carryover.storage.warehouse.mart_increment import measure_new_episodes
+from carryover.storage.warehouse.mart_sources import MartSource, read_mart_sources, sources_digest
+from carryover.tasks.running.progress import OpenBar, no_bar
+
+
+class Refresh(StrEnum):
+    """What a refresh of the marts had to do."""
+
+    NOTHING = "nothing"
+    """The marts were as new as the files and the merged bundles."""
+    INCREMENT = "increment"
+    """Only what the newly merged bundles concern was computed."""
+    REBUILD = "rebuild"
+    """Everything was computed."""
+
+
+def refresh_marts(
+    connection: DuckDBPyConnection, *, is_materialized: bool = True, open_bar: OpenBar = no_bar
+) -> Refresh:
+    """Make `published.NAME` a table of every CSV file, `staging.NAME` a view and `marts.NAME` a table; tell how.
+
+    Within a schema, files run in the order of their names; the schemas stand in this order. Where the files are those
+    of the last time, only the episodes that came since are measured. Without `is_materialized`, marts are views too,
+    for a database that holds no rows of its own. Raise `WarehouseError` naming a file that does not bind. `open_bar`
+    shows the marts that are computed.
+    """
+    sources = read_mart_sources()
+    if not is_materialized:
+        _rebuild(connection, sources, "view", no_bar)
+        return Refresh.REBUILD
+    digest = sources_digest(sources)
+    is_same_sql = _is_of(connection, digest)
+    if is_same_sql and _measured_bundle_counts(connection) == [(_bundle_count(connection),)]:
+        return Refresh.NOTHING
+    if is_same_sql and measure_new_episodes(connection, sources, open_bar):
+        # A merger that is killed right here finds nothing left to measure the next time.
+        connection.execute(
+            "update main.refreshed_marts set bundle_count = $count, refreshed_at = $now",
+            {"count": _bundle_count(connection), "now": datetime.now(UTC)},
+        )
+        return Refresh.INCREMENT
+    _rebuild(connection, sources, "table", open_bar, digest)
+    return Refresh.REBUILD
+
+
+def are_of_this_sql(connection: DuckDBPyConnection) -> bool:
+    """Return whether a warehouse's marts were computed by the SQL files that are installed here."""
+    return _is_of(connection, sources_digest(read_mart_sources()))
+
+
+def _is_of(connection: DuckDBPyConnection, digest: str) -> bool:
+    return connection.sql("select sql_digest from main.refreshed_marts").fetchall() == [(digest,)]
+
+
+def _measured_bundle_counts(connection: DuckDBPyConnection) -> list[tuple[int]]:
+    return connection.sql("select bundle_count from main.refreshed_marts").fetchall()
+
+
+def _rebuild(
+    connection: DuckDBPyConnection,
+    sources: Sequence[MartSource],
+    mart_kind: Literal["table", "view"],
+    open_bar: OpenBar,
+    digest: str | None = None,
+) -> None:
+    kinds = {"published": "table", "staging": "view", "marts": mart_kind}
+    mart_count = sum(source.schema == "marts" for source in sources)
+    with transaction(connection), open_bar("marts", mart_count, "marts") as advance:
+        _drop_leftovers(connection)
+        connection.execute("create schema if not exists published")
+        for source in sources:
+            try:
+                connection.execute(
+                    f'create {kinds[source.schema]} {source.schema}."{source.name}" as {source.statement}'
+                )
+            except duckdb.Error as error:
+                raise WarehouseError(f"sql/{source.schema}/{source.name}: {error}") from error
+            advance(source.schema == "marts", source.name)
+        connection.execute("delete from main.refreshed_marts")
+        if digest is not None:
+            connection.execute(
+                "insert into main.refreshed_marts values ($digest, $count, $now)",
+                {"digest": digest, "count": _bundle_count(connection), "now": datetime.now(UTC)},
+            )
+
+
+def _bundle_count(connection: DuckDBPyConnection) -> int:
+    return connection.sql("select count(*) from main.merged_bundles").fetchall()[0][0]
+
+
+def _drop_leftovers(connection: DuckDBPyConnection) -> None:
+    # Also drops what a former version defined, and lets a view become a table.
+    for kind, schema, name in connection.sql(
+        """
+        select 'table', schema_name, table_name from duckdb_tables()
+        where database_name = current_database() and schema_name in ('published', 'staging', 'marts')
+        union all
+        select 'view', schema_name, view_name from duckdb_views()
+        where database_name = current_database() and schema_name in ('published', 'staging', 'marts') and not internal
+        """
+    ).fetchall():
+        connection.execute(f'drop {kind} {schema}."{name}"')

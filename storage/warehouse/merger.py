@@ -1,0 +1,145 @@
+"""Merger: the one process that owns the warehouse file and takes landed bundles in, in one transaction."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+from duckdb import DuckDBPyConnection
+
+from carryover.storage.errors import WarehouseError
+from carryover.storage.warehouse.connection import open_for_writing
+from carryover.storage.warehouse.insertion import UnreadableBundleError, insert_bundles
+from carryover.storage.warehouse.lock import owned
+from carryover.storage.warehouse.marts import refresh_marts
+from carryover.storage.warehouse.migrations import migrate
+from carryover.storage.warehouse.published import is_published, publish, settle
+from carryover.storage.zone.files import filesystem_for_duckdb
+from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.quarantine import (
+    Refusal,
+    inspect_bundles,
+    inspect_contents,
+    inspect_landing,
+    quarantine_files,
+)
+from carryover.tasks.running.progress import OpenBar, no_bar
+
+GRACE = timedelta(hours=1)
+"""Age from which files without a manifest count as left behind by a killed writer."""
+TAKEN_NAMES = frozenset({"published", "staging", "marts", "increment"})
+"""Names that a warehouse file cannot have before its suffix: DuckDB takes them for a database's, and for a schema's."""
+
+
+class MergeReport(NamedTuple):
+    """What a merge did."""
+
+    bundle_count: int
+    """Bundles taken in."""
+    row_counts: dict[str, int]
+    """Rows inserted, by table."""
+    repeated_episode_count: int
+    """Landed episodes that were there already, from an earlier bundle."""
+    refusals: tuple[Refusal, ...]
+    """Files put into quarantine."""
+    is_published: bool
+    """Whether readers get a new copy."""
+    insert_seconds: float
+    """Until the rows were in the file; marts and the readers' copy come after."""
+    seconds: float
+    """The whole merge."""
+
+
+def merge(
+    landing: LandingZone | str | Path,
+    warehouse_path: str | Path,
+    *,
+    grace: timedelta = GRACE,
+    memory_limit: str = "2500MB",
+    threads: int | None = None,
+    open_bar: OpenBar = no_bar,
+) -> MergeReport:
+    """Take every bundle that is not yet in the warehouse into it, refresh the marts and publish a copy for readers.
+
+    Merging the same landing zone again changes nothing. Torn and foreign files go to quarantine, with a row that says
+    why, and the rest goes on. `open_bar` shows rows and marts as they come. Raise `WarehouseBusyError` while another
+    process merges, and `WarehouseError` for a file that is no warehouse or cannot be written.
+    """
+    started = time.monotonic()
+    landing = landing if isinstance(landing, LandingZone) else LandingZone(landing)
+    path = Path(warehouse_path)
+    _check_place(landing, path)
+    with owned(path):
+        _create_if_absent(path)
+        connection = open_for_writing(path, memory_limit, threads)
+        try:
+            migrate(connection)
+            if filesystem := filesystem_for_duckdb(landing.store):
+                connection.register_filesystem(filesystem)
+            report = _take_in(connection, landing, grace, open_bar)
+            refresh_marts(connection, open_bar=open_bar)
+            # Closing would do it too, but keep a full disk to itself and leave the rows beside the file.
+            connection.execute("checkpoint")
+        except duckdb.Error as error:
+            raise WarehouseError(f"cannot write {path}: {error}") from error
+        finally:
+            connection.close()
+        has_news = not is_published(path)
+        if has_news:
+            publish(path)
+    return report._replace(is_published=has_news, seconds=time.monotonic() - started)
+
+
+def _check_place(landing: LandingZone, path: Path) -> None:
+    if path.stem in TAKEN_NAMES:
+        raise WarehouseError(f"{path} bears the name of a schema in it; call it warehouse.duckdb, say")
+    # The merger puts aside whatever it does not know in a landing zone, and would do so with its own file.
+    if landing.store.is_local and path.absolute().is_relative_to(Path(landing.store.root).absolute()):
+        raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")
+
+
+def _create_if_absent(path: Path) -> None:
+    """Create an empty warehouse, under its final name only when it is whole and readers have a copy."""
+    if path.exists():
+        return
+    draft = path.with_name(f".{path.name}.new")
+    for leftover in (draft, draft.with_name(f"{draft.name}.wal")):
+        leftover.unlink(missing_ok=True)
+    connection = open_for_writing(draft)
+    try:
+        migrate(connection)
+    finally:
+        connection.close()
+    settle(draft)
+    publish(path, draft)
+    draft.replace(path)
+
+
+def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timedelta, open_bar: OpenBar) -> MergeReport:
+    started = time.monotonic()
+    merged = {row[0] for row in connection.sql("select bundle_id from main.merged_bundles").fetchall()}
+    manifests = landing.manifests(known=merged)
+    files = landing.store.find()
+    strays = inspect_landing(files, manifests, merged, datetime.now(UTC) - grace)
+    bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store)
+    refusals = [*strays, *unfit]
+    try:
+        inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
+    except UnreadableBundleError as error:
+        bundles, torn = inspect_contents(bundles, landing.store)
+        if not torn:
+            raise error.cause from error
+        refusals += torn
+        inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
+    # After the commit: a kill in between leaves the files where the next merge finds and moves them.
+    quarantine_files(landing.store, refusals)
+    return MergeReport(
+        bundle_count=len(bundles),
+        row_counts=inserted.row_counts,
+        repeated_episode_count=inserted.repeated_episode_count,
+        refusals=tuple(refusals),
+        is_published=False,
+        insert_seconds=time.monotonic() - started,
+        seconds=0.0,
+    )

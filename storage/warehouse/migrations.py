@@ -1,0 +1,145 @@
+"""Numbered migrations of the warehouse's schema, with a ledger of the ones applied."""
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+from duckdb import DuckDBPyConnection
+
+from carryover.storage.errors import WarehouseError
+from carryover.storage.warehouse.connection import transaction
+
+_LEDGER = """
+create table if not exists main.schema_migrations (
+    version bigint not null,
+    name varchar not null,
+    digest varchar not null,
+    applied_at timestamptz not null
+)
+"""
+
+
+class Migration(NamedTuple):
+    """One numbered step of the schema."""
+
+    version: int
+    name: str
+    statements: str
+
+    @property
+    def digest(self) -> str:
+        """Digest of the statements."""
+        return hashlib.sha256(self.statements.encode()).hexdigest()[:16]
+
+
+def read_migrations(folder: Traversable | Path | None = None) -> list[Migration]:
+    """Return the migrations of a folder (default: `sql/migrations`) in order; raise `ValueError` for a gap."""
+    sources = sorted(
+        (
+            source
+            for source in (folder or files("carryover.sql") / "migrations").iterdir()
+            if source.name.endswith(".sql")
+        ),
+        key=lambda source: source.name,
+    )
+    migrations = [
+        Migration(int(source.name[:4]), source.name[5:-4], source.read_text(encoding="utf-8")) for source in sources
+    ]
+    if [migration.version for migration in migrations] != list(range(1, len(migrations) + 1)):
+        raise ValueError(f"migrations are not numbered 0001, 0002, ...: {[source.name for source in sources]}")
+    return migrations
+
+
+def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = None) -> int:
+    """Bring a database to the newest schema, keeping its rows, and return the number of migrations applied.
+
+    An empty database becomes an empty warehouse. Raise `WarehouseError` for a database that is no warehouse, one of
+    a newer version, or one whose migrations had other contents.
+    """
+    migrations = read_migrations(folder)
+    applied = _applied(connection) if not is_empty(connection) else {}
+    _check(applied, migrations)
+    pending = migrations[len(applied) :]
+    if not pending:
+        return 0
+    try:
+        with transaction(connection):
+            connection.execute(_LEDGER)
+            for migration in pending:
+                _apply(connection, migration)
+    except duckdb.Error as error:
+        raise WarehouseError(f"cannot upgrade the warehouse, nothing was changed: {error}") from error
+    return len(pending)
+
+
+@cache
+def value_of_older_rows(table: str, column: str) -> str | None:
+    """Return the SQL expression that a migration gave all rows from before a column came; none for empty.
+
+    Files that were landed before hold rows from before as well, whenever they are read.
+    """
+    update = re.compile(rf"update main\.{table}\s+set {column} = ((?:(?!\swhere\s).)+?);", re.DOTALL)
+    found = (update.search(migration.statements) for migration in read_migrations())
+    return next((match[1] for match in found if match), None)
+
+
+def check_version(connection: DuckDBPyConnection, folder: Traversable | Path | None = None) -> None:
+    """Raise `WarehouseError` unless the database is a warehouse of exactly this version."""
+    migrations = read_migrations(folder)
+    applied = _applied(connection)
+    _check(applied, migrations)
+    if len(applied) < len(migrations):
+        raise WarehouseError(
+            f"the warehouse has schema version {len(applied)}, this Carryover reads {len(migrations)}; "
+            "`carryover merge` upgrades it and keeps its rows"
+        )
+
+
+def is_empty(connection: DuckDBPyConnection) -> bool:
+    """Tell whether the database holds no table at all."""
+    return not connection.sql(
+        "select 1 from duckdb_tables() where database_name = current_database() limit 1"
+    ).fetchall()
+
+
+def _apply(connection: DuckDBPyConnection, migration: Migration) -> None:
+    connection.execute(migration.statements)
+    connection.execute(
+        "insert into main.schema_migrations values ($version, $name, $digest, $applied_at)",
+        {
+            "version": migration.version,
+            "name": migration.name,
+            "digest": migration.digest,
+            "applied_at": datetime.now(UTC),
+        },
+    )
+
+
+def _applied(connection: DuckDBPyConnection) -> dict[int, str]:
+    try:
+        rows = connection.sql("select version, digest from main.schema_migrations order by version").fetchall()
+    except duckdb.CatalogException as error:
+        raise WarehouseError(
+            "this is a DuckDB file but not a Carryover warehouse: it has no ledger of migrations"
+        ) from error
+    return dict(rows)
+
+
+def _check(applied: dict[int, str], migrations: list[Migration]) -> None:
+    if len(applied) > len(migrations):
+        raise WarehouseError(
+            f"the warehouse has schema version {max(applied)}, this Carryover knows {len(migrations)}; "
+            "upgrade Carryover"
+        )
+    for migration in migrations[: len(applied)]:
+        if applied.get(migration.version) != migration.digest:
+            raise WarehouseError(
+                f"migration {migration.version:04d}_{migration.name} was applied with other contents; "
+                "merge the landing zone into a new warehouse file"
+            )

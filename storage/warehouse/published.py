@@ -1,0 +1,62 @@
+"""The published copy of a warehouse: what readers open while the merger owns the live file."""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+
+from carryover.storage.errors import WarehouseError
+from carryover.storage.warehouse.connection import open_for_writing
+from carryover.tasks.running.errors import name_write_remedy
+
+
+def published_path(warehouse_path: Path) -> Path:
+    """Return where the published copy of a warehouse file lies: `study.duckdb` is read as `study.published.duckdb`."""
+    return warehouse_path.with_name(f"{warehouse_path.stem}.published{warehouse_path.suffix}")
+
+
+def is_published(warehouse_path: Path) -> bool:
+    """Tell whether the published copy is one of the live file as it is; a copy bears its original's time."""
+    copy = published_path(warehouse_path)
+    return copy.exists() and _version(copy) == _version(warehouse_path)
+
+
+def settle(warehouse_path: Path) -> None:
+    """Bring what a killed merger left in the write-ahead log into the file; the caller owns the warehouse."""
+    connection = open_for_writing(warehouse_path)
+    try:
+        connection.execute("checkpoint")
+    except duckdb.Error as error:
+        raise WarehouseError(f"cannot write {warehouse_path}: {error}") from error
+    finally:
+        connection.close()
+
+
+def publish(warehouse_path: Path, draft: Path | None = None) -> Path:
+    """Replace the published copy by the live file as it is, atomically, and return the copy's path.
+
+    The caller owns the warehouse and has closed its connection. Readers of the former copy keep it until they close.
+    A `draft` is what becomes the live file next: publishing it first leaves no moment without something to read.
+    Raise `WarehouseError` naming the copy where it cannot be written.
+    """
+    copy = published_path(warehouse_path)
+    temporary = copy.with_name(f".{copy.name}.tmp")
+    try:
+        shutil.copyfile(draft or warehouse_path, temporary)
+        shutil.copystat(draft or warehouse_path, temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(copy)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        remedy = name_write_remedy(error)
+        raise WarehouseError(f"cannot publish {copy}: {error.strerror}; {remedy} and merge again") from error
+    return copy
+
+
+def _version(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,1 @@
+"""Landing zone: immutable bundles of Parquet files, appended by any number of workers."""

@@ -1,0 +1,206 @@
+"""Files that appear whole or not at all, on a local folder or on anything fsspec opens."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import fsspec
+from fsspec import AbstractFileSystem
+from fsspec.implementations.local import LocalFileSystem
+
+from carryover.storage.errors import LandingError
+from carryover.tasks.running.errors import name_write_remedy
+
+TEMPORARY_SUFFIX = ".tmp"
+"""Ends the name of a file that is still being written."""
+REACH = "see that it can be reached, and with which credentials"
+"""Way out where a store refuses to be read, and where one that is no folder refuses anything."""
+
+
+class FoundFile(NamedTuple):
+    """A file below a store's root, as a listing shows it."""
+
+    path: str
+    """Relative to the root, with `/`."""
+    byte_count: int
+    modified_at: datetime | None
+
+
+class FileStore:
+    """A folder of immutable files behind fsspec; knows what makes a write atomic and durable there."""
+
+    def __init__(self, url: str | Path, storage_options: Mapping[str, Any] | None = None) -> None:
+        """Open the folder or bucket at `url`; raise `LandingError` for a URL that no installed filesystem opens."""
+        try:
+            self.filesystem, root = fsspec.url_to_fs(str(url), **(storage_options or {}))
+        except (ValueError, ImportError) as error:
+            raise LandingError(f"cannot open {url}: {error}") from error
+        self.root = root.rstrip("/")
+        self.is_local = isinstance(self.filesystem, LocalFileSystem)
+        # Of a local folder the whole path: a warehouse remembers it, and is read from other folders.
+        self.url = os.path.normpath(root) if self.is_local else str(url).rstrip("/")
+
+    def write(self, path: str, content: bytes | memoryview) -> None:
+        """Make `content` appear at `path` whole and durably; raise `LandingError` naming the path where it cannot."""
+        target = self.absolute(path)
+        with self._telling(f"write {target}", is_reading=False):
+            if self.is_local:
+                _write_local(Path(target), content)
+            else:
+                # One put of one object is atomic on object storage: there is nothing to rename.
+                self.filesystem.pipe_file(target, bytes(content))
+
+    def read(self, path: str) -> bytes:
+        """Return a file's bytes; raise `FileNotFoundError` where there is none."""
+        with self._telling(f"read {self.absolute(path)}"):
+            return self.filesystem.cat_file(self.absolute(path))
+
+    def read_footer(self, path: str) -> bytes:
+        """Return the end of a Parquet file, which tells its columns; raise `FileNotFoundError` where there is no file.
+
+        It ends with the footer's length and a mark, eight bytes together. Nothing of it is parsed here.
+        """
+        with self._telling(f"read {self.absolute(path)}"), self.filesystem.open(self.absolute(path)) as file:
+            end = file.seek(0, os.SEEK_END) - 8
+            file.seek(max(0, end))
+            length = int.from_bytes(file.read(4), "little")
+            file.seek(max(0, end - length))
+            return file.read()
+
+    def read_many(self, paths: list[str]) -> dict[str, bytes]:
+        """Return the bytes of several files by path, vanished ones left out; fetched at once where the store can."""
+        if self.is_local:
+            return {path: content for path in paths if (content := _read_local(Path(self.absolute(path)))) is not None}
+        with self._telling(f"read from {self.url}"):
+            found = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return") if paths else {}
+        for error in found.values():
+            if isinstance(error, Exception) and not isinstance(error, FileNotFoundError):
+                raise LandingError(f"cannot read from {self.url}: {' '.join(str(error).split())}; {REACH}") from error
+        return {self.relative(name): content for name, content in found.items() if isinstance(content, bytes)}
+
+    def find(self, folder: str = "") -> list[FoundFile]:
+        """Return every file below `folder`, sorted by path; an absent folder holds none."""
+        start = self.absolute(folder) if folder else self.root
+        # Listings are cached per process by some filesystems; other machines land files meanwhile.
+        self.filesystem.invalidate_cache()
+        try:
+            with self._telling(f"list {start}"):
+                found = self.filesystem.find(start, detail=True)
+        except FileNotFoundError:
+            return []
+        return sorted(
+            FoundFile(self.relative(name), info["size"] or 0, _modified_at(info)) for name, info in found.items()
+        )
+
+    def names(self) -> list[str] | None:
+        """Return the names directly below the root; None where the root is a file.
+
+        Raises:
+            FileNotFoundError: There is nothing.
+        """
+        with self._telling(f"list {self.root}"):
+            if self.filesystem.isfile(self.root):
+                return None
+            return sorted(Path(name).name for name in self.filesystem.ls(self.root, detail=False))
+
+    def move(self, path: str, target: str) -> None:
+        """Move a file within the store; a file that is gone already stays gone."""
+        with suppress(FileNotFoundError), self._telling(f"move {self.absolute(path)}"):
+            self.filesystem.makedirs(self.absolute(target).rsplit("/", 1)[0], exist_ok=True)
+            self.filesystem.mv(self.absolute(path), self.absolute(target))
+
+    def remove(self, path: str) -> None:
+        """Remove a file; a file that is gone already stays gone."""
+        with suppress(FileNotFoundError), self._telling(f"remove {self.absolute(path)}"):
+            self.filesystem.rm_file(self.absolute(path))
+
+    def absolute(self, path: str) -> str:
+        """Return a path as this store's filesystem knows it."""
+        return f"{self.root}/{path}"
+
+    def relative(self, name: str) -> str:
+        """Return the path below the root of a name that the filesystem gave."""
+        return name[len(self.root) :].lstrip("/") if name.startswith(self.root) else name
+
+    def location(self, path: str) -> str:
+        """Return a path with its protocol, as DuckDB and Polars want it."""
+        return self.absolute(path) if self.is_local else self.filesystem.unstrip_protocol(self.absolute(path))
+
+    @contextmanager
+    def _telling(self, deed: str, *, is_reading: bool = True) -> Iterator[None]:
+        """Turn what keeps the store from a deed into a `LandingError`; a file to read may be absent."""
+        try:
+            yield
+        except _errors_of(self.filesystem) as error:
+            if is_reading and isinstance(error, FileNotFoundError):
+                raise
+            said = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
+            remedy = REACH
+            if self.is_local and not is_reading and isinstance(error, OSError):
+                remedy = f"{name_write_remedy(error)} or land somewhere else"
+            raise LandingError(f"cannot {deed}: {said}; {remedy}") from error
+
+
+def filesystem_for_duckdb(store: FileStore) -> AbstractFileSystem | None:
+    """Return the filesystem that a DuckDB connection must register to read the store; none for local files."""
+    return None if store.is_local else store.filesystem
+
+
+def _errors_of(filesystem: AbstractFileSystem) -> tuple[type[Exception], ...]:
+    """Return what a filesystem raises where its files cannot be reached."""
+    if "s3" not in filesystem.protocol:
+        return (OSError,)
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return (OSError, BotoCoreError, ClientError)
+
+
+def _write_local(target: Path, content: bytes | memoryview) -> None:
+    _make_folder(target.parent)
+    temporary = target.with_name(f".{target.name}{TEMPORARY_SUFFIX}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.exists():
+        _make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # A name is durable only once its folder is.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read_local(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _modified_at(info: Mapping[str, Any]) -> datetime | None:
+    modified = info.get("LastModified") or info.get("mtime") or info.get("modified") or info.get("created")
+    if isinstance(modified, int | float):
+        return datetime.fromtimestamp(modified, UTC)
+    if not isinstance(modified, datetime):
+        return None
+    return modified if modified.tzinfo else modified.replace(tzinfo=UTC)

@@ -1,0 +1,197 @@
+"""Landing zone: any number of workers append immutable bundles of Parquet files, on a folder or on object storage."""
+
+import hashlib
+import io
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from carryover.storage.errors import LandingError
+from carryover.storage.zone.bundles import (
+    MANIFEST_FOLDER,
+    BundledEpisode,
+    BundleFile,
+    Manifest,
+    data_path,
+    new_bundle_id,
+)
+from carryover.storage.zone.files import FileStore
+from carryover.storage.zone.scans import scan_bundles
+from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model, to_arrow
+from carryover.tasks.traces.rows import EpisodeRow, FinishReason, Row
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class Landed(BaseModel):
+    """What a write landed; small enough to be a task's result."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str
+    """The landing zone."""
+    run_id: str
+    bundle_id: str
+    row_counts: dict[str, int]
+    """Rows by table."""
+
+
+class Manifests(NamedTuple):
+    """What a landing zone's manifests say."""
+
+    bundles: tuple[Manifest, ...]
+    """Committed bundles, earliest first."""
+    unreadable: dict[str, str]
+    """Reason by path of each manifest that cannot be understood."""
+
+
+class LandingZone:
+    """Rows on their way to the warehouse, and everything a reader needs who does not want to wait for it."""
+
+    def __init__(self, url: str | Path, storage_options: Mapping[str, Any] | None = None) -> None:
+        """Open a landing zone at a folder or fsspec URL; nothing is created before the first write."""
+        self.store = FileStore(url, storage_options)
+        self._read_manifests: dict[str, Manifest] = {}
+
+    @property
+    def url(self) -> str:
+        """Where the landing zone is."""
+        return self.store.url
+
+    def write(self, rows_by_table: Mapping[str, Sequence[Row]], run_id: str) -> Landed:
+        """Land rows of several tables as one bundle: all of them count, durably, when this returns, and none before.
+
+        Raise `ValueError` for rows that do not belong together (another run's, a step without its episode, a key
+        twice) and `LandingError` where the rows cannot be written.
+        """
+        tables = {table: rows for table, rows in rows_by_table.items() if rows}
+        if not tables:
+            raise ValueError("no rows to land")
+        _check_rows(tables, run_id)
+        bundle_id = new_bundle_id(datetime.now(UTC))
+        files: list[BundleFile] = []
+        try:
+            for table, rows in tables.items():
+                files.append(self._write_file(to_arrow(rows), data_path(table, run_id, bundle_id), table))
+            manifest = Manifest(
+                bundle_id=bundle_id, run_id=run_id, files=tuple(files), episodes=_bundled_episodes(tables)
+            )
+            self.store.write(manifest.path, manifest.model_dump_json().encode())
+        except LandingError:
+            with suppress(LandingError):  # what is left behind without a manifest counts for nothing
+                for file in files:
+                    self.store.remove(file.path)
+            raise
+        return Landed(
+            url=self.url, run_id=run_id, bundle_id=bundle_id, row_counts={file.table: file.row_count for file in files}
+        )
+
+    def manifests(self, known: Collection[str] = ()) -> Manifests:
+        """Return the committed bundles, without those whose ids are `known`; each manifest is read once per object."""
+        paths = {
+            Path(file.path).stem: file.path
+            for file in self.store.find(MANIFEST_FOLDER)
+            if file.path.endswith(".json") and Path(file.path).stem not in known
+        }
+        unread = [path for bundle_id, path in paths.items() if bundle_id not in self._read_manifests]
+        unreadable: dict[str, str] = {}
+        for path, content in self.store.read_many(unread).items():
+            try:
+                manifest = Manifest.model_validate_json(content)
+            except ValidationError as error:
+                unreadable[path] = f"not a manifest of this version: {error.errors()[0]['msg']}"
+                continue
+            self._read_manifests[Path(path).stem] = manifest
+        found = (self._read_manifests[bundle_id] for bundle_id in sorted(paths) if bundle_id in self._read_manifests)
+        return Manifests(tuple(found), unreadable)
+
+    def landed_episodes(self, plan_digest: str) -> dict[str, FinishReason]:
+        """Return how each landed episode of a plan ended, by its id, from the manifests alone."""
+        return {
+            episode.episode_id: episode.finish_reason
+            for manifest in reversed(self.manifests().bundles)
+            for episode in manifest.episodes
+            if episode.plan_digest == plan_digest
+        }
+
+    def finished_episode_ids(self, plan_digest: str) -> frozenset[str]:
+        """Return the ids of a plan's episodes that need not run again: all that landed without ending in `error`."""
+        landed = self.landed_episodes(plan_digest)
+        return frozenset(episode_id for episode_id, reason in landed.items() if reason is not FinishReason.ERROR)
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """Return a table's landed rows as a lazy frame, each row once; reads nothing but manifests until collected."""
+        return scan_bundles(self.store, self.manifests().bundles, table)
+
+    def read(self, table: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None) -> pa.Table:
+        """Return a table's landed rows, each once, in the table's Arrow schema; only `columns`, only those `where`."""
+        frame = self.scan(table)
+        if where is not None:
+            frame = frame.filter(where)
+        schema = arrow_schema(table)
+        if columns is not None:
+            schema = pa.schema([schema.field(name) for name in columns])
+        return frame.select(schema.names).collect().to_arrow().cast(schema)
+
+    def _write_file(self, rows: pa.Table, path: str, table: str) -> BundleFile:
+        sink = io.BytesIO()
+        pq.write_table(rows, sink, compression="zstd")
+        self.store.write(path, sink.getbuffer())
+        return BundleFile(
+            table=table,
+            path=path,
+            row_count=rows.num_rows,
+            byte_count=sink.getbuffer().nbytes,
+            schema_digest=schema_digest(rows.schema),
+        )
+
+
+def schema_digest(schema: pa.Schema) -> str:
+    """Return a digest of column names, types and nullability."""
+    columns = ",".join(f"{field.name}:{field.type}:{field.nullable}" for field in schema)
+    return hashlib.sha256(columns.encode()).hexdigest()[:16]
+
+
+def _bundled_episodes(tables: Mapping[str, Sequence[Row]]) -> tuple[BundledEpisode, ...]:
+    return tuple(
+        BundledEpisode(episode_id=row.episode_id, plan_digest=row.plan_digest, finish_reason=row.finish_reason)
+        for row in tables.get(EpisodeRow.TABLE, ())
+        if isinstance(row, EpisodeRow)
+    )
+
+
+def _check_rows(tables: Mapping[str, Sequence[Row]], run_id: str) -> None:
+    if not _RUN_ID.fullmatch(run_id):
+        raise ValueError(f"run id {run_id!r} is no folder name; use letters, digits, '.', '_' and '-'")
+    for table, rows in tables.items():
+        model = row_model(table)
+        for row in rows:
+            if type(row) is not model:
+                raise ValueError(f"table {table!r} takes {model.__name__}, got {type(row).__name__}")
+            if row.run_id != run_id:
+                raise ValueError(f"a row of {table!r} belongs to run {row.run_id!r}, landed by run {run_id!r}")
+        keys = set(map(attrgetter(*model.KEY), rows))
+        if len(keys) < len(rows):
+            raise ValueError(f"{len(rows) - len(keys)} rows of {table!r} repeat a key ({', '.join(model.KEY)})")
+    _check_children(tables)
+
+
+def _check_children(tables: Mapping[str, Sequence[Row]]) -> None:
+    present = _episode_ids(tables.get(EpisodeRow.TABLE, ()))
+    for table in EPISODE_CHILDREN:
+        if orphans := sorted(_episode_ids(tables.get(table, ())) - present):
+            raise ValueError(f"rows of {table!r} without their episode {orphans[0]!r}; land them in one bundle")
+
+
+def _episode_ids(rows: Iterable[Row]) -> set[str]:
+    # Of every table of an episode, the key begins with the episode's id.
+    return set(map(attrgetter(EpisodeRow.KEY[0]), rows))

@@ -1,0 +1,120 @@
+"""Quarantine: landed files that cannot be taken in are put aside with a reason, and the rest goes on."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from carryover.storage.zone.bundles import MANIFEST_FOLDER, Manifest
+from carryover.storage.zone.files import TEMPORARY_SUFFIX, FileStore, FoundFile
+from carryover.storage.zone.landing import Manifests
+from carryover.storage.zone.sources import why_torn, why_unfit
+from carryover.tasks.traces.study_rows import TABLES
+
+QUARANTINE_FOLDER = "quarantine"
+"""Folder of a landing zone that holds the refused files, under the paths they had."""
+
+_OWN_FILE = re.compile(
+    r"(?P<folder>[a-z_]+)/run_id=[^/]+/(?P<bundle_id>\d{8}T\d{12}-[0-9a-f]{12})\.(?P<kind>parquet|json)"
+)
+
+
+class Refusal(NamedTuple):
+    """A file that is not taken in; with a manifest its whole bundle is not."""
+
+    path: str
+    """Relative to the landing zone."""
+    reason: str
+
+
+def inspect_landing(
+    files: Sequence[FoundFile], manifests: Manifests, merged: Collection[str], left_behind_before: datetime
+) -> list[Refusal]:
+    """Return the files that belong to no bundle: foreign ones, unreadable manifests, leftovers of killed writers."""
+    committed = {*merged, *(manifest.bundle_id for manifest in manifests.bundles)}
+    refusals = [Refusal(path, reason) for path, reason in manifests.unreadable.items()]
+    for file in files:
+        is_old = file.modified_at is not None and file.modified_at < left_behind_before
+        if file.path.startswith(f"{QUARANTINE_FOLDER}/") or file.path in manifests.unreadable:
+            continue
+        if file.path.endswith(TEMPORARY_SUFFIX):
+            if is_old:
+                refusals.append(Refusal(file.path, "left behind by a writer that ended while writing it"))
+            continue
+        name = _OWN_FILE.fullmatch(file.path)
+        if name is None or (name["kind"] == "json") != (name["folder"] == MANIFEST_FOLDER):
+            refusals.append(Refusal(file.path, "foreign: not a file that a landing zone writes"))
+        elif name["kind"] == "parquet" and name["bundle_id"] not in committed and is_old:
+            refusals.append(Refusal(file.path, "never committed: its writer ended before the manifest"))
+    return refusals
+
+
+def inspect_bundles(
+    bundles: Sequence[Manifest], files: Sequence[FoundFile], store: FileStore
+) -> tuple[list[Manifest], list[Refusal]]:
+    """Part the bundles into those whose files are all there with the right size and columns, and refusals."""
+    sizes = {file.path: file.byte_count for file in files}
+    return _part(bundles, lambda manifest: _why_unfit(manifest, sizes, store))
+
+
+def inspect_contents(bundles: Sequence[Manifest], store: FileStore) -> tuple[list[Manifest], list[Refusal]]:
+    """Part the bundles into those whose files can be read to the last row, and refusals; reads every file."""
+    return _part(
+        bundles,
+        lambda manifest: next((f"{f.path}: {why}" for f in manifest.files if (why := why_torn(f, store))), None),
+    )
+
+
+def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: Sequence[Refusal]) -> None:
+    """Note refusals in the table `quarantine`, each once."""
+    table = pa.table(
+        {
+            "path": pa.array([refusal.path for refusal in refusals], pa.string()),
+            "reason": pa.array([refusal.reason for refusal in refusals], pa.string()),
+        }
+    )
+    connection.register("refusals", table)
+    connection.execute(
+        """
+        insert into main.quarantine
+        select $url, refusals.path, refusals.reason, $now
+        from refusals anti join main.quarantine as noted using (path, reason)
+        """,
+        {"url": landing_url, "now": datetime.now(UTC)},
+    )
+    connection.unregister("refusals")
+
+
+def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:
+    """Move refused files out of the readers' way; a bundle is out of the way once its manifest is."""
+    for refusal in refusals:
+        store.move(refusal.path, f"{QUARANTINE_FOLDER}/{refusal.path}")
+
+
+def _part(
+    bundles: Sequence[Manifest], why_refused: Callable[[Manifest], str | None]
+) -> tuple[list[Manifest], list[Refusal]]:
+    kept, refusals = [], []
+    for manifest in bundles:
+        if reason := why_refused(manifest):
+            refusals.append(Refusal(manifest.path, reason))
+            refusals += [Refusal(file.path, f"of the refused bundle {manifest.bundle_id}") for file in manifest.files]
+        else:
+            kept.append(manifest)
+    return kept, refusals
+
+
+def _why_unfit(manifest: Manifest, sizes: dict[str, int], store: FileStore) -> str | None:
+    for file in manifest.files:
+        if file.table not in TABLES:
+            return f"table {file.table!r} is unknown to this version; upgrade Carryover"
+        if file.path not in sizes:
+            return f"{file.path}: file missing"
+        if sizes[file.path] != file.byte_count:
+            return f"{file.path}: torn, {sizes[file.path]} bytes instead of {file.byte_count}"
+        if reason := why_unfit(file, store):
+            return f"{file.path}: {reason}"
+    return None

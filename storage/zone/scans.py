@@ -1,0 +1,81 @@
+"""Lazy scans: over landed Parquet, every row once as the merger would take it, and over a warehouse's tables."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import polars as pl
+import pyarrow.dataset as ds
+from duckdb import DuckDBPyRelation
+from duckdb.polars_io import duckdb_source
+
+from carryover.storage.warehouse.migrations import value_of_older_rows
+from carryover.storage.zone.bundles import Manifest, Share, share_episodes
+from carryover.storage.zone.files import FileStore
+from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model
+from carryover.tasks.traces.rows import EpisodeRow
+
+
+def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) -> pl.LazyFrame:
+    """Return the rows of a table as a lazy frame, each row once: what a merge of the bundles would hold."""
+    model = row_model(table)
+    bundles = [manifest for manifest in manifests if manifest.file(table)]
+    if not bundles:
+        return pl.DataFrame(arrow_schema(table).empty_table()).lazy()
+    if table == EpisodeRow.TABLE or table in EPISODE_CHILDREN:
+        return _scan_shares(store, table, share_episodes(manifests))
+    kept = "last" if model.LATEST_WINS else "first"
+    return _scan_files(store, table, bundles).unique(subset=list(model.KEY), keep=kept, maintain_order=True)
+
+
+def scan_relation(begin: Callable[[], DuckDBPyRelation]) -> pl.LazyFrame:
+    """Return a relation as a lazy frame that a query may read several times at once; `begin` makes it each time.
+
+    DuckDB pushes columns, filters and limits down, and holds no more than a batch of rows.
+    """
+    schema = begin().limit(0).pl().schema
+    return duckdb_source(cast(DuckDBPyRelation, _FreshRelation(begin)), schema)
+
+
+class _FreshRelation:
+    """A relation that begins anew whenever it is used: a connection of DuckDB bears one open result at a time."""
+
+    def __init__(self, begin: Callable[[], DuckDBPyRelation]) -> None:
+        self._begin = begin
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._begin(), name)
+
+
+def _scan_shares(store: FileStore, table: str, shares: Sequence[Share]) -> pl.LazyFrame:
+    shares = [share for share in shares if share.manifest.file(table)]
+    whole = [share.manifest for share in shares if not share.lost_episode_ids]
+    frames = [_scan_files(store, table, whole)] if whole else []
+    for share in shares:
+        if share.lost_episode_ids:
+            is_lost = pl.col("episode_id").is_in(share.lost_episode_ids)
+            frames.append(_scan_files(store, table, [share.manifest]).filter(~is_lost))
+    return pl.concat(frames)
+
+
+def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
+    values = ((name, value_of_older_rows(table, name)) for name in arrow_schema(table).names)
+    filled = [pl.coalesce(name, pl.sql_expr(value).alias(name)) for name, value in values if value]
+    frame = _read_files(store, table, bundles)
+    return frame.with_columns(filled) if filled else frame
+
+
+def _read_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
+    files = [file for manifest in bundles if (file := manifest.file(table))]
+    if store.is_local:
+        return pl.scan_parquet(
+            [store.location(file.path) for file in files],
+            schema=pl.DataFrame(arrow_schema(table).empty_table()).schema,
+            # A column that came with a later version is null in files of the version before.
+            missing_columns="insert",
+            hive_partitioning=False,
+        )
+    # Polars has readers of its own for some object stores; going through fsspec keeps one set of credentials.
+    paths = [store.absolute(file.path) for file in files]
+    return pl.scan_pyarrow_dataset(
+        ds.dataset(paths, schema=arrow_schema(table), filesystem=store.filesystem, format="parquet")
+    )

@@ -1,0 +1,117 @@
+"""Arrow schemas of the tables, derived from the row models: the models are the one place where columns are declared."""
+
+import types
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+import pyarrow as pa
+
+from carryover.tasks.traces.rows import EPISODE_TABLES, EpisodeRow, Row
+from carryover.tasks.traces.study_rows import TABLES
+
+RowType = TypeVar("RowType", bound=Row)
+
+EPISODE_CHILDREN: tuple[str, ...] = tuple(row.TABLE for row in EPISODE_TABLES if row is not EpisodeRow)
+"""Tables whose rows belong to an episode and enter the warehouse together with it."""
+
+_ARROW_TYPES: dict[Any, pa.DataType] = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    datetime: pa.timestamp("us", tz="UTC"),
+    tuple[str, ...]: pa.list_(pa.string()),
+}
+
+_DUCKDB_TYPES: dict[pa.DataType, str] = {
+    pa.string(): "VARCHAR",
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
+    pa.list_(pa.string()): "VARCHAR[]",
+}
+
+
+class Column(NamedTuple):
+    """A column of a table as DuckDB declares it."""
+
+    name: str
+    duckdb_type: str
+    is_nullable: bool
+
+
+def row_model(table: str) -> type[Row]:
+    """Return the model of a table's rows; raise `ValueError` for a table that does not exist."""
+    try:
+        return TABLES[table]
+    except KeyError:
+        raise ValueError(f"unknown table {table!r}; choose from {', '.join(sorted(TABLES))}") from None
+
+
+@cache
+def arrow_schema(table: str) -> pa.Schema:
+    """Return the Arrow schema of a table, columns in the order of the model, required ones not nullable."""
+    return pa.schema(
+        [_arrow_field(table, name, field.annotation) for name, field in row_model(table).model_fields.items()]
+    )
+
+
+def duckdb_columns(table: str) -> list[Column]:
+    """Return a table's columns as the migrations must declare them."""
+    return [Column(field.name, _DUCKDB_TYPES[field.type], field.nullable) for field in arrow_schema(table)]
+
+
+def to_arrow(rows: Sequence[Row]) -> pa.Table:
+    """Return rows of one table as an Arrow table; raise `ValueError` for no rows, mixed rows or a time without zone."""
+    if not rows:
+        raise ValueError("no rows: an empty table is `arrow_schema(table).empty_table()`")
+    model = type(rows[0])
+    if stranger := next((row for row in rows if type(row) is not model), None):
+        raise ValueError(f"rows of one table wanted, got {model.__name__} and {type(stranger).__name__}")
+    schema = arrow_schema(model.TABLE)
+    columns = [_array(list(map(attrgetter(field.name), rows)), field) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def to_rows(table: pa.Table, model: type[RowType]) -> Iterator[RowType]:
+    """Yield an Arrow table's rows as validated models; the inverse of `to_arrow`."""
+    for batch in table.to_batches():
+        for values in batch.to_pylist():
+            yield model.model_validate(values)
+
+
+def _arrow_field(table: str, name: str, annotation: Any) -> pa.Field:
+    is_nullable = False
+    if get_origin(annotation) in (Union, types.UnionType):
+        present = [member for member in get_args(annotation) if member is not types.NoneType]
+        is_nullable = len(present) < len(get_args(annotation))
+        if len(present) != 1:
+            raise TypeError(f"column {table}.{name} has no single type: {annotation}")
+        annotation = present[0]
+    if get_origin(annotation) is Literal or (isinstance(annotation, type) and issubclass(annotation, Enum)):
+        annotation = str
+    if annotation not in _ARROW_TYPES:
+        raise TypeError(f"column {table}.{name} has a type without an Arrow counterpart: {annotation}")
+    return pa.field(name, _ARROW_TYPES[annotation], nullable=is_nullable)
+
+
+def _array(values: list[Any], field: pa.Field) -> pa.Array:
+    if pa.types.is_timestamp(field.type) and any(value is not None and value.tzinfo is None for value in values):
+        raise ValueError(f"column {field.name!r} holds a time without a zone; use datetime.now(UTC)")
+    try:
+        return pa.array(values, field.type)
+    except UnicodeEncodeError:
+        # A model may emit half of a surrogate pair, which no UTF-8 file can hold: keep it readable instead of losing
+        # the episode.
+        return pa.array([_encodable(value) for value in values], field.type)
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_encodable(member) for member in value)
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

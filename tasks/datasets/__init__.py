@@ -1,0 +1,1 @@
+"""From traces to training data: checks, extraction, selection, truncation."""

@@ -1,0 +1,87 @@
+"""Training data on disk: one conversation per line, with a training weight on every message."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.running.errors import UserError
+
+Weight = Literal[0, 1]
+"""How much a reply counts in the loss."""
+
+
+class TrainingMessage(Message):
+    """A chat message with its weight in training."""
+
+    weight: Weight = 1
+    """1 for a reply that is imitated, 0 for one that is context only, as in OpenAI's format for fine-tuning."""
+
+
+class Conversation(BaseModel):
+    """One training example; further fields of a line (ids, digests) are the writer's own."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    messages: tuple[TrainingMessage, ...]
+
+    @property
+    def has_context_only(self) -> bool:
+        """Whether a reply is shown and not imitated."""
+        return any(message.role == "assistant" and message.weight == 0 for message in self.messages)
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether a reply is imitated."""
+        return any(message.role == "assistant" and message.weight for message in self.messages)
+
+    def template_messages(self) -> list[dict[str, Any]]:
+        """Return the messages as a chat template takes them; `weight` only where it is 0."""
+        return [
+            {"role": message.role, "content": message.content} | ({} if message.weight else {"weight": 0})
+            for message in self.messages
+        ]
+
+
+def write_conversations(path: Path, conversations: Iterable[Conversation]) -> int:
+    """Write one JSON line per conversation and return their count; equal conversations give equal bytes."""
+    count = 0
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for conversation in conversations:
+            file.write(conversation.model_dump_json() + "\n")
+            count += 1
+    return count
+
+
+def read_conversations(path: Path) -> list[Conversation]:
+    """Return the conversations of a JSONL file, in order.
+
+    Raises:
+        UserError: The file is missing or empty, or a line is not a conversation.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    except FileNotFoundError as error:
+        raise UserError(f"no training data at {path}; prepare the dataset first") from error
+    if lines == [""]:
+        raise UserError(f"{path} holds no conversation; relax the validation or collect more traces")
+    conversations = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            conversations.append(Conversation.model_validate_json(line))
+        except ValidationError as error:
+            detail = error.errors()[0]
+            raise UserError(
+                f"{path} line {number} is not a conversation: {detail['msg']} at {'.'.join(map(str, detail['loc']))}; "
+                'each line is {"messages": [{"role", "content", "weight"}]}'
+            ) from error
+    return conversations
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

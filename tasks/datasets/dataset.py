@@ -1,0 +1,284 @@
+"""Training data of both contracts from recorded episodes: validated, extracted, truncated, kept or not, and why."""
+
+import hashlib
+import io
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+
+from carryover.tasks.datasets.conversations import TrainingMessage
+from carryover.tasks.datasets.extraction import Extraction, TextFormat, extract_conversations
+from carryover.tasks.datasets.selection import Candidate, most_kept, order_candidates, select
+from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
+from carryover.tasks.datasets.truncation import CostedMessage, Room, truncate
+from carryover.tasks.datasets.validation import GIVEN_UP, Frame, judge_traces
+from carryover.tasks.running.errors import UserError, name_write_remedy
+from carryover.tasks.running.progress import Advance, OpenBar, no_bar
+from carryover.tasks.traces.study_rows import TrainingExampleRow, TrainingOverlapRow
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+CONTRACTS = ("persistent", "stateless")
+TRACES_AT_A_TIME = 100
+"""Traces tokenized in one go: enough texts for every core, few enough that a bar moves."""
+
+OMITTED = "[output omitted to fit the context]"
+PLACEHOLDERS: dict[TextFormat, str] = {
+    "paper": json.dumps({"output": OMITTED}),
+    "exact_wire": json.dumps({"observation": {"output": OMITTED}}),
+}
+"""What stands for an observation that does not fit; the only text that no trace holds."""
+
+_MESSAGE_TYPE = pa.struct([("role", pa.string()), ("content", pa.string()), ("weight", pa.int64())])
+_SCHEMA = pa.schema(
+    [
+        ("episode_id", pa.string()),
+        ("instance_id", pa.string()),
+        ("contract", pa.string()),
+        ("token_count", pa.int64()),
+        ("text_format", pa.string()),
+        ("retention", pa.string()),
+        ("matching", pa.string()),
+        ("labels", pa.string()),
+        ("fault_weight", pa.int64()),
+        ("messages", pa.list_(_MESSAGE_TYPE)),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class PreparedDataset:
+    """Training data of every contract; equal inputs give equal bytes."""
+
+    dataset_id: str
+    """Digest of the spec, the tokenizer, and what became of every trace."""
+    contracts: tuple[str, ...]
+    rows: list[TrainingExampleRow]
+    """One row per trace, retained or not, in the order of the contracts and of the shuffle."""
+    verdicts: pl.DataFrame
+    """What the data checks measured, as `judge_traces` returns it."""
+    records: dict[str, list[dict[str, Any]]]
+    """Retained examples by contract, in order: ids, `token_count`, the dataset's options, and `messages` with role,
+    content and `weight`."""
+
+    def jsonl(self, contract: str) -> bytes:
+        """Return a contract's examples, one JSON object per line, in ASCII: no reader sees a line end in a text."""
+        return b"".join(json.dumps(record).encode() + b"\n" for record in self.records[contract])
+
+    def parquet(self, contract: str) -> bytes:
+        """Return a contract's examples as a Parquet file whose `messages` column Hugging Face `datasets` reads."""
+        buffer = io.BytesIO()
+        pyarrow.parquet.write_table(pa.Table.from_pylist(self.records[contract], schema=_SCHEMA), buffer)
+        return buffer.getvalue()
+
+    def write(self, folder: Path) -> dict[str, Path]:
+        """Write `CONTRACT.jsonl` and `CONTRACT.parquet` and return the JSONL path of every contract.
+
+        Raises:
+            UserError: A file cannot be written, e.g. as the disk is full; none is there half.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        for contract in self.contracts:
+            _write_whole(folder / f"{contract}.parquet", self.parquet(contract))
+            _write_whole(folder / f"{contract}.jsonl", self.jsonl(contract))
+        return {contract: folder / f"{contract}.jsonl" for contract in self.contracts}
+
+    def token_total(self, contract: str) -> int:
+        """Return the tokens of a contract's examples."""
+        return sum(record["token_count"] for record in self.records[contract])
+
+    def overlaps(self) -> list[TrainingOverlapRow]:
+        """Return how many instances each two arms have in common; keep-first retention does not make it all (C.1)."""
+        kept = {contract: {record["instance_id"] for record in records} for contract, records in self.records.items()}
+        return [
+            TrainingOverlapRow(
+                run_id=self.rows[0].run_id,
+                dataset_id=self.dataset_id,
+                variant=self.rows[0].variant,
+                contract=contract,
+                other_contract=other,
+                instance_count=len(kept[contract]),
+                other_instance_count=len(kept[other]),
+                shared_count=len(kept[contract] & kept[other]),
+            )
+            for contract, other in combinations(self.contracts if self.rows else (), 2)
+        ]
+
+
+def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
+    episodes: Frame,
+    turns: Frame,
+    steps: Frame,
+    errors: Frame,
+    spec: DatasetSpec,
+    tokenizer: "PreTrainedTokenizerBase",
+    *,
+    run_id: str,
+    contracts: Sequence[str] = CONTRACTS,
+    validation: ValidationSpec | None = None,
+    open_bar: OpenBar = no_bar,
+) -> PreparedDataset:
+    """Turn recorded teacher episodes into training data.
+
+    Args:
+        episodes: Rows of `EpisodeRow`, of every contract.
+        turns: Rows of `TurnRow`.
+        steps: Rows of `StepRow`.
+        errors: Rows of `ErrorRow`.
+        spec: Format, retention and budget.
+        tokenizer: The tokenizer of training with its chat template; every length is its count.
+        run_id: Run that lands the rows.
+        contracts: Contracts to prepare, one dataset each.
+        validation: Thresholds of the data checks; the paper's by default.
+        open_bar: Shows the traces, first as they are checked, then as they become training text.
+    """
+    verdicts = judge_traces(episodes, turns, steps, errors, validation or ValidationSpec(), open_bar=open_bar)
+    traces = verdicts.filter(pl.col("reason").ne_missing(GIVEN_UP))
+    candidates = order_candidates(traces, contracts, spec.shuffle_seed)
+    costs = TokenCosts(tokenizer, spec.message_overhead_tokens)
+
+    with open_bar("training text", most_kept(candidates, contracts, spec), "traces") as advance:
+
+        def prepare(batch: Sequence[Candidate]) -> None:
+            _give_text(batch, turns, steps, spec, costs, advance)
+
+        select(candidates, contracts, spec, prepare)
+    digests = {each.episode_id: _content_digest(each) for each in candidates if each.status == "retained"}
+    dataset_id = _dataset_id(spec, tokenizer, candidates, digests)
+    rows = [_row(each, spec, costs, digests, dataset_id=dataset_id, run_id=run_id) for each in candidates]
+    records = {contract: list(_records(candidates, contract, contracts, spec)) for contract in contracts}
+    return PreparedDataset(dataset_id, tuple(contracts), rows, verdicts, records)
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise UserError(f"cannot write {path}: {error.strerror}; {name_write_remedy(error)} and start again") from error
+
+
+def _give_text(  # noqa: PLR0917 - of the caller's own
+    batch: Sequence[Candidate], turns: Frame, steps: Frame, spec: DatasetSpec, costs: TokenCosts, advance: Advance
+) -> None:
+    extractions = extract_conversations(
+        turns, steps, [each.episode_id for each in batch], spec.text_format, spec.fault_weight
+    )
+    placeholder = TrainingMessage(role="user", content=PLACEHOLDERS[spec.text_format])
+    costs.measure([placeholder])
+    room = Room(spec.token_budget, spec.maximum_sequence_tokens)
+    for start in range(0, len(batch), TRACES_AT_A_TIME):
+        some = [(each, extractions.get(each.episode_id)) for each in batch[start : start + TRACES_AT_A_TIME]]
+        costs.measure(message for _, extraction in some if extraction for message in extraction.messages)
+        for candidate, extraction in some:
+            _fit(candidate, extraction, room, _costed(placeholder, costs), costs)
+        advance(sum(candidate.truncation is not None for candidate, _ in some))
+
+
+def _fit(
+    candidate: Candidate, extraction: Extraction | None, room: Room, placeholder: CostedMessage, costs: TokenCosts
+) -> None:
+    """Give a trace its training text, or the reason why it has none."""
+    if extraction is None or extraction.reason:
+        candidate.reason = extraction.reason if extraction else "extraction_without_task_or_steps"
+        return
+    costed = [_costed(message, costs) for message in extraction.messages]
+    truncation = truncate(costed, room, placeholder)
+    if truncation.reason:
+        left = room.less(costed)
+        is_cost = left.cost <= left.length
+        candidate.reason = truncation.reason
+        candidate.threshold = float(room.cost if is_cost else room.length)
+        candidate.measured = candidate.threshold - (left.cost if is_cost else left.length)
+    else:
+        candidate.truncation = truncation
+
+
+def _costed(message: TrainingMessage, costs: TokenCosts) -> CostedMessage:
+    return CostedMessage(message, costs.cost(message), costs.length(message))
+
+
+def _records(
+    candidates: Sequence[Candidate], contract: str, contracts: Sequence[str], spec: DatasetSpec
+) -> Iterator[dict[str, Any]]:
+    retained = [each for each in candidates if each.status == "retained"]
+    # in order of the shuffle, so that the halves of a mixed arm are mixed
+    for candidate in retained if spec.labels == "true" else sorted(retained, key=lambda each: each.position):
+        if _label(candidate, contracts, spec) == contract:
+            yield {
+                "episode_id": candidate.episode_id,
+                "instance_id": candidate.instance_id,
+                "contract": contract,
+                "token_count": candidate.token_count,
+                **spec.options,
+                "messages": [message.model_dump() for message in candidate.messages],
+            }
+
+
+def _label(candidate: Candidate, contracts: Sequence[str], spec: DatasetSpec) -> str:
+    """Return the arm that a trace trains: its own contract's, or the next one's in a random half of the instances."""
+    if spec.labels == "true" or random.Random(f"label {spec.shuffle_seed} {candidate.instance_id}").random() < 0.5:
+        return candidate.contract
+    return contracts[(contracts.index(candidate.contract) + 1) % len(contracts)]
+
+
+def _row(
+    candidate: Candidate,
+    spec: DatasetSpec,
+    costs: TokenCosts,
+    digests: dict[str, str],
+    *,
+    dataset_id: str,
+    run_id: str,
+) -> TrainingExampleRow:
+    is_retained = candidate.status == "retained"
+    is_skipped = candidate.status == "skipped"
+    imitated = [message for message in candidate.messages if message.role == "assistant" and message.weight]
+    return TrainingExampleRow(
+        run_id=run_id,
+        dataset_id=dataset_id,
+        variant=spec.variant,
+        contract=candidate.contract,
+        episode_id=candidate.episode_id,
+        instance_id=candidate.instance_id,
+        position=candidate.position,
+        status=candidate.status,
+        reason=candidate.reason if is_skipped else None,
+        measured=candidate.measured if is_skipped else None,
+        threshold=candidate.threshold if is_skipped else None,
+        token_count=candidate.token_count if is_retained else None,
+        assistant_token_count=sum(map(costs.token_count, imitated)) if is_retained else None,
+        message_count=len(candidate.messages) if is_retained else None,
+        is_truncated=candidate.truncation is not None and candidate.truncation.is_truncated,
+        content_digest=digests.get(candidate.episode_id),
+        sequence_token_count=candidate.truncation.length if is_retained and candidate.truncation else None,
+        **spec.options,
+    )
+
+
+def _content_digest(candidate: Candidate) -> str:
+    content = [[message.role, message.content, message.weight] for message in candidate.messages]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _dataset_id(
+    spec: DatasetSpec,
+    tokenizer: "PreTrainedTokenizerBase",
+    candidates: Sequence[Candidate],
+    digests: dict[str, str],
+) -> str:
+    fates = [[each.contract, each.episode_id, each.status, digests.get(each.episode_id)] for each in candidates]
+    identity = [spec.model_dump(mode="json"), tokenizer_digest(tokenizer), fates]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

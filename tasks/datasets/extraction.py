@@ -1,0 +1,144 @@
+"""From recorded turns and steps to the text of training (arXiv 2603.01209, appendix C.1.2)."""
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+from pydantic import TypeAdapter
+
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.reply import parse_reply
+from carryover.tasks.datasets.conversations import TrainingMessage, Weight
+from carryover.tasks.datasets.validation import Frame, lazy
+
+TextFormat = Literal["paper", "exact_wire"]
+
+MINIMUM_MESSAGES = 3
+
+_MESSAGES = TypeAdapter(list[Message])
+
+
+class Extraction(NamedTuple):
+    """A trace as messages, or why it gives none."""
+
+    episode_id: str
+    messages: tuple[TrainingMessage, ...]
+    reason: str | None
+
+
+class RecordedTurn(NamedTuple):
+    """A turn with its step, as far as training text needs them; step fields are null where no block ran."""
+
+    turn: int
+    assistant_text: str
+    observation: str | None
+    step: int | None
+    output: str | None
+    error: str | None
+    injected_fault: str | None
+
+
+def extract_conversations(
+    turns: Frame, steps: Frame, episode_ids: Collection[str], text_format: TextFormat, fault_weight: Weight = 0
+) -> dict[str, Extraction]:
+    """Return the training text of episodes by id; an episode without turns is absent.
+
+    Args:
+        turns: Rows of `TurnRow`; turn 0 holds the opening messages.
+        steps: Rows of `StepRow`.
+        episode_ids: Episodes to extract.
+        text_format: `paper` for system messages joined, the bare task, and output and error of every step but the last;
+            `exact_wire` for the messages as inference shows them, header included.
+        fault_weight: Training weight of a reply that met an injected fault.
+    """
+    extractions = {}
+    for episode_id, recorded in _recorded_turns(turns, steps, episode_ids):
+        build = paper_messages if text_format == "paper" else wire_messages
+        messages = build(recorded, fault_weight)
+        extractions[episode_id] = Extraction(episode_id, tuple(messages), _rejection(messages))
+    return extractions
+
+
+def paper_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> list[TrainingMessage]:
+    """Return a trace in the paper's form: no header, no wrapper, no turn without a step."""
+    opening = _opening(recorded)
+    systems = "\n\n".join(message.content for message in opening if message.role == "system")
+    task = next((_task(message.content) for message in opening if message.role == "user"), "")
+    messages = [TrainingMessage(role="system", content=systems)] if systems else []
+    if task:
+        messages.append(TrainingMessage(role="user", content=task))
+    executed = [turn for turn in recorded if turn.step is not None]
+    for turn in executed:
+        if turn.assistant_text.strip():
+            messages.append(_reply(turn, turn.assistant_text, fault_weight))
+        observation = _observation(turn)
+        if observation and turn is not executed[-1]:
+            messages.append(TrainingMessage(role="user", content=_json(observation)))
+    return messages
+
+
+def wire_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> list[TrainingMessage]:
+    """Return a trace as the model sees it at inference; a reply that ran nothing is context only."""
+    messages = [TrainingMessage(role=message.role, content=message.content) for message in _opening(recorded)]
+    replies = [turn for turn in recorded if turn.turn > 0]
+    for turn in replies:
+        messages.append(_reply(turn, parse_reply(turn.assistant_text).kept_text, fault_weight))
+        if turn.observation is not None and turn is not replies[-1]:
+            messages.append(TrainingMessage(role="user", content=turn.observation))
+    return messages
+
+
+def _recorded_turns(
+    turns: Frame, steps: Frame, episode_ids: Collection[str]
+) -> Iterator[tuple[str, list[RecordedTurn]]]:
+    wanted = pl.LazyFrame({"episode_id": sorted(episode_ids)}, schema={"episode_id": pl.String})
+    turn_columns = ("episode_id", "turn", "assistant_text", "observation")
+    step_columns = ("episode_id", "turn", "step", "output", "error", "injected_fault")
+    episodes = (
+        lazy(turns)
+        .select(turn_columns)
+        .join(wanted, on="episode_id", how="semi")
+        .join(lazy(steps).select(step_columns), on=["episode_id", "turn"], how="left")
+        .sort("episode_id", "turn")
+        .group_by("episode_id", maintain_order=True)
+        .agg(*RecordedTurn._fields)
+        .select("episode_id", *RecordedTurn._fields)
+        .collect()
+    )
+    for episode_id, *columns in episodes.iter_rows():
+        yield episode_id, [RecordedTurn(*values) for values in zip(*columns, strict=True)]
+
+
+def _rejection(messages: list[TrainingMessage]) -> str | None:
+    roles = [message.role for message in messages if message.role != "system"]
+    if roles[:1] != ["user"] or "assistant" not in roles:
+        return "extraction_without_task_or_steps"
+    return "extraction_too_short" if len(messages) < MINIMUM_MESSAGES else None
+
+
+def _opening(recorded: list[RecordedTurn]) -> list[Message]:
+    first = recorded[0]
+    return _MESSAGES.validate_json(first.observation) if first.turn == 0 and first.observation else []
+
+
+def _task(content: str) -> str:
+    try:
+        wrapper = json.loads(content)
+    except ValueError:
+        return content
+    return str(wrapper["task"]) if isinstance(wrapper, dict) and "task" in wrapper else content
+
+
+def _reply(turn: RecordedTurn, text: str, fault_weight: Weight) -> TrainingMessage:
+    ran: Weight = 0 if turn.step is None else 1
+    return TrainingMessage(role="assistant", content=text, weight=fault_weight if turn.injected_fault else ran)
+
+
+def _observation(turn: RecordedTurn) -> dict[str, Any]:
+    observation = {} if turn.output is None else {"output": turn.output}
+    return observation | ({"error": turn.error} if turn.error else {})
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)

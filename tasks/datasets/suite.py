@@ -1,0 +1,168 @@
+"""The gate before training: the data checks as expectations on what was measured, with yield, pairing and lengths."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from carryover.tasks.checks.check import Check, Suite
+from carryover.tasks.checks.run import FailedChecksError, run_suites
+from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.datasets.validation import GIVEN_UP, REASONS, Rule, rules
+from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.traces.study_rows import CheckResultRow, TrainingExampleRow
+
+ALWAYS_RECORDED = ("file_corrupt", "result_file_missing")
+"""Reasons that say something about the recording, not about the teacher."""
+
+
+def gate_traces(
+    verdicts: pl.DataFrame,
+    docs_folder: Path,
+    *,
+    spec: ValidationSpec,
+    contracts: Sequence[str],
+    run_id: str,
+    checked_at: datetime,
+    open_bar: OpenBar = no_bar,
+) -> list[CheckResultRow]:
+    """State the data checks as expectations, one suite per contract, and stop when too few traces pass.
+
+    Args:
+        verdicts: What `judge_traces` returned.
+        docs_folder: Where Data Docs go: thresholds, shares and ids of the traces that break each rule.
+        spec: The thresholds behind the verdicts.
+        contracts: Contracts that must have traces, on the same instances.
+        run_id: Run that lands the rows.
+        checked_at: Time of the check, in UTC.
+        open_bar: Shows the checks as they are evaluated.
+
+    Raises:
+        FailedChecksError: A suite fails; the message has reasons and counts, `rows` every result.
+        CheckBackendError: Great Expectations could not evaluate a check.
+    """
+    suites = {contract: trace_suite(verdicts, contract, contracts, spec) for contract in contracts}
+    rows = run_suites(list(suites.values()), docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
+    details = {suite.name: _reasons(verdicts, contract) for contract, suite in suites.items()}
+    return _pass_or_raise(rows, details, docs_folder)
+
+
+def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str], spec: ValidationSpec) -> Suite:
+    """Return the suite over a contract's verdicts; given-up episodes are in no share, and leave no other arm alone.
+
+    How many may be given up is bounded apart: what is left must be the share of the episodes that must be valid of it.
+    """
+    of_contract = verdicts.filter(pl.col("contract") == contract)
+    arms = pl.col("contract").filter(pl.col("contract").is_in(list(contracts))).n_unique()
+    frame = (
+        verdicts.with_columns(arm_count=arms.over("instance_id", "replicate"), is_valid=pl.col("is_valid").cast(int))
+        .filter(pl.col("contract") == contract, ~_is_given_up())
+    )  # fmt: skip
+    checks = (
+        Check(name="traces_exist", kind="row_count", minimum=1),
+        Check(name="enough_not_given_up", kind="row_count", minimum=_least_kept(of_contract.height, spec)),
+        *(_rule_check(rule, spec) for rule in rules(spec)),
+        Check(name="yield", kind="between", column="is_valid", minimum=1, minimum_share=spec.minimum_yield),
+        Check(name="known_reason", kind="in_set", column="reason", allowed=REASONS),
+        Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(contracts)),
+    )
+    return Suite(f"traces_{contract}", frame, checks, "episode_id")
+
+
+def gate_examples(
+    rows: Sequence[TrainingExampleRow],
+    docs_folder: Path,
+    *,
+    spec: DatasetSpec,
+    run_id: str,
+    checked_at: datetime,
+    open_bar: OpenBar = no_bar,
+) -> list[CheckResultRow]:
+    """Check what became training data: something is kept, within the token budget, and paired where it must be.
+
+    Arguments, errors and Data Docs as for `gate_traces`; `rows` are those of `prepare_dataset`.
+    """
+    suites = [example_suite(rows, contract, spec) for contract in dict.fromkeys(row.contract for row in rows)]
+    results = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
+    return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder)
+
+
+def example_suite(rows: Sequence[TrainingExampleRow], contract: str, spec: DatasetSpec) -> Suite:
+    """Return the suite over a contract's retained examples."""
+    retained = [row for row in rows if row.status == "retained"]
+    arms = {row.contract for row in rows}
+    columns = (
+        *("episode_id", "contract", "instance_id", "position"),
+        *("token_count", "sequence_token_count", "message_count"),
+    )
+    frame = (
+        pl.DataFrame([{column: getattr(row, column) for column in columns} for row in retained], schema=list(columns))
+        .with_columns(arm_count=pl.col("contract").n_unique().over("position"))
+        .filter(pl.col("contract") == contract)
+    )
+    paired = Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(arms))
+    checks = (
+        Check(name="examples_exist", kind="row_count", minimum=1, maximum=spec.maximum_kept),
+        Check(name="token_limit", kind="between", column="token_count", minimum=1, maximum=spec.token_budget),
+        Check(
+            name="sequence_limit",
+            kind="between",
+            column="sequence_token_count",
+            minimum=1,
+            maximum=spec.maximum_sequence_tokens,
+        ),
+        Check(name="message_count", kind="between", column="message_count", minimum=2),
+    )
+    return Suite(
+        f"examples_{contract}", frame, (*checks, paired) if spec.retention == "paired" else checks, "episode_id"
+    )
+
+
+def _rule_check(rule: Rule, spec: ValidationSpec) -> Check:
+    share = spec.minimum_recorded_share if rule.reason in ALWAYS_RECORDED else spec.minimum_yield
+    return Check(
+        name=rule.reason,
+        kind="between",
+        column=rule.column,
+        minimum=rule.minimum,
+        maximum=rule.maximum,
+        minimum_share=share,
+    )
+
+
+def _least_kept(count: int, spec: ValidationSpec) -> int:
+    """Return how many of a contract's episodes must be left, whatever the share's last binary digit."""
+    return math.ceil(round(spec.minimum_yield * count, 9))
+
+
+def _is_given_up() -> pl.Expr:
+    return pl.col("reason").eq_missing(GIVEN_UP)
+
+
+def _reasons(verdicts: pl.DataFrame, contract: str) -> str:
+    """Return how many traces of a contract are valid, why the others are not, and what was given up beside them."""
+    of_contract = verdicts.filter(pl.col("contract") == contract)
+    frame = of_contract.filter(~_is_given_up())
+    counts = frame.drop_nulls("reason")["reason"].value_counts().sort("count", "reason", descending=[True, False])
+    valid = int(frame["is_valid"].sum())
+    found = ", ".join(f"{reason} {count}" for reason, count in counts.iter_rows())
+    given_up = of_contract.height - frame.height
+    text = f", {valid} of {frame.height} valid" + (f" ({found})" if found else "")
+    return text + (f", {given_up} episodes given up" if given_up else "")
+
+
+def _pass_or_raise(rows: list[CheckResultRow], details: dict[str, str], docs_folder: Path) -> list[CheckResultRow]:
+    failed: dict[str, list[str]] = {}
+    for row in rows:
+        if not row.is_passed:
+            failed.setdefault(row.suite, []).append(f"{row.check_name} broken by {row.unexpected_count}")
+    if not failed:
+        return rows
+    found = "; ".join(f"{suite}: {', '.join(names)}{details[suite]}" for suite, names in failed.items())
+    raise FailedChecksError(
+        f"checks stop the training: {found}; see {docs_folder / 'index.html'}, then mend the teacher or its traces, or "
+        "change the plan's thresholds",
+        rows,
+    )

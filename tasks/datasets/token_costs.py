@@ -1,0 +1,106 @@
+"""Tokens of messages as measured with the training tokenizer and its chat template, in batches and each text once."""
+
+import copy
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from jinja2 import TemplateError
+
+from carryover.tasks.datasets.conversations import TrainingMessage
+from carryover.tasks.running.errors import UserError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerBase
+
+BATCH_TEXTS = 4096
+"""Texts per batch: enough for every core, few enough that their encodings stay small."""
+
+
+class TokenCosts:
+    """Tokens of messages: as the paper counts them (content and a fixed overhead), and as the training sees them.
+
+    Texts that traces share (prompts, demonstrations, repeated replies) are tokenized once.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", overhead: int) -> None:
+        """Count with a tokenizer that carries the chat template of the training.
+
+        Raises:
+            UserError: The tokenizer is slow, or its template writes no message by itself.
+        """
+        self._template = tokenizer
+        self._tokenizer = _backend(tokenizer)
+        self._overhead = overhead
+        self._token_counts: dict[str, int] = {}
+        self._around = {role: self._count(self._written(role, "")) for role in ("system", "user", "assistant")}
+
+    def measure(self, messages: Iterable[TrainingMessage]) -> None:
+        """Tokenize the texts that have not been seen, in parallel."""
+        wanted = (text for each in messages for text in {each.content: None, self._shown(each): None})
+        texts = [text for text in dict.fromkeys(wanted) if text not in self._token_counts]
+        for start in range(0, len(texts), BATCH_TEXTS):
+            batch = texts[start : start + BATCH_TEXTS]
+            encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            self._token_counts.update(zip(batch, map(len, encodings), strict=True))
+
+    def token_count(self, message: TrainingMessage) -> int:
+        """Return the tokens of a measured message's content."""
+        return self._token_counts[message.content]
+
+    def cost(self, message: TrainingMessage) -> int:
+        """Return the cost of a measured message, in tokens."""
+        return self._token_counts[message.content] + self._overhead
+
+    def length(self, message: TrainingMessage) -> int:
+        """Return the tokens that a measured message takes in the training text, control tokens included.
+
+        Control tokens keep messages apart, so the lengths of a conversation add up.
+        """
+        shown = self._shown(message)
+        return self._token_counts[shown] + (0 if _merges(message) else self._around[message.role])
+
+    def _shown(self, message: TrainingMessage) -> str:
+        """Return the text whose tokens decide a message's length: what our templates show of the content."""
+        if _merges(message):
+            return self._written(message.role, message.content)
+        return message.content.lstrip() if message.role == "assistant" else message.content
+
+    def _written(self, role: str, content: str) -> str:
+        try:
+            text = self._template.apply_chat_template([{"role": role, "content": content}], tokenize=False)
+        except TemplateError as error:
+            raise UserError(
+                f"the chat template writes no {role} message by itself ({error}), so lengths cannot be counted; "
+                "set chat_template to 'chatml' or 'qwen3'"
+            ) from error
+        return str(text)
+
+    def _count(self, text: str) -> int:
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+def _merges(message: TrainingMessage) -> bool:
+    """Tell whether a content's first tokens may merge with the line end that the template writes before it."""
+    return message.role != "assistant" and message.content[:1].isspace()
+
+
+def tokenizer_digest(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """Return a digest of everything that decides the tokens of a conversation."""
+    return hashlib.sha256(f"{_backend(tokenizer).to_str()}{tokenizer.chat_template}".encode()).hexdigest()
+
+
+def _backend(tokenizer: "PreTrainedTokenizerBase") -> "Tokenizer":
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise UserError(
+            f"the tokenizer {type(tokenizer).__name__} has no fast implementation, which counts tokens in parallel; "
+            "load it with AutoTokenizer or name another model"
+        )
+    if backend.truncation is None and backend.padding is None:
+        return backend
+    backend = copy.deepcopy(backend)  # whoever used it last left a length behind, which would falsify the counts
+    backend.no_truncation()
+    backend.no_padding()
+    return backend

@@ -1,0 +1,126 @@
+"""Head-tail-backfill truncation of a trace to a token budget (arXiv 2603.01209, appendix C.1.3)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from carryover.tasks.datasets.conversations import TrainingMessage
+
+
+class CostedMessage(NamedTuple):
+    """A message with what it takes of both budgets."""
+
+    message: TrainingMessage
+    cost: int
+    """Tokens of the content and the paper's overhead of a message."""
+    length: int
+    """Tokens that the training sees: content and chat template."""
+
+
+class Room(NamedTuple):
+    """What messages may take together: cost, as the paper counts, and length, as the training does."""
+
+    cost: int
+    length: int
+
+    def holds(self, messages: Sequence[CostedMessage]) -> bool:
+        """Tell whether the messages fit, by both measures."""
+        left = self.less(messages)
+        return left.cost >= 0 and left.length >= 0
+
+    def less(self, messages: Sequence[CostedMessage]) -> "Room":
+        """Return what the messages leave; negative where they do not fit."""
+        cost, length = sum(message.cost for message in messages), sum(message.length for message in messages)
+        return Room(self.cost - cost, self.length - length)
+
+
+class Truncation(NamedTuple):
+    """What is left of a trace, or why nothing is."""
+
+    messages: tuple[CostedMessage, ...]
+    is_truncated: bool
+    reason: str | None
+
+    @property
+    def token_count(self) -> int:
+        """Cost of the messages, in tokens."""
+        return sum(message.cost for message in self.messages)
+
+    @property
+    def length(self) -> int:
+        """Tokens that the training sees."""
+        return sum(message.length for message in self.messages)
+
+
+def truncate(messages: Sequence[CostedMessage], room: Room, placeholder: CostedMessage) -> Truncation:
+    """Fit a trace into a budget: keep its opening and its end, then fill with what came before the end.
+
+    The opening is the system messages at the start (one in the paper's text) and the task. The end is the last reply
+    with the message before it. What lies between is taken from newest to oldest; an observation that does not fit is
+    replaced by the placeholder, a reply that does not fit ends the filling. An observation between the two whose reply
+    was left out answers nothing, so it goes too.
+
+    Args:
+        messages: The trace, oldest first.
+        room: The paper's budget, and the longest sequence of the training. A trace of many short turns may keep the
+            first and break the second: a chat template takes more per message than the paper counts.
+        placeholder: Stands for an observation that was left out.
+    """
+    if room.holds(messages):
+        return _close(messages)
+    head_end = _head_end(messages)
+    tail = _tail(messages, head_end)
+    if not tail:
+        return _rejected("trace_ends_with_user_unfixable")
+    head, end = messages[:head_end], messages[tail.start : tail.stop]
+    if not room.holds([*head, *end]):
+        return _rejected("trunc_head_tail_exceeds_limit")
+    middle = _backfill(messages[head_end : tail.start], room.less([*head, *end]), placeholder)
+    kept = (*head, *middle, *end)
+    if len(kept) < 2 or kept[-1].message.role != "assistant":
+        return _rejected("trunc_too_short")
+    return Truncation(kept, is_truncated=True, reason=None)
+
+
+def _close(messages: Sequence[CostedMessage]) -> Truncation:
+    roles = [message.message.role for message in messages]
+    if roles[-1:] == ["assistant"]:
+        return Truncation(tuple(messages), is_truncated=False, reason=None)
+    if roles[-2:] == ["assistant", "user"]:
+        return Truncation(tuple(messages[:-1]), is_truncated=True, reason=None)
+    return _rejected("fits_but_ends_with_user_unfixable")
+
+
+def _head_end(messages: Sequence[CostedMessage]) -> int:
+    end = 1
+    while end < len(messages) and messages[end].message.role == "system":
+        end += 1
+    return end + (end < len(messages) and messages[end].message.role == "user")
+
+
+def _tail(messages: Sequence[CostedMessage], head_end: int) -> range:
+    """Return the indices of the end: two messages, or the reply before a trailing observation; empty for none."""
+    last = len(messages) - 1
+    if last >= head_end and messages[last].message.role == "assistant":
+        return range(max(last - 1, head_end), last + 1)
+    if last - 1 >= head_end and messages[last - 1].message.role == "assistant":
+        return range(last - 1, last)
+    return range(0)
+
+
+def _backfill(middle: Sequence[CostedMessage], room: Room, placeholder: CostedMessage) -> list[CostedMessage]:
+    filled: list[CostedMessage] = []
+    for message in reversed(middle):
+        kept = message
+        if not room.holds([kept]) and kept.message.role == "user":
+            kept = placeholder
+        if not room.holds([kept]):
+            break
+        filled.append(kept)
+        room = room.less([kept])
+    while filled and filled[-1].message.role == "user":
+        filled.pop()
+    return filled[::-1]
+
+
+def _rejected(reason: str) -> Truncation:
+    return Truncation((), is_truncated=False, reason=reason)

@@ -1,0 +1,77 @@
+"""Where things lie on disk; the only module that reads Carryover's environment variables."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from carryover.tasks.running.errors import UserError
+
+HOME_VARIABLE = "CARRYOVER_HOME"
+"""Environment variable that names the data folder; `data` in the working directory without it, or where it is empty."""
+LANDING_VARIABLE = "CARRYOVER_LANDING"
+"""Environment variable that names the landing zone as an fsspec URL; `landing` in the data folder without it."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders and files of one data folder."""
+
+    home: Path
+    landing: str
+
+    @property
+    def warehouse(self) -> Path:
+        """The DuckDB file that the merger owns."""
+        return self.home / "warehouse.duckdb"
+
+    @property
+    def models(self) -> Path:
+        """Trained checkpoints and adapters, one folder per training run."""
+        return self.home / "models"
+
+    @property
+    def datasets(self) -> Path:
+        """Training data, one folder per dataset."""
+        return self.home / "datasets"
+
+    @property
+    def documents(self) -> Path:
+        """Data Docs, figures and reports."""
+        return self.home / "documents"
+
+    @property
+    def logs(self) -> Path:
+        """Log files of servers and trainings."""
+        return self.home / "logs"
+
+    @property
+    def prefect(self) -> Path:
+        """Prefect's own home when a run starts a server of its own."""
+        return self.home / "prefect"
+
+
+def name_places(home: Path | None = None) -> Places:
+    """Return the places of a data folder without touching the disk, for whoever only reads."""
+    folder = (home or Path(os.environ.get(HOME_VARIABLE) or "data")).absolute()
+    landing = os.environ.get(LANDING_VARIABLE) or str(folder / "landing")
+    return Places(home=folder, landing=landing if "://" in landing else str(Path(landing).absolute()))
+
+
+def open_places(home: Path | None = None) -> Places:
+    """Return the places of a data folder, which is made if need be.
+
+    Raises:
+        UserError: The folder cannot be written.
+    """
+    places = name_places(home)
+    folder = places.home
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".writable-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UserError(
+            f"cannot write to the data folder {folder}: {error.strerror}; name another one with {HOME_VARIABLE}"
+        ) from error
+    return places

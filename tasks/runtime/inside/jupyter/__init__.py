@@ -1,0 +1,1 @@
+"""The sandbox side of the Jupyter backend."""

@@ -1,0 +1,169 @@
+"""A Jupyter kernel whose cells our step runner runs, so that values and tracebacks are those of the fork tree."""
+
+import os
+import select
+import threading
+from typing import Any
+
+import zmq
+from ipykernel.iostream import IOPubThread
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.kernelbase import Kernel
+from IPython.core.profiledir import ProfileDir
+from tornado.ioloop import IOLoop
+
+from ..capture import redirect_output
+from ..framing import Channel
+from ..node import Node
+from ..seeding import Seeder
+
+
+class KernelNode(Node):
+    """A node that is asked for more than it does by itself: what the fork tree's host learns from forks."""
+
+    def __init__(self, channel: Channel, seeder: Seeder) -> None:
+        super().__init__(channel, seeder)
+        self.is_root = False
+        self._handlers |= {
+            "introduce": self._introduce,
+            "setup": self._set_up,
+            "canary": self._tell_canary,
+            "forget": self._forget,
+        }
+
+    def _introduce(self) -> None:
+        handle = os.pidfd_open(os.getpid())
+        self.channel.send(("forked", None, False, 1, True), (handle,))
+        os.close(handle)
+
+    def _set_up(self, tools: dict[str, str | None], output: int) -> None:
+        redirect_output(output)
+        self.runner.add_tools(tools)
+        self.channel.send(("answer", None))
+
+    def _tell_canary(self) -> None:
+        self.channel.send(("answer", self.runner.canary()))
+
+    def _forget(self, names: list[str] | None) -> None:
+        self.runner.forget(names)
+        self.channel.send(("answer", None))
+
+
+class StepKernel(Kernel):
+    """Runs cells as steps; the report goes to the host by the channel that also carries tool calls."""
+
+    implementation = "carryover"
+    implementation_version = "1"
+    banner = ""
+    language_info = {"name": "python", "mimetype": "text/x-python", "file_extension": ".py"}  # noqa: RUF012
+    node: KernelNode
+
+    async def do_execute(
+        self,
+        code: str,
+        silent: bool,
+        store_history: bool = True,
+        user_expressions: dict[str, Any] | None = None,
+        allow_stdin: bool = False,
+        *,
+        cell_meta: dict[str, Any] | None = None,
+        cell_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Run a cell that comes with a step and a seed; any other says that a message waits on the channel."""
+        try:
+            self._serve(code, cell_meta)
+        except Exception:  # noqa: BLE001 - a block may have bent anything
+            self.node.fail()
+        told = {"has_output": self.node.has_output}
+        return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": told}
+
+    def _serve(self, code: str, metadata: dict[str, Any] | None) -> None:
+        match metadata:
+            case {"step": int(step), "seed": str(seed)}:
+                self.node.run(step, seed, code)
+                self.node.runner.tidy()  # Jupyter flushes the streams before it answers
+            case _:
+                while not self.node.serve_one():
+                    pass
+
+
+class StepKernelApp(IPKernelApp):
+    """Puts a kernel on the socket that the host listens for it at, and reads and writes no file for it.
+
+    What else a kernel has sockets for nobody asks of this one: it makes none, so that its blocks need not be able to.
+    """
+
+    kernel_class = StepKernel
+    outstream_class = ""  # the step runner captures output by itself
+    connection: dict[str, Any]
+    listener: int
+    """Descriptor of the socket."""
+
+    def init_connection_file(self) -> None:
+        """Take the connection from the host."""
+        self.load_connection_info(self.connection)  # type: ignore[arg-type]
+
+    def write_connection_file(self, **_options: Any) -> None:
+        """Write none: who may talk to this kernel knows the connection."""
+
+    def init_sockets(self) -> None:
+        """Take requests at the host's socket."""
+        super().init_sockets()
+        self.shell_socket.setsockopt(zmq.USE_FD, self.listener)
+        self.shell_socket.bind("ipc://shell")  # a name without effect: the socket has its own
+
+    def _bind_socket(self, s: Any, port: int) -> int:
+        """Bind no socket where none is given."""
+        return port
+
+    def init_iopub(self, context: zmq.Context[Any]) -> None:
+        """Publish to nobody, and hear of no process that a block forked."""
+        self.iopub_thread = IOPubThread(context.socket(zmq.XPUB), session=self.session)
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
+
+    def init_heartbeat(self) -> None:
+        """Have none: the host holds a handle of the process."""
+
+    def log_connection_info(self) -> None:
+        """Log nothing: descriptor 1 is a block's."""
+
+    def init_profile_dir(self) -> None:
+        """Have a profile that lies nowhere."""
+        self.profile_dir = ProfileDir()
+
+    def init_config_files(self) -> None:
+        """Have no configuration files."""
+
+    def load_config_file(self, suppress_errors: Any = None) -> None:
+        """Load none."""
+
+    def init_crash_handler(self) -> None:
+        """Let a crash be a crash."""
+
+
+def prepare(channel: Channel, seeder: Seeder, connection: dict[str, Any], listener: int) -> StepKernelApp:
+    """Return a kernel that takes requests at the host's socket, with all the loops that it will run."""
+    StepKernel.node = KernelNode(channel, seeder)
+    StepKernelApp.connection, StepKernelApp.listener = connection, listener
+    app = StepKernelApp.instance()
+    app.initialize([])
+    IOLoop.current()
+    return app
+
+
+def serve(app: StepKernelApp) -> None:
+    """Tell the host that the kernel is ready, and serve until it is killed."""
+    channel = StepKernel.node.channel
+    channel.send(("ready", None))
+    StepKernel.node.serve_one()
+    threading.Thread(target=_end_with_host, args=(channel.fileno(),), daemon=True).start()
+    app.start()
+
+
+def _end_with_host(descriptor: int) -> None:
+    """End this process when the host has closed its end of the channel."""
+    poll = select.poll()
+    poll.register(descriptor, 0)  # nothing but the end of the connection
+    poll.poll()
+    os._exit(0)

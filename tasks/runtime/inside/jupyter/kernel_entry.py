@@ -1,0 +1,51 @@
+"""The way into a kernel's process: the walls first, then Jupyter, and the last wall before it serves."""
+
+import os
+
+from ..framing import Channel
+from ..walls import confine
+from ..zygote import enter, open_channel
+
+
+def main(descriptor: int) -> None:
+    """Confine a process as the host's first message says, and let it serve as a kernel until it is killed.
+
+    It takes requests at the socket that comes with the message. It is the second process of a namespace of its own, so
+    that whatever its blocks forked ends with it. The first one waits for it, and is the parent of all whose own parent
+    ends. Both that wait are filtered before any block runs: one that writes to their memory gains nothing.
+    """
+    channel = open_channel(descriptor)
+    settings, (listener,) = channel.receive_with_descriptors()
+    seeder = enter(settings)
+    is_apart = settings["unshares"] and confine.unshare_user(processes=True)
+    _stay_until_child_ends(channel, listener, filters_calls=settings["filters_calls"])
+    confine.drop_capabilities()
+    confine.limit_resources(**settings["limits"], has_own_count=is_apart)
+    confine.unbuffer_c_output()
+    confine.adopt_orphans()
+    _stay_until_child_ends(channel, listener, filters_calls=settings["filters_calls"])
+    from .kernel import prepare, serve
+
+    app = prepare(channel, seeder, settings["connection"], listener)
+    if settings["filters_calls"]:  # last, as Jupyter's threads were given sockets to wake each other by
+        confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart, is_listening=True))
+    serve(app)
+
+
+def _stay_until_child_ends(channel: Channel, listener: int, *, filters_calls: bool) -> None:
+    """Fork and go on in the child as soon as the parent is filtered; that one collects orphans and ends with it."""
+    waiting, filtered = os.pipe()
+    child = os.fork()
+    if child:
+        channel.close()
+        os.close(listener)
+        if filters_calls:
+            confine.filter_calls(confine.denied_calls(has_own_process_namespace=False))
+        os.close(filtered)
+        os.close(waiting)
+        while os.waitpid(-1, 0)[0] != child:
+            pass
+        os._exit(0)
+    os.close(filtered)
+    os.read(waiting, 1)  # nothing comes: it ends when nobody can write any more
+    os.close(waiting)

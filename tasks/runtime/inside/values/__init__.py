@@ -1,0 +1,1 @@
+"""Values that cross the sandbox as plain data and Arrow streams."""

@@ -1,0 +1,1 @@
+"""Walls that a sandboxed process raises around itself."""

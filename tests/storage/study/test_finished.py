@@ -1,0 +1,135 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from carryover.storage.study.finished import count_failed_episodes, is_analysed, is_finished
+from carryover.storage.study.runs import start_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.traces.rows import ErrorKind, ErrorRow, FinishReason
+
+PLAN = resolve_plan("smoke", Overrides(train_count=2))
+
+
+@pytest.fixture
+def zone(tmp_path, monkeypatch):
+    """The landing zone of an empty data folder."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    return LandingZone(tmp_path / "data" / "landing")
+
+
+@pytest.fixture
+def land(zone, make_episode):
+    def land_attempt(
+        reason, attempt=0, *, instance_id="instance", plan=PLAN, variant="main", purpose="evaluation", error_type="",
+        **values,
+    ):  # fmt: skip
+        name = f"{instance_id}-{variant}-{plan.digest}-{attempt}-{values.get('model_digest')}"
+        (episode,) = make_episode(name, instance_id=instance_id)["episodes"]
+        values |= {
+            "finish_reason": reason,
+            "attempt": attempt,
+            "plan_digest": plan.digest,
+            "variant": variant,
+            "purpose": purpose,
+        }
+        error = ErrorRow(
+            run_id="run", episode_id=name, turn=1, error_index=0, step=None, kind=ErrorKind.MODEL,
+            error_type=error_type, message="", is_caught=False, is_injected=False, is_missing_name=False,
+        )  # fmt: skip
+        zone.write({"episodes": [episode.model_copy(update=values)], "errors": [error] if error_type else []}, "run")
+
+    return land_attempt
+
+
+def finish(flow="reproduce_study", plan=PLAN):
+    with start_run(flow, plan, Limits()):
+        pass
+
+
+def test_a_plan_is_finished_once_a_run_of_the_whole_study_is(zone, land):
+    land(FinishReason.FINISH_TOOL)
+    assert not is_finished(PLAN)
+    finish("collect_traces")
+    assert not is_finished(PLAN)
+    finish()
+    assert is_finished(PLAN)
+    assert not is_finished(resolve_plan("smoke"))
+
+
+def land_statistic(zone):
+    """Land a statistic of the plan in a run of its own, as the analysis does."""
+    with start_run("analyse_study", PLAN, Limits()) as run:
+        group = StatisticGroup(run.run_id, PLAN.digest, "main", "scratch", "declared", "names", "small")
+        zone.write({"statistics": [group.row("mean", "cell", "score", pair_count=1, method="mean")]}, run.run_id)
+
+
+def test_statistics_of_another_source_are_to_be_computed_again(zone, monkeypatch):
+    assert is_analysed(PLAN)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("carryover.storage.study.runs.analysis_source", lambda: "earlier")
+        land_statistic(zone)
+    assert not is_analysed(PLAN)
+    assert is_analysed(resolve_plan("smoke"))
+    land_statistic(zone)
+    assert is_analysed(PLAN)
+
+
+def test_an_episode_that_is_to_be_tried_again_leaves_the_plan_unfinished(zone, land):
+    finish()
+    land(FinishReason.ERROR)
+    land(FinishReason.FINISH_TOOL, instance_id="another")
+    assert count_failed_episodes(zone, PLAN) == 1
+    assert not is_finished(PLAN)
+
+
+def test_a_later_attempt_makes_up_for_an_error(zone, land):
+    finish()
+    land(FinishReason.ERROR)
+    land(FinishReason.ERROR, attempt=1)
+    assert count_failed_episodes(zone, PLAN) == 1
+    land(FinishReason.MAX_TURNS, attempt=2)
+    assert count_failed_episodes(zone, PLAN) == 0
+    assert is_finished(PLAN)
+
+
+def test_of_a_model_that_was_trained_anew_only_the_new_attempts_decide(zone, land):
+    finish()
+    land(FinishReason.ERROR, model_digest="old", started_at=datetime(2026, 1, 1, tzinfo=UTC))
+    land(FinishReason.FINISH_TOOL, model_digest="new", started_at=datetime(2026, 1, 2, tzinfo=UTC))
+    assert is_finished(PLAN)
+    land(FinishReason.ERROR, model_digest="newest", started_at=datetime(2026, 1, 3, tzinfo=UTC))
+    assert count_failed_episodes(zone, PLAN) == 1
+
+
+def test_a_teacher_s_episode_is_given_up_after_the_attempts_that_the_plan_allows(zone, land):
+    plan = resolve_plan("smoke", Overrides(train_count=2, teacher_attempts=2))
+    finish(plan=plan)
+    land(FinishReason.ERROR, plan=plan, purpose="teacher")
+    assert not is_finished(plan)
+    land(FinishReason.ERROR, plan=plan, purpose="teacher", attempt=1)
+    assert is_finished(plan)
+    for attempt in range(3):  # a model's episode never is
+        land(FinishReason.ERROR, plan=plan, attempt=attempt)
+    assert count_failed_episodes(zone, plan) == 1
+
+
+def test_an_attempt_that_met_an_endpoint_that_was_down_does_not_give_an_episode_up(zone, land):
+    plan = resolve_plan("smoke", Overrides(train_count=2, teacher_attempts=1))
+    finish(plan=plan)
+    values = {"plan": plan, "purpose": "teacher"}
+    land(FinishReason.ERROR, error_type="EndpointDownError", **values)
+    assert count_failed_episodes(zone, plan) == 1
+    land(FinishReason.ERROR, error_type="ModelError", attempt=1, **values)
+    assert is_finished(plan)
+
+
+def test_errors_of_other_plans_and_of_re_evaluations_do_not_count(zone, land):
+    finish()
+    land(FinishReason.ERROR, plan=resolve_plan("smoke"))
+    land(FinishReason.ERROR, variant="reevaluation")
+    assert is_finished(PLAN)

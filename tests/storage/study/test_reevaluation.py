@@ -1,0 +1,85 @@
+"""A re-evaluation takes the study that it is about, and tells rows of another source from the others."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from carryover.storage.study.reevaluation import choose_study, name_variant
+from carryover.storage.study.runs import start_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.landed import OtherVersionError
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import name_places
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+
+SMOKE = resolve_plan("smoke")
+SMALLER = resolve_plan("smoke", Overrides(evaluation_count=2))
+EARLIER = SMOKE.model_copy(update={"source": "earlier"})
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """An empty data folder."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+
+
+def finish(plan, flow="reproduce_study"):
+    with start_run(flow, plan, Limits()) as run:
+        return run.run_id
+
+
+def test_the_latest_study_as_the_preset_has_it_is_taken_whatever_its_source():
+    finish(SMOKE)
+    latest = finish(EARLIER)
+    finish(SMALLER)
+    finish(SMOKE, "collect_traces")
+    assert choose_study("smoke") == latest
+
+
+def test_a_study_with_overrides_is_taken_where_there_is_no_other():
+    finish(SMALLER)
+    latest = finish(SMALLER)
+    assert choose_study("smoke") == latest
+
+
+def land_of_another_version(run_id):
+    """Land a finished study whose plan has a field that is unknown here."""
+    zone = LandingZone(name_places().landing)
+    row = RunRow(
+        run_id=run_id,
+        flow="reproduce_study",
+        plan_name="smoke",
+        plan_digest="of-another-version",
+        scale="smoke",
+        plan_json=json.dumps(SMOKE.model_dump(mode="json") | {"pace": "slow"}),
+        environment_json="{}",
+        started_at=datetime.now(UTC),
+    )
+    end = RunEndRow(run_id=run_id, status="finished", message="", finished_at=datetime.now(UTC))
+    zone.write({"runs": [row], "run_ends": [end]}, run_id)
+
+
+def test_a_study_of_another_version_is_told_with_its_field_where_no_other_is_as_the_preset_has_it():
+    finish(SMALLER)
+    land_of_another_version("old")
+    with pytest.raises(OtherVersionError, match=r"run old .*pace is unknown here.*; check out .*--study-run RUN$"):
+        choose_study("smoke")
+    latest = finish(SMOKE)
+    land_of_another_version("older")
+    assert choose_study("smoke") == latest
+
+
+def test_a_scale_without_a_finished_study_is_said():
+    finish(SMOKE)
+    with pytest.raises(UserError, match=r"no finished study of scale 'laptop' .*; run flows\.reproduce_study first"):
+        choose_study("laptop")
+
+
+def test_rows_of_another_source_land_under_a_variant_that_names_it():
+    assert name_variant(SMOKE) == "reevaluation"
+    assert name_variant(EARLIER) == f"reevaluation-{SMOKE.source[:8]}"

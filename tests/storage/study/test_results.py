@@ -1,0 +1,202 @@
+import json
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from carryover.storage.errors import WarehouseError
+from carryover.storage.study.results import STATISTICS, keep_results, open_results, read_plans, write_statistics
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.claims import published_claims
+from carryover.tasks.analysis.queries import table_names, table_query
+from carryover.tasks.traces.rows import EpisodeRow
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow, TrainingExampleRow, TrainingOverlapRow
+
+CELLS = [(train, runtime) for train in ("persistent", "stateless") for runtime in ("persistent", "stateless")]
+PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
+
+
+@pytest.fixture
+def study(tmp_path, make_row):
+    """A function that lands one seed of a study as a plan of its own: a teacher's trace and two instances per cell."""
+
+    def land(plan_digest, seed, *, variant="main", trained_variant=None, token_count=7):
+        zone = LandingZone(tmp_path / plan_digest)
+        run = {"run_id": f"run-{plan_digest}"}
+        shared = {**run, "plan_digest": plan_digest, "variant": variant, "scale": "laptop", "bucket": "small"}
+        played = {"step_count": 4, "turn_count": 4, "completion_tokens": 10, "header": "names", "score": 0.5, **shared}
+        teacher = {"purpose": "teacher", "base": "teacher", "instance_id": "t", "runtime_contract": "persistent"}
+        trained = {"dataset_id": f"set-{plan_digest}", "variant": trained_variant or variant}
+        example = {"contract": "persistent", **trained, **run}
+        counted = {"status": "retained", "token_count": token_count, "sequence_token_count": 9, "content_digest": "d"}
+        trace = make_row(EpisodeRow, episode_id=f"{plan_digest}-t", injected_fault_count=2, **teacher, **shared)
+        episodes = [trace]
+        for train, runtime in CELLS:
+            for number in (1, 2):
+                cell = {"train_contract": train, "runtime_contract": runtime, "training_seed": seed}
+                name = f"{plan_digest}-{train}-{runtime}-{number}"
+                tokens = 100 * number * (1 if train == runtime == "persistent" else 2)
+                fields = {
+                    "instance_id": f"i{number}",
+                    "prompt_tokens": tokens - 10,
+                    "base": "scratch",
+                    **cell,
+                    **played,
+                }
+                episodes.append(make_row(EpisodeRow, episode_id=name, purpose="evaluation", **fields))
+        plan = {"flow": "reproduce_study", "plan_digest": plan_digest, "plan_name": "laptop", "plan_json": PLAN}
+        rows = {
+            "episodes": episodes,
+            "runs": [make_row(RunRow, environment_json="{}", **run, **plan)],
+            "training_examples": [
+                make_row(TrainingExampleRow, episode_id=trace.episode_id, instance_id="t", **example, **counted)
+            ],
+            "training_overlaps": [make_row(TrainingOverlapRow, other_contract="stateless", shared_count=1, **example)],
+            "run_ends": [make_row(RunEndRow, status="finished", finished_at=datetime(2026, 1, 2, tzinfo=UTC), **run)],
+        }
+        zone.write(rows, f"run-{plan_digest}")
+        return Warehouse.open(tmp_path / plan_digest)
+
+    return land
+
+
+def test_seeds_that_ran_as_plans_of_their_own_are_read_as_one_study(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    assert keep_results(study("a", 1), ["a"], folder) == 9
+    assert keep_results(study("b", 2), ["b"], folder) == 17  # the teacher's trace is there already
+    with open_results(folder) as results:
+        rows = results.sql(
+            "select plan_digest, kept_plan_digest, count(*) from marts.episode_metrics "
+            "where purpose = 'evaluation' group by all order by all"
+        ).rows()
+        ratios = results.sql(
+            "select distinct estimate, pair_count from statistics "
+            "where plan_digest = 'mechanism' and analysis = 'ratio' and metric = 'total_tokens' "
+            "and train_a = 'stateless' and runtime_a = 'stateless' "
+            "and train_b = 'persistent' and runtime_b = 'persistent'"
+        ).rows()
+    assert rows == [("mechanism", "a", 8), ("mechanism", "b", 8)]
+    assert ratios == [(2.0, 2)]
+    assert [plan.plan_digest for plan in read_plans(folder)] == ["a", "b"]
+
+
+def test_a_plan_that_is_kept_again_replaces_its_rows(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    warehouse = study("a", 1)
+    assert [keep_results(warehouse, ["a"], folder) for _ in range(2)] == [9, 9]
+
+
+def test_cells_that_are_not_finished_can_be_left_out(study, tmp_path):
+    count = keep_results(study("a", 1), ["a"], tmp_path / "mechanism", "condition <> 'S->P'")
+    assert count == 7
+
+
+def test_the_same_cell_and_seed_under_two_plans_is_refused(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    keep_results(study("a", 1), ["a"], folder)
+    with pytest.raises(WarehouseError, match="the same episodes stand under plans a, b"):
+        keep_results(study("b", 1), ["b"], folder)
+
+
+def test_training_examples_are_kept_without_their_digests_and_name_the_kept_trace(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed in (("a", 1), ("b", 2)):
+        keep_results(study(plan_digest, seed), [plan_digest], folder)
+    table_5 = table_query("table_05").sql
+    with open_results(folder) as results:
+        examples = results.sql("select dataset_id, episode_id, token_count, content_digest from training_examples")
+        measured = results.sql(table_5, plan_digest="mechanism").polars()
+        overlaps = results.sql("select dataset_id, shared_count from training_overlaps")
+    assert examples.rows() == [("set-b", "a-t", 7, None)]  # both parts trained on the trace that stands under plan a
+    assert overlaps.rows() == [("set-b", 1)]
+    counts = dict(measured.select("metric", "persistent").rows())
+    assert (counts["retained"], counts["total_sequence_tokens"], counts["injected_faults"]) == (1, 9, 2)
+    assert counts["shared_instances"] == 1
+
+
+def test_sets_of_one_variant_are_kept_beside_each_other_and_told_apart_where_they_differ(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed in (("a", 1), ("b", 2), ("c", 3)):
+        keep_results(study(plan_digest, seed, token_count=7 if seed < 3 else 8), [plan_digest], folder)
+    with open_results(folder) as results:
+        measured = results.sql(table_query("table_05").sql, plan_digest="mechanism").polars()
+    tokens = measured.filter(metric="total_tokens").select("variant", "dataset_id", "persistent").rows()
+    assert tokens == [("main", "set-b", 7), ("main", "set-c", 8)]  # that of plan a is that of b
+
+
+def test_sets_of_two_variants_are_kept_also_where_they_hold_the_same(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed, trained_variant in (("a", 1, "main"), ("b", 2, "half"), ("c", 3, "main")):
+        keep_results(study(plan_digest, seed, trained_variant=trained_variant), [plan_digest], folder)
+    examples = pl.read_parquet(folder / "training_examples.parquet")
+    kept = examples.select("dataset_id", "variant", "episode_id").sort("dataset_id").rows()
+    assert kept == [("set-b", "half", "a-t"), ("set-c", "main", "a-t")]
+
+
+def test_of_sets_that_hold_the_same_that_of_the_later_run_is_kept_whichever_part_is_kept_last(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed in (("b", 2), ("a", 1)):
+        keep_results(study(plan_digest, seed), [plan_digest], folder)
+    assert pl.read_parquet(folder / "training_examples.parquet")["run_id"].to_list() == ["run-b"]
+
+
+def test_examples_of_traces_that_are_kept_no_more_go(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    for plan_digest, seed in (("a", 1), ("b", 2)):
+        keep_results(study(plan_digest, seed), [plan_digest], folder)
+    episodes = folder / "episodes.parquet"
+    pl.read_parquet(episodes).filter(pl.col("plan_digest") != "a").write_parquet(episodes)
+    keep_results(study("c", 3), ["c"], folder)
+    assert pl.read_parquet(folder / "training_examples.parquet")["episode_id"].to_list() == ["c-t"]
+
+
+def test_results_without_training_examples_have_an_empty_table_5(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    keep_results(study("a", 1), ["a"], folder)
+    for name in ("training_examples", "training_overlaps"):
+        (folder / f"{name}.parquet").unlink()
+    with open_results(folder) as results:
+        assert len(results.sql(table_query("table_05").sql, plan_digest="mechanism")) == 0
+
+
+def test_a_plan_without_a_run_is_named(study, tmp_path):
+    with pytest.raises(WarehouseError, match="no run of plan c here"):
+        keep_results(study("a", 1), ["a", "c"], tmp_path / "mechanism")
+
+
+def test_results_hold_no_text_of_an_episode(study, tmp_path):
+    keep_results(study("a", 1), ["a"], tmp_path / "mechanism")
+    columns = set(pl.read_parquet_schema(tmp_path / "mechanism" / "episodes.parquet"))
+    assert {"score", "total_tokens", "plan_digest"} <= columns
+    assert not {"assistant_text", "observation", "code", "error_message", "contract_json"} & columns
+
+
+def test_every_table_can_be_asked_of_kept_results(study, tmp_path):
+    keep_results(study("a", 1), ["a"], tmp_path / "mechanism")
+    known = {"plan_digest": "mechanism", "tools_json": "[]"}
+    with open_results(tmp_path / "mechanism") as results:
+        heights = {
+            name: len(results.sql(query.sql, **{key: known[key] for key in query.parameters}))
+            for name, query in ((name, table_query(name)) for name in table_names())
+        }
+    assert heights["table_02"] == heights["table_09"] == 4
+    assert heights["claims"] == len(published_claims("any"))
+    assert heights["behaviour_readings"] == 0  # asks for rows below the episode
+
+
+def test_statistics_that_no_longer_fit_the_rows_are_computed_again(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    keep_results(study("a", 1), ["a"], folder)
+    statistics = pl.read_parquet(folder / STATISTICS)
+    statistics.with_columns(estimate=pl.lit(0.0)).write_parquet(folder / STATISTICS)
+    assert write_statistics(folder) == statistics.height
+    assert_frame_equal(pl.read_parquet(folder / STATISTICS), statistics)
+
+
+def test_a_folder_without_results_says_so(tmp_path):
+    with pytest.raises(WarehouseError, match=r"plans\.json is missing"):
+        write_statistics(tmp_path)
+    with pytest.raises(WarehouseError, match=r"plans\.json is missing"):
+        open_results(tmp_path)

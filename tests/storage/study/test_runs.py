@@ -1,0 +1,149 @@
+import json
+import shutil
+from signal import SIGTERM
+
+import pytest
+from prefect.exceptions import TerminationSignal
+
+from carryover.storage.study.runs import finished_runs, landed_plan, open_run, start_run
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.limits import LimitReachedError
+from carryover.tasks.traces.study_rows import RunRow
+
+PLAN = resolve_plan("smoke", Overrides(train_count=2))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """An empty data folder."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    return tmp_path / "data"
+
+
+def rows(home, table):
+    return LandingZone(home / "landing").read(table).to_pylist()
+
+
+def end_with(error):
+    with pytest.raises(type(error)), start_run("toy", PLAN, Limits()):
+        raise error
+
+
+def test_a_run_lands_its_plan_and_environment_before_any_work(home):
+    with start_run("toy", PLAN, Limits()) as run:
+        (row,) = rows(home, "runs")
+        assert rows(home, "run_ends") == []
+    assert (row["run_id"], row["flow"], row["plan_name"], row["scale"]) == (run.run_id, "toy", "smoke", "smoke")
+    assert row["plan_digest"] == PLAN.digest
+    assert landed_plan(run.run_id) == PLAN
+    environment = json.loads(row["environment_json"])
+    assert environment["packages"]["duckdb"]
+    assert environment["source"] == PLAN.source
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (LimitReachedError("spent"), "stopped", "spent"),
+        (RuntimeError("broken"), "failed", "RuntimeError: broken"),
+        (KeyboardInterrupt(), "stopped", "interrupted from the keyboard"),
+        (TerminationSignal(SIGTERM), "stopped", "ended by TerminationSignal"),
+    ],
+)
+def test_a_run_lands_how_it_ended(home, error, status, message):
+    end_with(error)
+    (end,) = rows(home, "run_ends")
+    assert (end["status"], end["message"]) == (status, message)
+
+
+def test_only_finished_runs_of_the_flow_and_plan_count_earliest_first():
+    end_with(RuntimeError("broken"))
+    finished = []
+    for flow, plan in (("toy", PLAN), ("other", PLAN), ("toy", resolve_plan("smoke")), ("toy", PLAN)):
+        with start_run(flow, plan, Limits()) as run:
+            finished.append(run.run_id)
+    assert finished_runs("toy") == [finished[0], finished[2], finished[3]]
+    assert finished_runs("toy", plan_digest=PLAN.digest) == [finished[0], finished[3]]
+    assert finished_runs("other", plan_name="smoke") == [finished[1]]
+    assert finished_runs("other", plan_name="laptop") == []
+
+
+def test_a_flow_may_join_a_run_and_gets_the_plan_that_was_resolved_then(home):
+    with start_run("toy", PLAN, Limits()) as run:
+        with open_run("stage", "laptop", Overrides(), Limits(max_tokens_total=5), run.run_id) as joined:
+            assert (joined.run_id, joined.plan, joined.limits.max_tokens_total) == (run.run_id, PLAN, 5)
+            assert joined.cache_identity == run.cache_identity
+        assert rows(home, "run_ends") == []
+    assert len(rows(home, "runs")) == 1
+
+
+def test_a_stage_that_another_process_plays_is_a_run_of_its_own_with_the_same_plan(home, monkeypatch):
+    with start_run("toy", PLAN, Limits()) as run:
+        monkeypatch.setattr("carryover.storage.study.runs._opened", set())
+        with open_run("stage", "laptop", Overrides(), Limits(), run.run_id) as joined:
+            assert (joined.plan, joined.cache_identity) == (PLAN, run.cache_identity)
+            assert joined.run_id != run.run_id
+    flows = {row["flow"]: json.loads(row["environment_json"]).get("joined_run") for row in rows(home, "runs")}
+    assert flows == {"toy": None, "stage": run.run_id}
+    assert sorted(end["run_id"] for end in rows(home, "run_ends")) == sorted([run.run_id, joined.run_id])
+
+
+def test_a_stage_of_another_source_is_refused_with_both_sources_and_the_way_out(monkeypatch):
+    with start_run("toy", PLAN, Limits()) as run:
+        monkeypatch.setattr("carryover.storage.study.runs.current_source", lambda: "newer")
+        expected = rf"run {run.run_id} is of source {PLAN.source}, and the source here is newer: check out .* start"
+        with pytest.raises(UserError, match=expected), open_run("a", "smoke", Overrides(), Limits(), run.run_id):
+            pass
+        with open_run("a", "smoke", Overrides(), Limits(), run.run_id, is_of_plans_source=False) as joined:
+            assert joined.run_id == run.run_id
+
+
+def test_a_run_of_an_earlier_plan_records_the_source_that_is_here(home, monkeypatch):
+    monkeypatch.setattr("carryover.storage.study.runs.current_source", lambda: "newer")
+    with start_run("toy", PLAN, Limits()):
+        (row,) = rows(home, "runs")
+    assert json.loads(row["environment_json"])["source"] == "newer"
+    assert json.loads(row["plan_json"])["source"] == PLAN.source
+
+
+@pytest.mark.parametrize("change", [{"plan_json": "{}"}, {"plan_digest": "of-another-version"}])
+def test_a_plan_of_another_version_is_refused_in_words(home, change):
+    with start_run("toy", PLAN, Limits()):
+        (row,) = rows(home, "runs")
+    old = RunRow.model_validate({**row, "run_id": "old", **change})
+    LandingZone(home / "landing").write({"runs": [old]}, "old")
+    expected = f"the plan {old.plan_digest} of run old cannot be read by this version"
+    with pytest.raises(UserError, match=expected):
+        landed_plan("old")
+
+
+def test_an_unknown_run_is_named_with_the_way_out():
+    with (
+        pytest.raises(UserError, match=r"no run 'nowhere' has landed in .*; leave run_id out to start one"),
+        open_run("stage", "smoke", Overrides(), Limits(), "nowhere"),
+    ):
+        pass
+
+
+def test_a_landing_zone_that_was_emptied_leaves_nothing_cached(home):
+    identities = []
+    for _ in range(2):
+        with start_run("toy", PLAN, Limits()) as run:
+            identities.append(run.generation)
+        shutil.rmtree(home / "landing")
+    assert identities[0] != identities[1]
+    assert [file.name for file in home.iterdir()] == [".generation"]
+
+
+def test_a_data_folder_has_an_identity_that_no_other_has(tmp_path, monkeypatch):
+    identities = []
+    for name in ("data", "data", "other"):
+        monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / name))
+        with start_run("toy", PLAN, Limits()) as run:
+            identities.append(run.generation)
+    assert identities[0] == identities[1] != identities[2]

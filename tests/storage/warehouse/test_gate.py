@@ -1,0 +1,119 @@
+import json
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from carryover.storage.errors import QueryError
+from carryover.storage.warehouse.gate import check_files, gate_warehouse, require_same_counts
+from carryover.storage.warehouse.migrations import migrate
+from carryover.tasks.checks.check import Check, Suite
+from carryover.tasks.checks.run import CheckBackendError
+from carryover.tasks.traces.study_rows import CheckResultRow
+from tests.bars import RecordedBars
+
+
+@pytest.fixture
+def path(tmp_path, study_rows, insert_rows) -> Path:
+    path = tmp_path / "study.duckdb"
+    with duckdb.connect(path) as connection:
+        migrate(connection)
+        insert_rows(connection, study_rows)
+    return path
+
+
+def _change(path: Path, statement: str) -> None:
+    with duckdb.connect(path) as connection:
+        connection.execute(statement)
+
+
+@pytest.mark.slow
+def test_a_sound_study_passes_every_check_and_has_data_docs(path, tmp_path):
+    bars = RecordedBars()
+    rows = gate_warehouse(path, tmp_path / "docs", run_id="run", open_bar=bars.open)
+    queried, gated = bars.named("checks on the merged tables"), bars.named("Great Expectations")
+    assert queried.done == queried.total == len(check_files())
+    assert gated.done == gated.total == len(rows)
+    assert {row.check_name for row in rows} == {"table_rows_exist", *(check.name for check in check_files())}
+    assert [row.check_name for row in rows if not row.is_passed] == []
+    assert {row.suite: row.row_count for row in rows if row.suite in ("episodes", "instances")} == {
+        "episodes": 4,
+        "instances": 2,
+    }
+    assert {row.run_id for row in rows} == {"run"}
+    assert "episodes" in (tmp_path / "docs" / "index.html").read_text()
+
+
+def test_a_broken_study_names_the_offenders_and_an_unknown_episode_too(path, tmp_path):
+    _change(path, "delete from episodes where episode_id = 'e-stateless'; delete from items")
+    failed = {row.check_name: row for row in gate_warehouse(path, tmp_path / "docs") if not row.is_passed}
+    assert set(failed) == {"table_rows_exist", "episode_references_exist", "instance_solution_is_feasible"}
+    # Three rows of an episode that is not there: one offender among four episodes, its own included.
+    episode = failed["episode_references_exist"]
+    assert (episode.row_count, episode.unexpected_count, json.loads(episode.unexpected_json)) == (4, 1, ["e-stateless"])
+    assert json.loads(failed["table_rows_exist"].unexpected_json) == ["items"]
+    assert json.loads(failed["instance_solution_is_feasible"].unexpected_json) == ["evaluation", "train"]
+
+
+def test_every_gate_fails_where_its_rule_is_broken(path, tmp_path):
+    _change(
+        path,
+        """
+        insert into steps from steps where episode_id = 'e-stateless' and step = 2;
+        update runs set environment_json = '{"source": "b"}', plan_json =
+            '{"source": "a", "parts": [{"variant": "", "evaluations": [{"instances": {"bucket": "", "count": 2}}]}]}';
+        update episodes set
+            score = 2, wall_seconds = -1, is_contract_verified = false, prompt_tokens = 31, turn_count = 3,
+            instance_id = 'other'
+        where episode_id = 'e-stateless';
+        update episodes set instance_id = 'nowhere' where episode_id = 't-stateless';
+        update steps set active_globals_before = ['x'] where episode_id = 'e-stateless';
+        insert into instances select * replace ('train' as split, 1 as capacity) from instances
+        where instance_id = 'evaluation';
+        update training_examples set instance_id = 'other' where contract = 'stateless';
+        update statistics set p_value = 2, run_id = 'nobody';
+        update training_runs set final_loss = 'nan';
+        delete from items;
+        """,
+    )
+    rows = gate_warehouse(path, tmp_path / "docs")
+    assert {row.check_name for row in rows if row.is_passed} == set()
+    assert {row.check_name for row in rows} == {"table_rows_exist", *(check.name for check in check_files())}
+
+
+def test_an_empty_warehouse_does_not_pass(tmp_path):
+    rows = gate_warehouse(tmp_path, tmp_path / "docs")
+    assert [row.check_name for row in rows if not row.is_passed] == ["table_rows_exist"]
+
+
+def test_a_check_that_cannot_run_is_an_error_and_no_verdict(path, tmp_path):
+    _change(path, "alter table turns drop column prompt_tokens")
+    with pytest.raises(QueryError, match="prompt_tokens"):
+        gate_warehouse(path, tmp_path / "docs")
+
+
+@pytest.mark.parametrize("claimed", [{"unexpected_count": 0, "is_passed": True}, {"unexpected_count": 2}])
+def test_a_backend_that_counts_otherwise_than_the_sql_is_not_believed(make_row, claimed):
+    frame = pl.DataFrame({"episode_id": ["a", "b"], "broken": [0, 1]})
+    suite = Suite("episodes", frame, (Check(name="broken", kind="between", column="broken", maximum=0),), "episode_id")
+    values = {"suite": "episodes", "check_name": "broken", "unexpected_count": 1, "is_passed": False}
+    require_same_counts([suite], [make_row(CheckResultRow, **values)])
+    with pytest.raises(CheckBackendError, match=r"broken of episodes: 1 offenders by SQL, .* by Great Expectations"):
+        require_same_counts([suite], [make_row(CheckResultRow, **{**values, **claimed})])
+
+
+def test_a_plan_under_way_breaks_no_check_of_another_plan(path, tmp_path):
+    _change(
+        path,
+        "insert into episodes by name select * replace ('under-way' as plan_digest, episode_id || '-2' as episode_id, "
+        "if(runtime_contract = 'stateless', 'other instance', instance_id) as instance_id) from episodes",
+    )
+
+    def is_passed(check_name: str, plan_digest: str | None) -> bool:
+        rows = gate_warehouse(path, tmp_path / f"docs-{plan_digest}", plan_digest=plan_digest)
+        return next(row.is_passed for row in rows if row.check_name == check_name)
+
+    assert not is_passed("instance_in_every_condition", "under-way")
+    assert not is_passed("instance_in_every_condition", None)
+    assert is_passed("instance_in_every_condition", "another plan")

@@ -1,0 +1,54 @@
+import pytest
+
+from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.marts import Refresh, refresh_marts
+from carryover.storage.warehouse.migrations import migrate
+
+
+@pytest.fixture
+def connection():
+    connection = open_memory()
+    migrate(connection)
+    return connection
+
+
+def _kinds(connection, schema: str) -> set[str]:
+    return {
+        kind
+        for (kind,) in connection.sql(
+            "select table_type from information_schema.tables where table_schema = $schema", params={"schema": schema}
+        ).fetchall()
+    }
+
+
+def test_staging_becomes_views_and_marts_become_tables(connection):
+    assert refresh_marts(connection) == Refresh.REBUILD
+    assert (_kinds(connection, "staging"), _kinds(connection, "marts")) == ({"VIEW"}, {"BASE TABLE"})
+
+
+def test_marts_of_a_database_without_rows_of_its_own_are_views(connection):
+    assert refresh_marts(connection, is_materialized=False) == Refresh.REBUILD
+    assert _kinds(connection, "marts") == {"VIEW"}
+    assert refresh_marts(connection) == Refresh.REBUILD
+    assert _kinds(connection, "marts") == {"BASE TABLE"}
+
+
+def test_marts_are_computed_again_only_after_another_bundle(connection):
+    refresh_marts(connection)
+    assert refresh_marts(connection) == Refresh.NOTHING
+    connection.execute("insert into main.merged_bundles values ('b', 'run', 'landing', 1, now())")
+    assert refresh_marts(connection) == Refresh.INCREMENT
+    assert refresh_marts(connection) == Refresh.NOTHING
+
+
+def test_marts_of_other_files_are_computed_again(connection):
+    refresh_marts(connection)
+    connection.execute("update main.refreshed_marts set sql_digest = 'another version'")
+    assert refresh_marts(connection) == Refresh.REBUILD
+
+
+def test_what_a_former_version_defined_goes(connection):
+    connection.execute("create view staging.former as select 1 as a; create table marts.former as select 1 as a")
+    refresh_marts(connection)
+    names = connection.sql("select table_name from information_schema.tables where table_name = 'former'").fetchall()
+    assert names == []

@@ -1,0 +1,316 @@
+import itertools
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from carryover.storage.errors import WarehouseBusyError, WarehouseError
+from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.insertion import insert_bundles
+from carryover.storage.warehouse.lock import owned
+from carryover.storage.warehouse.mart_sources import read_mart_sources
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.migrations import migrate
+from carryover.storage.warehouse.published import published_path
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.traces.rows import FinishReason, InstanceRow
+from carryover.tasks.traces.study_rows import RunRow, StatisticRow, TrainingExampleRow
+from tests.bars import RecordedBars
+
+NO_GRACE = timedelta(0)
+
+
+def _rows(path: Path, query: str) -> list[tuple]:
+    with Warehouse.open(path) as warehouse:
+        return warehouse.sql(query).rows()
+
+
+def test_a_merge_takes_every_row_in_once(landing, path, make_episode, make_row):
+    landing.write({"runs": [make_row(RunRow)]}, "run")
+    landing.write(make_episode("e", step_count=2), "run")
+    landing.write(make_episode("f", step_count=3), "run")
+    report = merge(landing, path)
+    assert report.bundle_count == 3
+    assert report.row_counts == {"runs": 1, "episodes": 2, "turns": 5, "steps": 5}
+    assert _rows(path, "select episode_id, step from steps order by all") == [
+        ("e", 1),
+        ("e", 2),
+        ("f", 1),
+        ("f", 2),
+        ("f", 3),
+    ]
+
+
+def test_a_merge_shows_its_rows_and_marts(landing, path, make_episode):
+    landing.write(make_episode("e", step_count=2), "run")
+    bars = RecordedBars()
+    merge(landing, path, open_bar=bars.open)
+    rows, marts = bars.named("merge"), bars.named("marts")
+    assert (rows.unit, rows.total, rows.done) == ("rows", 5, 5)  # an episode, two turns, two steps
+    assert marts.done == marts.total == sum(source.schema == "marts" for source in read_mart_sources())
+
+    bars = RecordedBars()
+    merge(landing, path, open_bar=bars.open)
+    assert bars.shown == []  # nothing was new
+
+    for number in range(4):
+        landing.write(make_episode(f"e-{number}"), "run")
+        bars = RecordedBars()
+        merge(landing, path, open_bar=bars.open)
+    assert bars.named("marts").done == marts.total  # also where only the new episode is measured
+
+
+def test_merging_again_changes_nothing(landing, path, make_episode):
+    landing.write(make_episode("e"), "run")
+    merge(landing, path)
+    copy = published_path(path).stat()
+    report = merge(landing, path)
+    assert (report.bundle_count, report.row_counts, report.is_published) == (0, {}, False)
+    assert published_path(path).stat() == copy
+    assert _rows(path, "select count(*) from steps") == [(2,)]
+
+
+def test_rows_survive_unchanged(landing, path, make_episode):
+    rows = make_episode("e", code="print('ä\0\n')", score=None, finish_reason=FinishReason.TIMEOUT)
+    landing.write(rows, "run")
+    merge(landing, path)
+    with Warehouse.open(path) as warehouse:
+        for table, expected in rows.items():
+            frame = warehouse.sql(f"from {table}").polars().to_dicts()
+            assert [type(row).model_validate(values) for row, values in zip(expected, frame, strict=True)] == expected
+
+
+def test_two_executions_of_an_episode_are_never_mixed(landing, path, make_episode):
+    landing.write(make_episode("e", step_count=1, code="first"), "run")
+    again, other = make_episode("e", step_count=3, code="second"), make_episode("f", step_count=1, code="second")
+    landing.write({table: again[table] + other[table] for table in again}, "run")
+    report = merge(landing, path)
+    assert report.repeated_episode_count == 1
+    assert _rows(path, "select episode_id, step, code from steps order by all") == [
+        ("e", 1, "first"),
+        ("f", 1, "second"),
+    ]
+
+
+def test_an_execution_landed_after_the_merge_of_the_other_changes_nothing(landing, path, make_episode):
+    landing.write(make_episode("e", step_count=1, code="first"), "run")
+    merge(landing, path)
+    landing.write(make_episode("e", step_count=3, code="second"), "run")
+    report = merge(landing, path)
+    assert (report.bundle_count, report.row_counts, report.repeated_episode_count) == (1, {}, 1)
+    assert _rows(path, "select step, code from steps") == [(1, "first")]
+
+
+def test_an_instance_landed_by_two_runs_is_there_once(landing, path, make_row):
+    for run_id in ("first", "second"):
+        landing.write({"instances": [make_row(InstanceRow, run_id=run_id, instance_id="i")]}, run_id)
+    merge(landing, path)
+    landing.write({"instances": [make_row(InstanceRow, run_id="third", instance_id="i")]}, "third")
+    merge(landing, path)
+    assert _rows(path, "select run_id, instance_id from instances") == [("first", "i")]
+
+
+def test_a_training_example_belongs_to_no_bundle_s_episode(landing, path, make_episode, make_row):
+    landing.write(make_episode("e"), "run")
+    landing.write({"training_examples": [make_row(TrainingExampleRow, dataset_id="d", episode_id="e")]}, "run")
+    merge(landing, path)
+    assert _rows(path, "select dataset_id from training_examples") == [("d",)]
+
+
+def test_a_statistic_computed_again_replaces_the_former(landing, path, make_row):
+    for estimate in (1.0, 2.0, 3.0):
+        landing.write({"statistics": [make_row(StatisticRow, statistic_id="s", estimate=estimate)]}, "run")
+        if estimate != 1.0:
+            merge(landing, path)
+    assert _rows(path, "select statistic_id, estimate from statistics") == [("s", 3.0)]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_statistic_landed_last_stays_whenever_its_bundle_arrives(landing, make_row, order):
+    for estimate in (1.0, 2.0, 3.0):
+        landing.write({"statistics": [make_row(StatisticRow, statistic_id="s", estimate=estimate)]}, "run")
+    bundles = landing.manifests().bundles
+    connection = open_memory()
+    migrate(connection)
+    for number in order:
+        insert_bundles(connection, landing, [bundles[number]], [])
+    assert connection.sql("select estimate from statistics").fetchall() == [(3.0,)]
+    assert connection.sql("from latest_bundles").fetchall() == [("statistics", ["s"], bundles[2].bundle_id)]
+
+
+def test_a_merge_names_the_process_that_is_merging(landing, path):
+    with (
+        owned(path),
+        pytest.raises(WarehouseBusyError, match=r"study.duckdb is being written by process \d+ on .* since"),
+    ):
+        merge(landing, path)
+    assert merge(landing, path).bundle_count == 0
+
+
+def test_a_torn_file_is_quarantined_with_its_bundle_and_the_rest_goes_on(landing, path, make_episode):
+    landing.write(make_episode("whole"), "run")
+    torn = landing.write(make_episode("torn"), "run")
+    steps = Path(landing.url) / f"steps/run_id=run/{torn.bundle_id}.parquet"
+    size = steps.stat().st_size
+    steps.write_bytes(steps.read_bytes()[:100])
+    report = merge(landing, path)
+    assert report.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
+    assert _rows(path, "select path, reason from quarantine where path like 'bundles%'") == [
+        (
+            f"bundles/run_id=run/{torn.bundle_id}.json",
+            f"steps/run_id=run/{torn.bundle_id}.parquet: torn, 100 bytes instead of {size}",
+        )
+    ]
+    assert (Path(landing.url) / f"quarantine/steps/run_id=run/{torn.bundle_id}.parquet").exists()
+    assert landing.read("episodes", ["episode_id"]).to_pylist() == [{"episode_id": "whole"}]
+    assert merge(landing, path).refusals == ()
+
+
+def test_a_file_of_the_right_size_with_other_bytes_is_quarantined(landing, path, make_episode):
+    landing.write(make_episode("whole"), "run")
+    damaged = landing.write(make_episode("damaged"), "run")
+    steps = Path(landing.url) / f"steps/run_id=run/{damaged.bundle_id}.parquet"
+    steps.write_bytes(b"\0" * steps.stat().st_size)
+    report = merge(landing, path)
+    assert report.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
+    assert report.refusals[0].path == f"bundles/run_id=run/{damaged.bundle_id}.json"
+    assert "not readable as Parquet" in report.refusals[0].reason
+
+
+def test_a_file_with_other_columns_than_its_manifest_says_is_quarantined(landing, path, make_episode):
+    landing.write(make_episode("whole"), "run")
+    other = landing.write(make_episode("other"), "run")
+    steps = Path(landing.url) / f"steps/run_id=run/{other.bundle_id}.parquet"
+    size, row_count = steps.stat().st_size, pq.read_metadata(steps).num_rows
+    pq.write_table(pa.table({"other": list(range(row_count))}), steps)
+    manifest = Path(landing.url) / f"bundles/run_id=run/{other.bundle_id}.json"
+    manifest.write_text(manifest.read_text().replace(str(size), str(steps.stat().st_size)))
+    report = merge(landing, path)
+    assert report.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
+    assert report.refusals[0].path == f"bundles/run_id=run/{other.bundle_id}.json"
+    assert "its columns are not those that its manifest says" in report.refusals[0].reason
+    assert merge(landing, path).refusals == ()
+
+
+def test_a_missing_file_is_quarantined_with_its_bundle(landing, path, make_episode):
+    broken = landing.write(make_episode("broken"), "run")
+    (Path(landing.url) / f"turns/run_id=run/{broken.bundle_id}.parquet").unlink()
+    report = merge(landing, path)
+    assert report.row_counts == {}
+    assert report.refusals[0].reason == f"turns/run_id=run/{broken.bundle_id}.parquet: file missing"
+
+
+def test_a_foreign_file_is_quarantined(landing, path, make_episode):
+    landing.write(make_episode("e"), "run")
+    landing.store.write("steps/run_id=run/notes.parquet", b"PAR1")
+    report = merge(landing, path)
+    assert report.refusals == (("steps/run_id=run/notes.parquet", "foreign: not a file that a landing zone writes"),)
+    assert landing.store.read("quarantine/steps/run_id=run/notes.parquet") == b"PAR1"
+    assert report.row_counts["steps"] == 2
+
+
+def test_leftovers_of_a_killed_writer_stay_while_they_may_be_in_flight(landing, path, make_episode):
+    killed = landing.write(make_episode("e"), "run")
+    (Path(landing.url) / f"bundles/run_id=run/{killed.bundle_id}.json").unlink()
+    landing.store.write("steps/run_id=run/.x.parquet.tmp", b"half")
+    assert merge(landing, path).refusals == ()
+    reasons = {refusal.reason for refusal in merge(landing, path, grace=NO_GRACE).refusals}
+    assert reasons == {
+        "never committed: its writer ended before the manifest",
+        "left behind by a writer that ended while writing it",
+    }
+    assert [file.path for file in landing.store.find() if not file.path.startswith("quarantine/")] == []
+
+
+def test_a_bundle_of_a_newer_version_waits_in_quarantine_and_comes_in_when_put_back(landing, path, make_episode):
+    landed = landing.write(make_episode("e"), "run")
+    manifest_path = f"bundles/run_id=run/{landed.bundle_id}.json"
+    manifest = landing.store.read(manifest_path)
+    landing.store.write(manifest_path, manifest.replace(b'"table":"turns"', b'"table":"thoughts"'))
+    report = merge(landing.url, path)
+    assert report.refusals[0].reason == "table 'thoughts' is unknown to this version; upgrade Carryover"
+    for file in landing.store.find("quarantine"):
+        landing.store.move(file.path, file.path.removeprefix("quarantine/"))
+    landing.store.write(manifest_path, manifest)
+    assert merge(landing.url, path).row_counts == {"episodes": 1, "turns": 2, "steps": 2}
+
+
+def test_a_merge_killed_before_it_published_is_published_by_the_next(landing, path, make_episode):
+    landing.write(make_episode("e"), "run")
+    merge(landing, path)
+    published_path(path).unlink()
+    assert merge(landing, path).is_published
+    assert _rows(path, "select count(*) from episodes") == [(1,)]
+
+
+def test_a_merge_killed_before_it_moved_a_refused_file_moves_it_the_next_time(landing, path, make_episode):
+    landing.write(make_episode("e"), "run")
+    for _ in range(2):
+        landing.store.write("notes.txt", b"foreign")
+        merge(landing, path)
+        assert [file.path for file in landing.store.find() if "notes" in file.path] == ["quarantine/notes.txt"]
+    assert _rows(path, "select path, reason from quarantine") == [
+        ("notes.txt", "foreign: not a file that a landing zone writes")
+    ]
+
+
+def test_a_merge_killed_while_it_made_the_warehouse_makes_it_the_next_time(landing, path, make_episode):
+    landing.write(make_episode("e"), "run")
+    path.with_name(".study.duckdb.new").write_bytes(b"half")
+    merge(landing, path)
+    assert _rows(path, "select episode_id from episodes") == [("e",)]
+    assert sorted(file.name for file in path.parent.glob("*study*")) == [
+        "study.duckdb",
+        "study.duckdb.lock",
+        "study.published.duckdb",
+    ]
+
+
+def test_a_file_that_is_no_warehouse_is_left_alone(landing, path, make_episode):
+    landing.write(make_episode("e"), "run")
+    with duckdb.connect(path) as connection:
+        connection.execute("create table mine as select 1 as a")
+    with pytest.raises(WarehouseError, match="not a Carryover warehouse"):
+        merge(landing, path)
+    path.write_bytes(b"text" * 1000)
+    with pytest.raises(WarehouseError, match=r"study.duckdb.*not a valid DuckDB database file"):
+        merge(landing, path)
+
+
+@pytest.mark.parametrize("allowed_bytes", [10_000, 1_000_000], ids=["log", "file"])
+def test_a_full_disk_is_an_error_that_loses_nothing(landing, path, make_episode, allowed_bytes, limit_file_size):
+    """The rows fit into neither the write-ahead log nor the file, or into the log only."""
+    landing.write(make_episode("e"), "run")
+    merge(landing, path)
+    landing.write(make_episode("f", code=os.urandom(500_000).hex()), "run")
+    grown = path.stat().st_size + 100_000 if allowed_bytes == 1_000_000 else allowed_bytes
+    with limit_file_size(grown), pytest.raises(WarehouseError, match=r"cannot write .*study.duckdb: .*File too large"):
+        merge(landing, path)
+    assert _rows(path, "select episode_id from episodes") == [("e",)]
+    merge(landing, path)
+    assert _rows(path, "select episode_id, count(*) from steps group by all order by all") == [("e", 2), ("f", 2)]
+
+
+def test_a_place_that_cannot_be_written_is_named(landing, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(WarehouseError, match=r"cannot write .*file/study.duckdb.lock"):
+        merge(landing, tmp_path / "file" / "study.duckdb")
+
+
+def test_a_warehouse_inside_its_landing_zone_is_refused(landing, make_episode):
+    landing.write(make_episode("e"), "run")
+    with pytest.raises(
+        WarehouseError, match=r"study.duckdb lies inside the landing zone .*; put the warehouse beside it"
+    ):
+        merge(landing, Path(landing.url) / "study.duckdb")
+    assert not (Path(landing.url) / "study.duckdb.lock").exists()
+
+
+@pytest.mark.parametrize("name", ["published", "staging", "marts", "increment"])
+def test_a_warehouse_named_like_a_schema_is_refused(landing, tmp_path, name):
+    with pytest.raises(WarehouseError, match=rf"{name}.duckdb bears the name of a schema in it; call it warehouse"):
+        merge(landing, tmp_path / f"{name}.duckdb")

@@ -1,0 +1,209 @@
+"""SQL over a warehouse: what it answers, what it refuses, and how results look."""
+
+import re
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from carryover.storage.errors import QueryError
+from carryover.storage.study.results import open_results
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.published import published_path
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.traces.rows import InstanceRow
+
+REPOSITORY = Path(__file__).parents[2]
+KEPT_RESULTS = REPOSITORY / "sql" / "results" / "laptop_full"
+
+
+@pytest.mark.parametrize("kind", ["file", "landing zone"])
+def test_sql_answers_the_same_over_a_file_and_over_a_landing_zone(landing, merged, make_episode, make_row, kind):
+    landing.write(make_episode("e", step_count=5), "run")
+    landing.write({**make_episode("f", step_count=1), "instances": [make_row(InstanceRow, instance_id="i")]}, "run")
+    landing.write({"instances": [make_row(InstanceRow, instance_id="i")]}, "run")
+    merge(landing, merged)
+    with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
+        assert warehouse.sql("select episode_id, count(*) from steps group by all order by all").rows() == [
+            ("e", 2),
+            ("f", 1),
+        ]
+        assert warehouse.sql("select count(*) from instances").rows() == [(1,)]
+        assert warehouse.scan("steps").collect().height == 3
+        assert warehouse.sql("select count(*) from quarantine").rows() == [(0,)]
+
+
+def test_a_result_is_arrow_and_polars_over_the_same_memory(merged):
+    with Warehouse.open(merged) as warehouse:
+        result = warehouse.sql("select episode_id, step, code from steps order by step")
+    assert result.columns == ["episode_id", "step", "code"]
+    assert len(result) == 2
+    assert result.arrow()["step"].to_pylist() == [1, 2]
+    assert result.polars().to_dicts() == result.arrow().to_pylist()
+    step = result.arrow().column("step").chunk(0)
+    assert result.polars()["step"].to_arrow().buffers()[1].address == step.buffers()[1].address
+    # Polars looks at text through views of its own, and leaves the text where it is.
+    text = result.polars()["code"].to_arrow(compat_level=pl.CompatLevel.newest())
+    assert text.buffers()[2].address == result.arrow().column("code").chunk(0).buffers()[2].address
+
+
+def test_the_readme_s_example_reads_a_warehouse(landing, make_episode, tmp_path, monkeypatch):
+    examples = re.findall(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = (code for code in examples if "import Warehouse" in code)
+    assert len(example.strip().splitlines()) <= 10
+    for contract, score in (("persistent", 0.5), ("stateless", 0.25)):
+        rows = make_episode(
+            contract, score=score, train_contract="persistent", runtime_contract=contract, code="x = 1\n" * 100
+        )
+        landing.write(rows, "run")
+    merge(landing, tmp_path / "data" / "warehouse.duckdb")
+    monkeypatch.chdir(tmp_path)
+    read: dict[str, pl.DataFrame] = {}
+    exec(example, read)
+    assert sorted(read["cells"].rows()) == [("persistent", 0.5), ("stateless", 0.25)]
+    assert read["long_blocks"].select("episode_id", "step").sort("episode_id", "step").rows() == [
+        ("persistent", 1),
+        ("persistent", 2),
+        ("stateless", 1),
+        ("stateless", 2),
+    ]
+
+
+def test_parameters_are_named(merged):
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.sql("select step from steps where step > $least", least=1).rows() == [(2,)]
+
+
+def test_marts_by_other_sql_are_not_current_and_a_merge_renews_them(landing, merged):
+    with duckdb.connect(str(merged)) as connection:
+        connection.execute("update main.refreshed_marts set sql_digest = 'of another version'")
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.has_current_marts()  # readers have the published copy
+        warehouse.publish()
+        assert not warehouse.has_current_marts()
+    merge(landing, merged)
+    with Warehouse.open(merged) as warehouse, Warehouse.open(landing.url) as scanned:
+        assert (warehouse.has_current_marts(), scanned.has_current_marts()) == (True, True)
+
+
+def test_a_query_without_rows_keeps_its_columns(merged):
+    with Warehouse.open(merged) as warehouse:
+        nothing = warehouse.sql("select step from steps where step > 9")
+    assert (nothing.rows(), nothing.columns, nothing.arrow().schema) == (
+        [],
+        ["step"],
+        pa.schema([("step", pa.int64())]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "message", "near"),
+    [
+        ("select * from stpes", "Table with name stpes does not exist", "steps"),
+        ("select cod from steps", 'Referenced column "cod" not found', "code"),
+        ("select steps.cod from steps", 'does not have a column named "cod"', "code"),
+        ("select * from marts.episode_metric", "episode_metric", "episode_metrics"),
+    ],
+)
+def test_a_wrong_query_gives_duckdb_s_message_and_near_names(merged, query, message, near):
+    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match=message) as raised:
+        warehouse.sql(query)
+    assert raised.value.near_names[0] == near
+
+
+def test_a_syntax_error_has_no_near_names(merged):
+    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match="syntax error") as raised:
+        warehouse.sql("selec 1")
+    assert raised.value.near_names == ()
+
+
+@pytest.mark.parametrize(
+    ("statement", "refusal"),
+    [
+        ("delete from steps", "a warehouse is read-only: DELETE is no query"),
+        ("set threads = 1", "SET is no query"),
+        ("pragma version", "PRAGMA is no query"),
+        ("explain analyze select 1", "EXPLAIN ANALYZE is no query"),
+        ("explain /* é */ -- select\n analyse select 1", "EXPLAIN ANALYZE is no query"),
+        ("select 1; explain (format json, analyze) select 1", "EXPLAIN ANALYZE is no query"),
+        ('explain ("analyze") select 1', "EXPLAIN ANALYZE is no query"),
+        ("with gone as (delete from steps returning *) from gone", "read-only: WITH that writes is no query"),
+        ("from 'other.csv'", "a query reads its warehouse alone"),
+    ],
+)
+def test_what_is_more_than_a_query_is_refused_with_the_way_around(merged, statement, refusal):
+    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match=refusal) as raised:
+        warehouse.sql(statement)
+    (way,) = re.findall(r"in DuckDB: (attach .*)$", str(raised.value))
+    with duckdb.connect() as connection:
+        connection.execute(way.replace("warehouse.published.duckdb", str(published_path(merged))))
+        assert connection.sql("explain analyze from warehouse.main.steps").fetchall()
+
+
+@pytest.mark.parametrize("kind", ["file", "landing zone"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "attach '{live}' as live; delete from live.main.merged_bundles",
+        "copy (select 1) to '{victim}'",
+        "explain analyze copy (select 1) to '{victim}'",
+        "copy (select 1) to '{landed}' (use_tmp_file false)",
+        "explain analyze copy (select 1) to '{landed}' (use_tmp_file false)",
+        "use memory; detach warehouse; attach '{copy}' as warehouse; delete from warehouse.main.merged_bundles",
+        "from read_text('{victim}')",
+        "from glob('{victim}*')",
+        "set enable_external_access = true",
+    ],
+)
+def test_a_query_writes_no_file_and_reads_no_other(landing, merged, tmp_path, kind, statement):
+    victim = tmp_path / "victim.txt"
+    victim.write_text("precious")
+    landed = next(Path(landing.url).rglob("steps/**/*.parquet"))
+    files = (victim, landed, merged, published_path(merged))
+    before = [file.read_bytes() for file in files]
+    named = statement.format(victim=victim, landed=landed, live=merged, copy=published_path(merged))
+    with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
+        with pytest.raises(QueryError):
+            warehouse.sql(named)
+        assert warehouse.sql("select count(*) from steps").rows() == [(2,)]
+    assert [file.read_bytes() for file in files] == before
+
+
+@pytest.mark.parametrize("kind", ["file", "landing zone"])
+@pytest.mark.parametrize(
+    ("query", "row_count"),
+    [
+        ("from steps", 2),
+        ("describe steps", 21),
+        ("pivot (select step from steps) on step using count(*)", 1),
+        ("explain from steps", 1),
+        ("explain select 'analyze'", 1),
+        ("explain (format json) select 'é', code as \"analyze\" from steps -- to analyze", 1),
+        ("with first as (from steps where step = 1) from first", 1),
+    ],
+)
+def test_every_form_of_a_query_runs(landing, merged, kind, query, row_count):
+    with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
+        assert len(warehouse.sql(query)) == row_count
+
+
+def test_kept_results_lose_no_row_to_a_query():
+    with open_results(KEPT_RESULTS) as warehouse:
+        before = warehouse.sql("select count(*) from statistics").rows()
+        with pytest.raises(QueryError, match=r"read-only: WITH that writes is no query; .*in DuckDB: attach"):
+            warehouse.sql("with gone as (delete from statistics returning *) from gone")
+        assert warehouse.sql("select count(*) from statistics").rows() == before != [(0,)]
+
+
+def test_a_python_variable_is_not_a_table(merged):
+    frame = pl.DataFrame({"a": [1]})
+    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match="frame does not exist"):
+        warehouse.sql("select * from frame")
+    assert frame.height == 1
+
+
+def test_times_come_back_in_utc(merged):
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.sql("select started_at::varchar from episodes").rows() == [("2026-01-01 00:00:00+00",)]

@@ -1,0 +1,50 @@
+import itertools
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from carryover.storage.zone.bundles import BundledEpisode, Manifest, new_bundle_id, share_episodes
+from carryover.tasks.traces.rows import FinishReason
+
+
+def _manifest(bundle_id: str, *episode_ids: str) -> Manifest:
+    episodes = tuple(
+        BundledEpisode(episode_id=episode_id, plan_digest="plan", finish_reason=FinishReason.FINISH_TOOL)
+        for episode_id in episode_ids
+    )
+    return Manifest(bundle_id=bundle_id, run_id="run", files=(), episodes=episodes)
+
+
+def test_the_earliest_bundle_keeps_an_episode_in_whatever_order_they_come():
+    early, late = _manifest("1", "a", "b"), _manifest("2", "b", "c")
+    assert share_episodes([late, early]) == [(early, ()), (late, ("b",))]
+
+
+def test_an_episode_that_is_there_before_is_lost_by_every_bundle():
+    early, late = _manifest("1", "a", "b"), _manifest("2", "b", "c")
+    assert share_episodes([early, late], taken={"b", "x"}) == [(early, ("b",)), (late, ("b",))]
+
+
+SUBSETS = ((), ("a",), ("b",), ("a", "b"))
+
+
+@pytest.mark.parametrize("bundles", list(itertools.product(SUBSETS, repeat=3)))
+def test_two_merges_take_what_one_would(bundles):
+    manifests = [_manifest(str(number), *episode_ids) for number, episode_ids in enumerate(bundles)]
+    shares = share_episodes(manifests)
+    for cut in range(len(manifests) + 1):
+        taken = set().union(*bundles[:cut])
+        assert share_episodes(manifests[:cut]) + share_episodes(manifests[cut:], taken) == shares
+    kept = [
+        episode.episode_id
+        for share in shares
+        for episode in share.manifest.episodes
+        if episode.episode_id not in share.lost_episode_ids
+    ]
+    assert sorted(kept) == sorted(set().union(*bundles))
+
+
+def test_bundle_ids_sort_by_time_and_do_not_repeat():
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert new_bundle_id(now) < new_bundle_id(now + timedelta(microseconds=1))
+    assert new_bundle_id(now) != new_bundle_id(now)

@@ -1,0 +1,181 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from carryover.storage.errors import LandingError
+from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.schemas import arrow_schema
+from carryover.tasks.traces.rows import EpisodeRow, FinishReason, InstanceRow, StepRow
+from carryover.tasks.traces.study_rows import RunRow, StatisticRow
+
+
+def _files(landing: LandingZone) -> list[str]:
+    return sorted(str(path.relative_to(landing.url)) for path in Path(landing.url).rglob("*") if path.is_file())
+
+
+def test_a_write_lands_one_file_per_table_and_a_manifest(landing, make_episode):
+    landed = landing.write(make_episode("e"), "run")
+    assert landed.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
+    assert _files(landing) == [
+        f"bundles/run_id=run/{landed.bundle_id}.json",
+        f"episodes/run_id=run/{landed.bundle_id}.parquet",
+        f"steps/run_id=run/{landed.bundle_id}.parquet",
+        f"turns/run_id=run/{landed.bundle_id}.parquet",
+    ]
+
+
+def test_files_without_a_manifest_do_not_count(landing, make_episode):
+    landed = landing.write(make_episode("kept"), "run")
+    lost = landing.write(make_episode("lost"), "run")
+    (Path(landing.url) / f"bundles/run_id=run/{lost.bundle_id}.json").unlink()
+    assert landing.read("episodes", ["episode_id"]).to_pylist() == [{"episode_id": "kept"}]
+    assert [manifest.bundle_id for manifest in landing.manifests().bundles] == [landed.bundle_id]
+
+
+def test_an_episode_that_ran_twice_is_read_from_its_first_bundle_only(landing, make_episode):
+    landing.write(make_episode("e", step_count=1, code="first"), "run")
+    landing.write({**make_episode("e", step_count=3, code="second")}, "run")
+    landing.write(make_episode("f", step_count=1, code="third"), "run")
+    assert landing.read("steps", ["episode_id", "code"]).to_pylist() == [
+        {"episode_id": "e", "code": "first"},
+        {"episode_id": "f", "code": "third"},
+    ]
+
+
+def test_a_repeated_episode_does_not_hide_its_bundle_s_other_episodes(landing, make_episode):
+    landing.write(make_episode("e", score=0.25), "run")
+    again, other = make_episode("e", score=0.75), make_episode("f", score=0.5)
+    landing.write({table: again[table] + other[table] for table in again}, "run")
+    assert landing.read("episodes", ["episode_id", "score"]).to_pylist() == [
+        {"episode_id": "e", "score": 0.25},
+        {"episode_id": "f", "score": 0.5},
+    ]
+
+
+def test_a_row_landed_twice_is_read_once_and_a_derived_one_in_its_latest_form(landing, make_row):
+    for estimate in (1.0, 2.0):
+        landing.write(
+            {
+                "instances": [make_row(InstanceRow, instance_id="i")],
+                "statistics": [make_row(StatisticRow, statistic_id="s", estimate=estimate)],
+            },
+            "run",
+        )
+    assert landing.read("instances").num_rows == 1
+    assert landing.read("statistics", ["estimate"]).to_pylist() == [{"estimate": 2.0}]
+
+
+def test_columns_and_rows_can_be_chosen(landing, make_episode):
+    landing.write(make_episode("e", step_count=3), "run")
+    read = landing.read("steps", ["step"], where=pl.col("step") > 1)
+    assert read == pa.table(
+        {"step": pa.array([2, 3], pa.int64())}, schema=pa.schema([arrow_schema("steps").field("step")])
+    )
+
+
+def test_a_table_that_nobody_landed_is_empty_and_has_its_columns(landing):
+    assert landing.read("steps") == arrow_schema("steps").empty_table()
+    assert landing.scan("steps").collect_schema().names() == arrow_schema("steps").names
+
+
+def test_finished_episodes_leave_out_other_plans_and_errors(landing, make_episode):
+    landing.write(make_episode("done", finish_reason=FinishReason.MAX_TURNS), "run")
+    landing.write(make_episode("broken", finish_reason=FinishReason.ERROR), "run")
+    assert landing.finished_episode_ids("plan") == {"done"}
+    assert landing.landed_episodes("plan") == {"done": FinishReason.MAX_TURNS, "broken": FinishReason.ERROR}
+    assert landing.finished_episode_ids("other plan") == frozenset()
+
+
+def test_another_writer_s_bundles_are_seen_at_once(landing, make_episode):
+    assert landing.finished_episode_ids("plan") == frozenset()
+    LandingZone(landing.url).write(make_episode("e"), "run")
+    assert landing.finished_episode_ids("plan") == {"e"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (lambda row: {"steps": [row(StepRow, episode_id="e")]}, "'steps' without their episode 'e'"),
+        (lambda row: {"runs": [row(RunRow, run_id="other")]}, "belongs to run 'other', landed by run 'run'"),
+        (lambda row: {"instances": [row(InstanceRow), row(InstanceRow)]}, "1 rows of 'instances' repeat a key"),
+        (lambda row: {"runs": [row(EpisodeRow)]}, "table 'runs' takes RunRow, got EpisodeRow"),
+        (lambda row: {"run": [row(RunRow)]}, "unknown table 'run'"),
+        (lambda row: {"runs": []}, "no rows to land"),
+    ],
+)
+def test_rows_that_do_not_belong_together_are_refused(landing, make_row, rows, message):
+    with pytest.raises(ValueError, match=message):
+        landing.write(rows(make_row), "run")
+    assert _files(landing) == []
+
+
+def test_a_run_id_that_is_no_folder_name_is_refused(landing, make_row):
+    with pytest.raises(ValueError, match=r"run id '\.\./x' is no folder name"):
+        landing.write({"runs": [make_row(RunRow, run_id="../x")]}, "../x")
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, make_episode):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(
+        LandingError, match=rf"cannot write {tmp_path}/file/landing/.*: Not a directory; make it writable or"
+    ):
+        LandingZone(tmp_path / "file" / "landing").write(make_episode("e"), "run")
+
+
+def test_a_full_disk_is_named_and_leaves_nothing_behind(landing, make_episode, limit_file_size):
+    # The steps file is the third: two files are whole when it fails.
+    rows = make_episode("e", code=os.urandom(20_000).hex())
+    with (
+        limit_file_size(19_000),
+        pytest.raises(
+            LandingError, match=rf"cannot write {landing.url}/steps/.*: File too large; free space there or land"
+        ),
+    ):
+        landing.write(rows, "run")
+    assert _files(landing) == []
+
+
+def test_an_unknown_protocol_is_named():
+    with pytest.raises(LandingError, match="cannot open nowhere://x"):
+        LandingZone("nowhere://x")
+
+
+def test_a_writer_killed_in_mid_write_commits_nothing(landing, tmp_path):
+    """SIGKILL between the data files and the manifest, by a filesystem call that never returns."""
+    script = tmp_path / "writer.py"
+    script.write_text(
+        "import os, signal, sys\n"
+        "import carryover.storage.zone.files as files\n"
+        "from carryover.storage.zone.landing import LandingZone\n"
+        "from carryover.tasks.traces.study_rows import RunEndRow\n"
+        "from datetime import UTC, datetime\n"
+        "class Killed(LandingZone):\n"
+        "    def _write_file(self, *arguments):\n"
+        "        file = super()._write_file(*arguments)\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return file\n"
+        "row = RunEndRow(run_id='run', status='finished', message='', finished_at=datetime.now(UTC))\n"
+        "Killed(sys.argv[1]).write({'run_ends': [row]}, 'run')\n"
+    )
+    ended = subprocess.run([sys.executable, script, landing.url], cwd=Path(__file__).parents[2], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert len(_files(landing)) == 1
+    assert landing.read("run_ends").num_rows == 0
+
+
+def test_a_manifest_of_another_version_is_reported_with_its_reason(landing, make_episode):
+    landed = landing.write(make_episode("e"), "run")
+    path = f"bundles/run_id=run/{landed.bundle_id}.json"
+    content = json.loads(landing.store.read(path))
+    landing.store.write(path, json.dumps({**content, "format_version": 2}).encode())
+    manifests = LandingZone(landing.url).manifests()
+    assert manifests.bundles == ()
+    assert list(manifests.unreadable) == [path]
+    assert "Input should be 1" in manifests.unreadable[path]

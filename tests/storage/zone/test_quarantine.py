@@ -1,0 +1,54 @@
+from datetime import UTC, datetime, timedelta
+
+from carryover.storage.zone.bundles import Manifest
+from carryover.storage.zone.files import FoundFile
+from carryover.storage.zone.landing import Manifests
+from carryover.storage.zone.quarantine import inspect_landing
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+OLD = NOW - timedelta(hours=2)
+BUNDLE = "20260101T000000000000-0123456789ab"
+NEVER_COMMITTED = "never committed: its writer ended before the manifest"
+FOREIGN = "foreign: not a file that a landing zone writes"
+
+
+def _reasons(path: str, modified_at: datetime | None = OLD, merged: tuple[str, ...] = ()) -> list[str]:
+    files = [FoundFile(path, 4, modified_at)]
+    return [refusal.reason for refusal in inspect_landing(files, Manifests((), {}), merged, NOW - timedelta(hours=1))]
+
+
+def test_an_old_file_without_manifest_was_never_committed():
+    assert _reasons(f"steps/run_id=r/{BUNDLE}.parquet") == [NEVER_COMMITTED]
+
+
+def test_a_young_file_or_one_of_unknown_age_may_be_in_flight():
+    assert _reasons(f"steps/run_id=r/{BUNDLE}.parquet", NOW) == []
+    assert _reasons(f"steps/run_id=r/{BUNDLE}.parquet", None) == []
+    assert _reasons(f"steps/run_id=r/.{BUNDLE}.parquet.tmp", NOW) == []
+
+
+def test_a_file_of_a_merged_or_committed_bundle_stays():
+    path = f"steps/run_id=r/{BUNDLE}.parquet"
+    assert _reasons(path, merged=(BUNDLE,)) == []
+    committed = Manifests((Manifest(bundle_id=BUNDLE, run_id="r", files=(), episodes=()),), {})
+    assert inspect_landing([FoundFile(path, 4, OLD)], committed, (), NOW) == []
+
+
+def test_a_file_in_the_wrong_place_is_foreign_however_young():
+    for path in (
+        "notes.txt",
+        f"steps/{BUNDLE}.parquet",
+        f"steps/run_id=r/{BUNDLE}.json",
+        f"bundles/run_id=r/{BUNDLE}.parquet",
+    ):
+        assert _reasons(path, NOW) == [FOREIGN]
+
+
+def test_what_is_in_quarantine_stays_there():
+    assert _reasons("quarantine/notes.txt") == []
+
+
+def test_a_manifest_that_cannot_be_read_is_refused_with_its_reason():
+    path = f"bundles/run_id=r/{BUNDLE}.json"
+    unreadable = Manifests((), {path: "not a manifest"})
+    assert inspect_landing([FoundFile(path, 4, OLD)], unreadable, (), NOW) == [(path, "not a manifest")]

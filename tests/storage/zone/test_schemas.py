@@ -1,0 +1,74 @@
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from carryover.storage.zone.schemas import Column, arrow_schema, duckdb_columns, to_arrow, to_rows
+from carryover.tasks.traces.rows import EpisodeRow, FinishReason, RuntimeEventRow, StepRow
+from carryover.tasks.traces.study_rows import TABLES, RunRow
+
+
+def test_a_model_gives_names_types_and_nullability():
+    schema = arrow_schema("runtime_events")
+    assert schema.field("sequence") == pa.field("sequence", pa.int64(), nullable=False)
+    assert schema.field("name") == pa.field("name", pa.string(), nullable=True)
+    assert arrow_schema("steps").field("active_globals").type == pa.list_(pa.string())
+    assert arrow_schema("runs").field("started_at").type == pa.timestamp("us", tz="UTC")
+    assert arrow_schema("episodes").field("finish_reason") == pa.field("finish_reason", pa.string(), nullable=False)
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_the_migrations_declare_what_the_models_say(empty_warehouse, table):
+    declared = empty_warehouse.sql(
+        """
+        select column_name, data_type, is_nullable from duckdb_columns()
+        where database_name = current_database() and schema_name = 'main' and table_name = $table
+        """,
+        params={"table": table},
+    ).fetchall()
+    assert sorted(Column(*row) for row in declared) == sorted(duckdb_columns(table))
+
+
+def test_keys_are_columns_that_are_never_null():
+    for table, model in TABLES.items():
+        assert all(not arrow_schema(table).field(name).nullable for name in model.KEY)
+
+
+def test_rows_survive_the_way_to_arrow_and_back(make_row):
+    row = make_row(
+        EpisodeRow,
+        episode_id="e",
+        finish_reason=FinishReason.TIMEOUT,
+        score=None,
+        started_at=datetime(2026, 3, 1, 12, tzinfo=UTC),
+    )
+    assert list(to_rows(to_arrow([row]), EpisodeRow)) == [row]
+
+
+def test_half_a_surrogate_pair_stays_readable(make_row):
+    row = make_row(StepRow, code="s = '\ud83d'", active_globals=("\ud83d", "x"))
+    table = to_arrow([row])
+    assert table["code"].to_pylist() == ["s = '\\ud83d'"]
+    assert table["active_globals"].to_pylist() == [["\\ud83d", "x"]]
+
+
+def test_a_time_without_zone_is_refused(make_row):
+    with pytest.raises(ValueError, match="'started_at' holds a time without a zone"):
+        to_arrow([make_row(RunRow, started_at=datetime(2026, 3, 1))])
+
+
+def test_rows_of_two_tables_are_refused(make_row):
+    with pytest.raises(ValueError, match="got RunRow and StepRow"):
+        to_arrow([make_row(RunRow), make_row(StepRow)])
+    with pytest.raises(ValueError, match="no rows"):
+        to_arrow([])
+
+
+def test_an_unknown_table_is_named_beside_the_known_ones():
+    with pytest.raises(ValueError, match=r"unknown table 'stepz'; choose from .*steps"):
+        arrow_schema("stepz")
+
+
+def test_a_runtime_event_keeps_null_apart_from_empty(make_row):
+    table = to_arrow([make_row(RuntimeEventRow, name=None, detail_json="")])
+    assert (table["name"].to_pylist(), table["detail_json"].to_pylist()) == ([None], [""])

@@ -1,0 +1,97 @@
+import asyncio
+import threading
+
+from carryover.tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
+from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.spec import EndpointSpec
+
+
+async def hold(places, *, until, began=None):
+    async with places:
+        if began is not None:
+            began.set()
+        await until.wait()
+
+
+def test_a_place_is_handed_over_in_the_order_of_asking():
+    async def play():
+        places, entered = Places(1), []
+
+        async def enter(name):
+            async with places:
+                entered.append(name)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*map(enter, "abcd"))
+        return entered
+
+    assert asyncio.run(play()) == list("abcd")
+
+
+def test_event_loops_of_several_threads_share_the_places():
+    places, inside, most, lock = Places(2), 0, 0, threading.Lock()
+
+    async def enter():
+        nonlocal inside, most
+        async with places:
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            await asyncio.sleep(0.001)
+            with lock:
+                inside -= 1
+
+    async def enter_often():
+        await asyncio.gather(*(enter() for _ in range(20)))
+
+    threads = [threading.Thread(target=asyncio.run, args=(enter_often(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (inside, most) == (0, 2)
+
+
+async def hold_one_and_ask_twice(places, end):
+    """Return the tasks: the first holds the only place, the others wait for it in turn."""
+    began = asyncio.Event()
+    first = asyncio.create_task(hold(places, until=end, began=began))
+    await began.wait()
+    others = [asyncio.create_task(hold(places, until=end)) for _ in range(2)]
+    await asyncio.sleep(0)
+    return first, *others
+
+
+def test_who_is_cancelled_while_waiting_leaves_the_queue():
+    async def play():
+        end = asyncio.Event()
+        first, second, third = await hold_one_and_ask_twice(Places(1), end)
+        second.cancel()
+        end.set()
+        await asyncio.wait_for(asyncio.gather(first, third), 60)
+        return second.cancelled()
+
+    assert asyncio.run(play())
+
+
+def test_who_is_cancelled_as_its_turn_comes_hands_the_place_over():
+    async def play():
+        places, end = Places(1), asyncio.Event()
+        first, second, third = await hold_one_and_ask_twice(places, end)
+        end.set()
+        await first  # its place is the second's now, which has not run since
+        second.cancel()
+        await asyncio.wait_for(third, 60)
+        await asyncio.wait_for(hold(places, until=end), 60)
+
+    asyncio.run(play())
+
+
+def test_what_is_played_on_one_endpoint_shares_its_places():
+    def places(port):
+        return EndpointClientSpec(endpoint=EndpointSpec(base_url=f"http://127.0.0.1:{port}/v1", concurrency=3)).places()
+
+    assert places(9) is places(9)
+    assert places(9) is not places(8)
+    assert (places(9).count, ScriptedClientSpec().places().count) == (3, ScriptedClientSpec().concurrency)
+    assert ScriptedClientSpec().places() is not ScriptedClientSpec().places()

@@ -1,0 +1,121 @@
+import polars as pl
+import pytest
+
+from carryover.tasks.datasets.conversations import TrainingMessage
+from carryover.tasks.datasets.selection import order_candidates, select
+from carryover.tasks.datasets.spec import DatasetSpec
+from carryover.tasks.datasets.truncation import CostedMessage, Truncation
+
+CONTRACTS = ("persistent", "stateless")
+
+
+def candidates_of(reasons):
+    """Traces by `contract:instance` with their reason; the order is the shuffle's."""
+    rows = [
+        {"episode_id": name, "contract": name.split(":")[0], "instance_id": name.split(":")[1], "replicate": 0,
+         "reason": reason, "measured": None, "threshold": None}
+        for name, reason in reasons.items()
+    ]  # fmt: skip
+    return order_candidates(pl.DataFrame(rows, schema_overrides={"reason": pl.String}), CONTRACTS, seed=42)
+
+
+def choose(candidates, costs=None, rejected=(), **settings):
+    """Select; `costs` are the tokens per contract, `rejected` the episodes that truncation refuses."""
+    prepared = []
+
+    def prepare(batch):
+        for candidate in batch:
+            prepared.append(candidate.episode_id)
+            if candidate.episode_id in rejected:
+                candidate.reason = "trunc_head_tail_exceeds_limit"
+                continue
+            cost = (costs or {}).get(candidate.contract, 1)
+            message = CostedMessage(TrainingMessage(role="assistant", content="done"), cost, cost)
+            candidate.truncation = Truncation((message,), is_truncated=False, reason=None)
+
+    select(candidates, CONTRACTS, DatasetSpec(**settings), prepare)
+    return prepared
+
+
+def statuses(candidates, contract):
+    return {each.position: (each.status, each.reason) for each in candidates if each.contract == contract}
+
+
+def instance_at(candidates, position):
+    return next(each.instance_id for each in candidates if each.position == position)
+
+
+@pytest.fixture
+def order():
+    """Instances in the shuffled order."""
+    candidates = candidates_of({f"persistent:{name}": None for name in "abcde"})
+    return [instance_at(candidates, position) for position in range(5)]
+
+
+def test_both_arms_follow_one_shuffle(order):
+    candidates = candidates_of({f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"})
+    assert sorted(order) == list("abcde")
+    assert order != list("abcde")
+    for contract in CONTRACTS:
+        assert [each.instance_id for each in candidates if each.contract == contract] == order
+
+
+def test_an_arm_with_a_missing_trace_keeps_the_order_of_the_others(order):
+    reasons = {f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"}
+    del reasons[f"stateless:{order[1]}"]
+    candidates = candidates_of(reasons)
+    assert [each.position for each in candidates if each.contract == "stateless"] == [0, 2, 3, 4]
+
+
+def test_the_first_valid_traces_are_kept_and_the_rest_stays_unprocessed(order):
+    reasons = {f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"}
+    poor = {f"persistent:{order[place]}": "score_too_low" for place in (0, 4)}
+    candidates = candidates_of(reasons | poor)
+    choose(candidates, maximum_kept=2)
+    assert statuses(candidates, "persistent") == {
+        0: ("skipped", "score_too_low"),
+        1: ("retained", None),
+        2: ("retained", None),
+        3: ("unprocessed", None),
+        4: ("unprocessed", "score_too_low"),
+    }
+    assert [status for status, _ in statuses(candidates, "stateless").values()] == (
+        ["retained"] * 2 + ["unprocessed"] * 3
+    )
+
+
+def test_no_more_text_is_prepared_than_the_limit_takes(order):
+    candidates = candidates_of({f"persistent:{name}": None for name in "abcde"})
+    prepared = choose(candidates, rejected=[f"persistent:{order[0]}"], maximum_kept=2)
+    assert prepared == [f"persistent:{name}" for name in order[:3]]
+    assert statuses(candidates, "persistent")[0] == ("skipped", "trunc_head_tail_exceeds_limit")
+
+
+def test_paired_retention_keeps_the_same_instances(order):
+    reasons = {f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"}
+    del reasons[f"persistent:{order[1]}"]
+    candidates = candidates_of(reasons | {f"persistent:{order[0]}": "score_too_low"})
+    choose(candidates, rejected=[f"stateless:{order[2]}"], retention="paired", maximum_kept=1)
+    assert statuses(candidates, "persistent") == {
+        0: ("skipped", "score_too_low"),
+        2: ("skipped", "partner_rejected"),
+        3: ("retained", None),
+        4: ("unprocessed", None),
+    }
+    assert statuses(candidates, "stateless") == {
+        0: ("skipped", "partner_rejected"),
+        1: ("skipped", "partner_missing"),
+        2: ("skipped", "trunc_head_tail_exceeds_limit"),
+        3: ("retained", None),
+        4: ("unprocessed", None),
+    }
+
+
+def test_matching_by_tokens_cuts_the_larger_arm_to_the_smaller_ones_tokens():
+    candidates = candidates_of({f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"})
+    choose(candidates, costs={"persistent": 10, "stateless": 24}, matching="tokens")
+    # 5 x 10 tokens against 24 a trace: two fit
+    assert [status for status, _ in statuses(candidates, "persistent").values()] == ["retained"] * 5
+    assert [status for status, _ in statuses(candidates, "stateless").values()] == (
+        ["retained"] * 2 + ["unprocessed"] * 3
+    )

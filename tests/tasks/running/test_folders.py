@@ -1,0 +1,64 @@
+import pytest
+
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import HOME_VARIABLE, LANDING_VARIABLE, name_places, open_places
+
+
+def test_everything_lies_in_the_data_folder_that_the_environment_names(tmp_path, monkeypatch):
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    monkeypatch.delenv(LANDING_VARIABLE, raising=False)
+    places = open_places()
+    assert places.home == tmp_path / "home"
+    assert places.home.is_dir()
+    assert places.landing == str(tmp_path / "home" / "landing")
+    assert places.warehouse == tmp_path / "home" / "warehouse.duckdb"
+    assert {places.models.name, places.datasets.name, places.documents.name, places.logs.name, places.prefect.name} == {
+        "models",
+        "datasets",
+        "documents",
+        "logs",
+        "prefect",
+    }
+
+
+def test_an_empty_name_is_none(tmp_path, monkeypatch):
+    monkeypatch.setenv(HOME_VARIABLE, "")
+    monkeypatch.setenv(LANDING_VARIABLE, "")
+    monkeypatch.chdir(tmp_path)
+    places = name_places()
+    assert (places.home, places.landing) == (tmp_path / "data", str(tmp_path / "data" / "landing"))
+
+
+@pytest.mark.parametrize("given", ["zone", "./zone"])
+def test_a_landing_zone_named_from_the_working_directory_stays_where_it_is(given, tmp_path, monkeypatch):
+    monkeypatch.setenv(LANDING_VARIABLE, given)
+    monkeypatch.chdir(tmp_path)
+    assert name_places().landing == str(tmp_path / "zone")
+
+
+def test_without_a_name_it_is_data_in_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.delenv(HOME_VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert open_places().home == tmp_path / "data"
+
+
+def test_the_landing_zone_may_be_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv(LANDING_VARIABLE, "s3://bucket/landing")
+    assert open_places(tmp_path).landing == "s3://bucket/landing"
+
+
+def test_opening_leaves_nothing_behind(tmp_path):
+    open_places(tmp_path / "home")
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=f"cannot write to the data folder .*/file/home: .*{HOME_VARIABLE}"):
+        open_places(tmp_path / "file" / "home")
+
+
+def test_naming_places_makes_nothing(tmp_path):
+    places = name_places(tmp_path / "data")
+    assert places.warehouse == tmp_path / "data" / "warehouse.duckdb"
+    assert not places.home.exists()

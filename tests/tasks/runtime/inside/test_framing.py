@@ -1,0 +1,65 @@
+"""Frames from who is not trusted: how long they may be, and what may ride along."""
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from carryover.tasks.runtime.inside.framing import Channel, FrameError
+
+
+@pytest.fixture
+def ends():
+    """A channel, and the socket that its peer writes to as it likes."""
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    yield channel, theirs
+    channel.close()
+    theirs.close()
+
+
+@pytest.fixture
+def sent():
+    """A file that nobody else in this process has open."""
+    descriptor = os.memfd_create("sent")
+    yield descriptor
+    os.close(descriptor)
+
+
+def open_count(descriptor: int) -> int:
+    """Return how many descriptors of this process lead to the same file."""
+    count, file = 0, os.fstat(descriptor)
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed since it was listed
+            count += os.path.samestat(entry.stat(), file)
+    return count
+
+
+def test_longer_frame_than_allowed_is_refused_at_its_head(ends):
+    channel, theirs = ends
+    channel.limit_bytes = 10
+    theirs.sendall((11).to_bytes(4, "little"))
+    with pytest.raises(FrameError, match="a frame of 11 bytes"):
+        channel.receive()
+
+
+def test_frame_that_comes_with_many_descriptors_is_refused_and_they_are_closed(ends, sent):
+    channel, theirs = ends
+    theirs.sendall((100).to_bytes(4, "little"))
+    for _ in range(2):
+        socket.send_fds(theirs, [b"x"], [sent, sent])
+    with pytest.raises(FrameError, match="a frame with more than 2 descriptors"):
+        channel.receive_with_descriptors()
+    assert open_count(sent) == 1
+
+
+def test_descriptors_of_a_frame_that_never_ended_are_closed_with_the_channel(ends, sent):
+    channel, theirs = ends
+    socket.send_fds(theirs, [(100).to_bytes(4, "little")], [sent])
+    theirs.shutdown(socket.SHUT_WR)
+    with pytest.raises(EOFError):
+        channel.receive_with_descriptors()
+    channel.close()
+    assert open_count(sent) == 1
