@@ -43,7 +43,11 @@ deploy: $(VENV)/.installed  ## Declare work pools and deployments on the Prefect
 	@$(BIN)/prefect work-pool create gpu --type process --overwrite
 	@CARRYOVER_ROOT=$(CURDIR) $(BIN)/prefect --no-prompt deploy --prefect-file deployments/prefect.yaml --all
 
+# The type checker follows files, not the installed finder: links lay the folders out as the package that they make up.
 lint: $(VENV)/.installed-dev  ## Check style and types
+	@mkdir -p build/links/carryover
+	@ln -sfn ../../../flows/api/__init__.py build/links/carryover/__init__.py
+	@for room in flows tasks storage sql; do ln -sfn ../../../$$room build/links/carryover/$$room; done
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
 clean:  ## Remove the virtual environment

@@ -70,8 +70,8 @@ def told_of(words, capsys):
         words = words[2:]
     if words[0] == "pytest":
         return told_by_pytest(words[1:])
-    if words[0].startswith("flows."):
-        flow = getattr(importlib.import_module(words[0]), words[0].removeprefix("flows."))
+    if words[0].startswith("carryover.flows."):
+        flow = getattr(importlib.import_module(words[0]), words[0].removeprefix("carryover.flows."))
         with pytest.raises(SystemExit) as end:
             run_as_command(flow, words[1:], answer=lambda _: True)
         return end.value.code or 0, capsys.readouterr().err

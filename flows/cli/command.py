@@ -77,7 +77,7 @@ def run_as_command(
 
     summary = (flow.description or "").split("\n\nArgs:")[0]
     command = click.Command(name=flow.name, callback=call, params=options, help=summary)
-    name = f"python -m flows.{flow.fn.__name__}"
+    name = f"python -m carryover.flows.{flow.fn.__name__}"
     try:
         code = command.main(list(arguments) if arguments is not None else None, name, standalone_mode=False)
     except click.UsageError as error:

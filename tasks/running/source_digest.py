@@ -73,7 +73,7 @@ def _closure(packages: Sequence[str]) -> list[str]:
 
 
 def _source_files(package: str) -> list[Path]:
-    files = (ROOT / package.replace(".", "/")).rglob("*")
+    files = (ROOT / package.removeprefix("carryover.").replace(".", "/")).rglob("*")
     return sorted(file for file in files if file.suffix in SHIPPED_SUFFIXES and not _is_hidden(file))
 
 
@@ -121,10 +121,10 @@ def _imported_modules(tree: ast.Module) -> Iterator[str]:
 
 
 def _own_packages(modules: frozenset[str]) -> Iterator[str]:
-    """Yield the packages under `tasks` and `storage` that modules belong to."""
+    """Yield the packages under `carryover.tasks` and `carryover.storage` that modules belong to."""
     for name in modules:
-        parts = name.split(".")
-        if parts[0] == "storage":
-            yield "storage"
-        elif parts[0] == "tasks" and len(parts) > 1 and (ROOT / "tasks" / parts[1]).is_dir():
-            yield ".".join(parts[:2])
+        match name.split("."):
+            case ["carryover", "storage", *_]:
+                yield "carryover.storage"
+            case ["carryover", "tasks", package, *_] if (ROOT / "tasks" / package).is_dir():
+                yield f"carryover.tasks.{package}"

@@ -1,6 +1,6 @@
 """A training in a process of its own, so that arms train side by side on one core each and a crash is one message.
 
-`python -m carryover.tasks.sft.train_process JOB.json` runs a job; progress is in the training log of its output folder. With
+`python -m carryover.tasks.sft.train_process JOB.json` runs a job and logs its progress in the output folder. With
 `--until-input-ends` it ends when its standard input does: the starter holds the other end, so a training never outlives
 a killed starter to write into the folder that the next start takes up.
 """

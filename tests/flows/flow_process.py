@@ -13,7 +13,7 @@ def start_flow(
     home: Path, name: str, *options: str, server: str | None = None, stderr: int | IO[str] = subprocess.PIPE
 ) -> subprocess.Popen[str]:
     """Start `python -m flows.NAME` on a data folder, on a Prefect server or with one of its own."""
-    return start_python(home, "-m", f"flows.{name}", *options, server=server, stderr=stderr)
+    return start_python(home, "-m", f"carryover.flows.{name}", *options, server=server, stderr=stderr)
 
 
 def start_python(

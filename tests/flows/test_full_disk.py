@@ -22,7 +22,7 @@ BatchedLanding.__init__.__kwdefaults__["seconds_per_batch"] = 3600.0  # a slow m
 
 
 def run(stage: str, scale: str, train_count: int) -> None:
-    getattr(importlib.import_module(f"flows.{stage}"), stage)(scale, Overrides(train_count=train_count))
+    getattr(importlib.import_module(f"carryover.flows.{stage}"), stage)(scale, Overrides(train_count=train_count))
 
 
 @flow

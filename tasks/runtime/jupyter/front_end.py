@@ -1,6 +1,6 @@
 """A Jupyter kernel for people: any front end attaches to it, and its cells are steps of a fork-tree episode.
 
-`python -m carryover.tasks.runtime.jupyter.front_end -f CONNECTION_FILE` is what a kernel specification starts. The kernel itself
+`python -m carryover.tasks.runtime.jupyter.front_end -f FILE` is what a kernel specification starts. The kernel itself
 is trusted; the cells run behind the runtime's walls.
 """
 

@@ -16,7 +16,6 @@ from carryover.tasks.runtime.sandbox import starting
 INSIDE_MOUNT = "/opt/carryover"
 """Where the sandbox side of this package is mounted."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
-_OWN_PACKAGES = ("flows", "tasks", "storage", "sql")
 _SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
@@ -60,7 +59,6 @@ def own_traces() -> tuple[Path, ...]:
     """Files and directories of this project among the installed packages: a block must not find the sampler."""
     found: list[Path] = []
     for directory in package_directories():
-        found += [directory / name for name in _OWN_PACKAGES if (directory / name).exists()]
         found += sorted(directory.glob("carryover*")) + sorted(directory.glob("_*carryover*"))
     return tuple(found)
 

@@ -76,7 +76,9 @@ def test_a_study_of_another_version_is_told_with_its_field_where_no_other_is_as_
 
 def test_a_scale_without_a_finished_study_is_said():
     finish(SMOKE)
-    with pytest.raises(UserError, match=r"no finished study of scale 'laptop' .*; run flows\.reproduce_study first"):
+    with pytest.raises(
+        UserError, match=r"no finished study of scale 'laptop' .*; run carryover.flows.reproduce_study first"
+    ):
         choose_study("laptop")
 
 

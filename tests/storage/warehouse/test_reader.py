@@ -15,7 +15,7 @@ from carryover.storage.warehouse.published import published_path
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.traces.rows import InstanceRow
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 KEPT_RESULTS = REPOSITORY / "sql" / "results" / "laptop_full"
 
 

@@ -164,7 +164,7 @@ def test_a_writer_killed_in_mid_write_commits_nothing(landing, tmp_path):
         "row = RunEndRow(run_id='run', status='finished', message='', finished_at=datetime.now(UTC))\n"
         "Killed(sys.argv[1]).write({'run_ends': [row]}, 'run')\n"
     )
-    ended = subprocess.run([sys.executable, script, landing.url], cwd=Path(__file__).parents[2], check=False)
+    ended = subprocess.run([sys.executable, script, landing.url], cwd=Path(__file__).parents[3], check=False)
     assert ended.returncode == -signal.SIGKILL
     assert len(_files(landing)) == 1
     assert landing.read("run_ends").num_rows == 0

@@ -10,7 +10,7 @@ from carryover.tasks.running.source_digest import canonical_json, source_digest,
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project of two packages: `tasks.upper` imports `tasks.lower`."""
-    for package, text in {"upper": "from tasks.lower import rule\n", "lower": "LIMIT = 1  # one\n"}.items():
+    for package, text in {"upper": "from carryover.tasks.lower import rule\n", "lower": "LIMIT = 1  # one\n"}.items():
         folder = tmp_path / "tasks" / package
         folder.mkdir(parents=True)
         (folder / "rule.py").write_text(text)
@@ -20,41 +20,41 @@ def project(tmp_path, monkeypatch):
 
 
 def test_comments_docstrings_and_layout_do_not_count(project):
-    before = source_digest(["tasks.upper"])
+    before = source_digest(["carryover.tasks.upper"])
     (project / "tasks" / "lower" / "rule.py").write_text('"""What is allowed."""\n\nLIMIT = 1\n')
-    assert source_digest(["tasks.upper"]) == before
+    assert source_digest(["carryover.tasks.upper"]) == before
 
 
 def test_an_edit_in_an_imported_package_counts(project):
-    before = source_digest(["tasks.upper"])
+    before = source_digest(["carryover.tasks.upper"])
     (project / "tasks" / "lower" / "rule.py").write_text("LIMIT = 2\n")
-    assert source_digest(["tasks.upper"]) != before
+    assert source_digest(["carryover.tasks.upper"]) != before
 
 
 def test_an_edit_of_a_prompt_counts(project):
-    before = source_digest(["tasks.upper"])
+    before = source_digest(["carryover.tasks.upper"])
     (project / "tasks" / "lower" / "prompt.md").write_text("Think twice.")
-    assert source_digest(["tasks.upper"]) != before
+    assert source_digest(["carryover.tasks.upper"]) != before
 
 
 def test_a_file_that_has_not_changed_is_parsed_once(project, monkeypatch):
-    before = source_digest(["tasks.upper"])
+    before = source_digest(["carryover.tasks.upper"])
     monkeypatch.setattr(module, "parse_python", None)
-    assert source_digest(["tasks.upper"]) == before
+    assert source_digest(["carryover.tasks.upper"]) == before
     (project / "tasks" / "lower" / "rule.py").write_text("LIMIT = 12345\n")
     with pytest.raises(TypeError):
-        source_digest(["tasks.upper"])
+        source_digest(["carryover.tasks.upper"])
 
 
 @pytest.mark.parametrize(
     "name", [".rule.py.swp", ".#rule.py", "rule.py~", "rule.py.orig", "core", ".ipynb_checkpoints/rule-checkpoint.py"]
 )
 def test_what_an_editor_leaves_beside_the_source_does_not_count(project, name):
-    before = source_digest(["tasks.upper"])
+    before = source_digest(["carryover.tasks.upper"])
     left = project / "tasks" / "lower" / name
     left.parent.mkdir(exist_ok=True)
     left.write_text("LIMIT = 2\n")
-    assert source_digest(["tasks.upper"]) == before
+    assert source_digest(["carryover.tasks.upper"]) == before
 
 
 def test_every_kind_of_file_that_packages_are_made_of_counts():
@@ -63,14 +63,14 @@ def test_every_kind_of_file_that_packages_are_made_of_counts():
 
 
 def test_an_edit_above_does_not_count_below(project):
-    before = source_digest(["tasks.lower"])
+    before = source_digest(["carryover.tasks.lower"])
     (project / "tasks" / "upper" / "rule.py").write_text("OTHER = 1\n")
-    assert source_digest(["tasks.lower"]) == before
+    assert source_digest(["carryover.tasks.lower"]) == before
 
 
 def test_keys_differ_by_stage_version_and_inputs(project):
     def key(stage="sample", version=1, **inputs):
-        return stage_key(stage, version, ["tasks.lower"])(None, inputs)
+        return stage_key(stage, version, ["carryover.tasks.lower"])(None, inputs)
 
     keys = {key(count=1), key(count=2), key(stage="other", count=1), key(version=2, count=1)}
     assert len(keys) == 4
@@ -84,7 +84,7 @@ def test_an_input_with_an_identity_counts_by_that_alone(project):
             self.cache_identity = {"plan": plan}
 
     def key(run_id, plan):
-        return stage_key("sample", 1, ["tasks.lower"])(None, {"run": Run(run_id, plan)})
+        return stage_key("sample", 1, ["carryover.tasks.lower"])(None, {"run": Run(run_id, plan)})
 
     assert key("first", "a") == key("second", "a")
     assert key("first", "a") != key("first", "b")

@@ -143,7 +143,8 @@ def test_a_training_ends_with_its_starter(job, tmp_path):
     )
     (tmp_path / "job.json").write_text(endless.model_dump_json())
     code = (
-        "import sys; from pathlib import Path; from carryover.tasks.sft.train_process import TrainingJob, train_in_process;"
+        "import sys\nfrom pathlib import Path\n"
+        "from carryover.tasks.sft.train_process import TrainingJob, train_in_process\n"
         "train_in_process(TrainingJob.model_validate_json(Path(sys.argv[1]).read_text()))"
     )
     starter = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "job.json")])
