@@ -1,9 +1,7 @@
 """A worker's zygote, and the episodes that grow from it."""
 
-import contextlib
-import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from tasks.runtime.fork_tree.engine import ForkTreeEngine
@@ -16,8 +14,6 @@ from tasks.runtime.sandbox.level import reach_level
 from tasks.runtime.spec import RuntimeSpec
 from tasks.runtime.tools import ToolTable
 
-LAST_NUMBER_FILE = "/proc/sys/kernel/ns_last_pid"
-
 
 class ForkTreeRuntime:
     """A `Runtime` whose interpreters are forks of one clean process."""
@@ -29,8 +25,7 @@ class ForkTreeRuntime:
         reached = reach_level(spec.sandbox, required=spec.require_sandbox)
         self.sandbox_level: SandboxLevel = reached.level
         self.sandbox_advice = reached.advice
-        with open_numbering() as descriptors:
-            self._zygote = launch("zygote", spec, reached.level, descriptors=descriptors)
+        self._zygote = launch("zygote", spec, reached.level)
         self._lock = threading.Lock()
 
     def open_interpreter(
@@ -63,17 +58,3 @@ class ForkTreeRuntime:
         theirs.close()
         handle, _ = receive_handle(channel)
         return Node(channel, handle)
-
-
-@contextlib.contextmanager
-def open_numbering() -> Iterator[tuple[int, ...]]:
-    """Open the file by which a root numbers its processes anew; nothing where this machine does not let it."""
-    try:
-        descriptor = os.open(LAST_NUMBER_FILE, os.O_WRONLY)
-    except OSError:
-        yield ()
-        return
-    try:
-        yield (descriptor,)
-    finally:
-        os.close(descriptor)

@@ -22,8 +22,6 @@ _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET, _CLONE_NEWIPC = 0x10000000, 0x2000
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITY_WORD_BITS, _CAPABILITY_WORDS = 32, 2
 _OWN_CAPABILITIES = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
-RESTORE_PROCESSES = 40
-"""CAP_CHECKPOINT_RESTORE: to set the numbers of processes, among others."""
 
 # Opcodes of classic BPF and the actions of seccomp.
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
@@ -149,22 +147,13 @@ def unshare_user(*, processes: bool) -> bool:
     return _libc.unshare(wanted) == 0
 
 
-def drop_capabilities(*, kept: Iterable[int] = ()) -> None:
-    """Clear every capability but some, those of a user namespace of one's own included; no program has any."""
+def drop_capabilities() -> None:
+    """Clear every capability, those of the process's own user namespace included."""
     for capability in range(_CAPABILITY_WORDS * _CAPABILITY_WORD_BITS):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
     _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-    keep_capabilities(kept)
-
-
-def keep_capabilities(kept: Iterable[int]) -> None:
-    """Give up, for good, every capability of this process but some of those that it has."""
-    words = [0] * _CAPABILITY_WORDS
-    for capability in kept:
-        words[capability // _CAPABILITY_WORD_BITS] |= 1 << capability % _CAPABILITY_WORD_BITS
-    sets = b"".join(struct.pack("<III", word, word, 0) for word in words)  # effective, permitted, inheritable
-    _check(_libc.capset(_OWN_CAPABILITIES, sets), "capset")
+    _check(_libc.capset(_OWN_CAPABILITIES, bytes(_CAPABILITY_WORDS * 3 * 4)), "capset")
 
 
 def adopt_orphans() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .capture import empty_input, redirect_output, restore_output
-from .numbering import Numbering
 from .seeding import Seeder
 from .step import StepRunner
 from .wire import Channel
@@ -28,8 +27,6 @@ class Node:
     def __init__(self, channel: Channel, seeder: Seeder) -> None:
         self.channel = channel
         self.is_root = True
-        self.numbering: Numbering | None = None
-        """Where a root has the processes that it forks numbered anew, if it may."""
         self.has_output = True
         """Whether descriptors 1 and 2 lead to the host: a block may close them for good."""
         self.runner = StepRunner(seeder)
@@ -119,8 +116,6 @@ class Node:
         self.channel.send(("forked", self.runner.canary(), has_strays, _thread_count(), self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             os.close(used)
-        if not self.is_root:
-            self.runner.warm_up()
 
     def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
         """Listen on another descriptor, as a process does that was just forked."""
@@ -128,16 +123,12 @@ class Node:
         self._children = []
         if self.is_root:
             self._leave_root()
-            self.runner.warm_up()
         for output in outputs:
             redirect_output(output)
 
     def _leave_root(self) -> None:
         """Become a process that runs blocks: injected values are built now."""
         self.is_root = False
-        if self.numbering is not None:
-            self.numbering.give_up()
-            self.numbering = None
         empty_input()
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         for sent in self._unbuilt:
@@ -172,8 +163,6 @@ class Node:
 
     def _fork_process(self) -> int:
         """Fork, and wait for room when processes that were just killed still fill the episode's limit."""
-        if self.numbering is not None:
-            self.numbering.begin_anew()
         for _ in range(_FORK_ATTEMPTS):
             try:
                 return os.fork()

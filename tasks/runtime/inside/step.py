@@ -91,10 +91,6 @@ class StepRunner:
         canary = self.namespace.get(_CANARY_NAME)
         return canary if type(canary) is str and len(canary) == 2 * _CANARY_BYTES else None
 
-    def warm_up(self) -> None:
-        """Compile a block while nobody waits: memory that was shared in a fork is copied when it is written to."""
-        compile_block("0", file_of_step(0))
-
     def tidy(self) -> None:
         """Put back what the last block may have bent: the output streams, the handler of interrupts, the tools' lock.
 

@@ -7,37 +7,32 @@ import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is 
 import _socket
 import gc
 import importlib
+import linecache
 import os
 import sys
 from typing import Any, NoReturn
 
 from . import confine
 from .capture import empty_input, redirect_output
-from .holes import fill_holes
-from .mappings import compact
 from .node import Node
-from .numbering import Numbering
-from .rehearsal import rehearse
 from .seeding import Seeder
+from .step import StepRunner
 from .wire import Channel
 
 
 def main(descriptor: int) -> NoReturn:
     """Prepare as the host's first message says, then fork a root for each episode until the host is gone."""
     channel = open_channel(descriptor)
-    settings, numbers = channel.receive_with_descriptors()
+    settings = channel.receive()
     seeder = enter(settings)
     confine.adopt_orphans()
     confine.unbuffer_c_output()
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
-    rehearse(seeder)
+    _warm_up(channel, seeder)
     for is_apart in (True, False):
         confine.prepare_filter(confine.denied_calls(has_own_process_namespace=is_apart))
     root = Node(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
-    root.numbering = Numbering(numbers[0]) if numbers else None
     gc.collect()
-    fill_holes()
-    compact()
     gc.freeze()
     channel.send(("ready", {"pid": os.getpid()}))
     while True:
@@ -50,6 +45,24 @@ def main(descriptor: int) -> NoReturn:
             _open_episode(setup, settings, root, *descriptors)
         for unused in descriptors:
             os.close(unused)
+
+
+_BLOCKS = ("x = 1", "rows = [{'a': n} for n in range(3)]\nprint(rows, f'{len(rows):.2f}')\nmissing", "x = (")
+_ROUNDS = 12
+"""Python specialises bytecode after eight runs."""
+
+
+def _warm_up(channel: Channel, seeder: Seeder) -> None:
+    """Run typical blocks before the first fork: what fills caches here is not written again by every fork."""
+    output = os.dup(1)
+    redirect_output(os.open("/dev/null", os.O_WRONLY))
+    runner = StepRunner(seeder)
+    for source in _BLOCKS * _ROUNDS:
+        runner.run(channel, 0, "0", source)
+        runner.forget(None)
+    linecache.cache.clear()
+    os.dup2(output, 1)
+    os.close(output)
 
 
 def open_channel(descriptor: int) -> Channel:
@@ -89,20 +102,17 @@ def _open_episode(
         handle = os.pidfd_open(process)
         channel.send(("forked", None, False, 1, True), (handle,))
         os._exit(0)
-    _confine_episode(settings, output, root, is_apart)
+    _confine_episode(settings, output, is_apart)
     root.grow(channel, setup["tools"])
     os._exit(0)
 
 
-def _confine_episode(settings: dict[str, Any], output: int, root: Node, is_apart: bool) -> None:
+def _confine_episode(settings: dict[str, Any], output: int, is_apart: bool) -> None:
     empty_input()
     redirect_output(output)
     os.setpgid(0, 0)
     confine.adopt_orphans()
-    confine.drop_capabilities(kept=(confine.RESTORE_PROCESSES,) if is_apart and root.numbering else ())
-    if root.numbering is not None and not root.numbering.is_possible():
-        root.numbering.give_up()
-        root.numbering = None
+    confine.drop_capabilities()
     confine.limit_resources(**settings["limits"], has_own_count=is_apart)
     if settings["filters_calls"]:
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart))
