@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from . import confine
 from .capture import empty_input, redirect_output, restore_output
 from .seeding import Seeder
 from .step import StepRunner
@@ -129,6 +130,7 @@ class Node:
     def _leave_root(self) -> None:
         """Become a process that runs blocks: injected values are built now."""
         self.is_root = False
+        confine.keep_capabilities(0)
         empty_input()
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         for sent in self._unbuilt:
