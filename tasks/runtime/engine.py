@@ -3,10 +3,15 @@
 `EpisodeInterpreter` holds what is equal for every backend; an `Engine` holds what is not.
 """
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
+from tasks.runtime import notices
+from tasks.runtime.inside.namespace import NAMES_LIMIT
 from tasks.runtime.objects import Binding, Room
+
+_BUILTIN_NAMES = frozenset(dir(builtins))
 
 Answer = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
 """From tool, positional and keyword arguments to the reply for the sandbox; may raise `CallInterruptedError`."""
@@ -23,7 +28,11 @@ class Block(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The sandbox's word on one block."""
+    """What the process of a block reports of it.
+
+    The block runs in that process and can forge any field: names, hash and canary are its claims. What the model is
+    told beside them is worded here.
+    """
 
     result: str | None
     error_type: str | None
@@ -166,9 +175,24 @@ def parse_report(message: Any) -> Report:
             "call": int() | None as call,
             "names": list(names),
             "hash": str() | None as state_hash,
-            "notices": list(notices),
             "canary": str(canary),
-        } if all(type(text) is str for text in (*names, *notices)):
-            error_type, error_text = error or (None, "")
-            return Report(result, error_type, error_text, call, tuple(names), state_hash, tuple(notices), canary)
+            "length": int(length),
+            "hiding": list(hiding),
+            "excess": int(excess),
+        } if all(type(name) is str for name in names) and all(name in _BUILTIN_NAMES for name in hiding):
+            error_type, error_text = map(_encodable, error or (None, ""))
+            told = []
+            if result is not None and length > len(result):
+                told.append(notices.VALUE_CUT.format(length=length, shown=len(result)))
+            if hiding:
+                told.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
+            if excess:
+                told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT, count=excess))
+            kept = tuple(map(_encodable, names))
+            return Report(_encodable(result), error_type, error_text or "", call, kept, state_hash, tuple(told), canary)
     raise ProtocolError(f"not a report: {message!r:.200}")
+
+
+def _encodable(text: str | None) -> str | None:
+    """Return text that every file and database takes: lone surrogates are escaped."""
+    return text if text is None or text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -1,6 +1,7 @@
 """One episode's interpreter under one contract, the same for every backend."""
 
 import hashlib
+import re
 import time
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -18,6 +19,7 @@ from tasks.runtime.tools import ToolTable
 
 _CODE_LIMIT = 1_000_000
 """Characters of a block."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Identity(NamedTuple):
@@ -192,6 +194,9 @@ class EpisodeInterpreter:
 
     def _refusal(self, code: str) -> BlockError | None:
         """Return why a block is not run at all."""
+        if not code.isascii() and (surrogate := _SURROGATE.search(code)):
+            place = f"character {surrogate.start() + 1} is the lone surrogate U+{ord(surrogate[0]):04X}"
+            return BlockError("interpreter", "SyntaxError", f"SyntaxError: {place}; write it as an escape")
         if len(code) > _CODE_LIMIT:
             text = f"BlockTooLong: {len(code)} characters; a block may have {_CODE_LIMIT}"
             return BlockError("interpreter", "BlockTooLong", text)
@@ -221,7 +226,8 @@ class EpisodeInterpreter:
         recovered = self._state.roll_back()
         self._note(recovered.event)
         if isinstance(ended, StateLostError):
-            ended = BlockKilledError("InterpreterDied", "the interpreter's process ended between two steps")
+            reason = "what earlier blocks left running has ended the interpreter, before this block began"
+            ended = BlockKilledError("InterpreterDied", reason)
         return self._result(
             started,
             error=BlockError("interpreter", ended.type_name, str(ended)),

@@ -243,13 +243,19 @@ class EpisodeState:
         return Recovered("lost", (notices.LOST,))
 
     def _replay(self) -> Recovered:
-        try:
-            found = self.bring_about(self.entries())
-        except StateLostError:
-            return self._lose()
-        steps = sorted({difference.step for difference in found})
-        otherwise = (notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))),) if steps else ()
-        return Recovered("rolled_back", (notices.RUN_AGAIN, *otherwise))
+        """Bring the state about again, or else the one before the last block, which may have ended its process."""
+        entries = self.entries()
+        ran = [index for index, entry in enumerate(entries) if isinstance(entry, Ran)]
+        without_last = tuple(entry for index, entry in enumerate(entries) if index not in ran[-1:])
+        for kept, undone in ((entries, ()), (without_last, (notices.UNDONE,))):
+            try:
+                found = self.bring_about(kept)
+            except StateLostError:
+                continue
+            steps = sorted({difference.step for difference in found})
+            otherwise = (notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))),) if steps else ()
+            return Recovered("rolled_back", (notices.RUN_AGAIN, *undone, *otherwise))
+        return self._lose()
 
     def _remember(self) -> Memory:
         return Memory(self.active, self._bindings.bound, self._canary, tuple(self._journal))

@@ -88,7 +88,8 @@ class ForkTreeEngine:
             self._output.clear()
         try:
             node.send(("run", *block))
-            return attend(node, self._root.node, block.step, answer, self._spec)
+            report = attend(node, self._root.node, block.step, answer, self._spec)
+            return report._replace(notices=report.notices + self._output.notices(self._spec.output_limit_bytes))
         except (NodeGoneError, ProtocolError) as error:
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error

@@ -34,7 +34,7 @@ class Fork:
             NodeGoneError: The parent ended or did not answer as it should.
         """
         try:
-            handle, state = receive_handle(self._parent.channel)
+            handle, state = receive_handle(self._parent.channel, self._parent.resume)
         except NodeGoneError:
             self._channel.close()
             raise

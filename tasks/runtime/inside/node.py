@@ -91,7 +91,7 @@ class Node:
         """Run a block and report."""
         report = self.runner.run(self.channel, step, seed, source)
         os.set_blocking(self.channel.fileno(), True)  # whatever the block told it
-        self.channel.send(("done", step, report))
+        self.channel.send(("done" if isinstance(report, dict) else "unfit", step, report))
         # before a message brings descriptors, which take the numbers of those that were closed
         self.has_output = restore_output()
 

@@ -53,25 +53,32 @@ class Channel:
         self._buffer = bytearray()
         self._descriptors: list[int] = []
         self.deadline: float | None = None
-        """Monotonic time after which a frame that trickles in is given up like one that does not come."""
+        """Monotonic time after which a frame that trickles in or out is given up."""
         self.limit_bytes = FRAME_LIMIT_BYTES
         """Of a frame that comes."""
 
     def send(self, message: Any, descriptors: tuple[int, ...] = (), limit_bytes: int = FRAME_LIMIT_BYTES) -> None:
-        """Send one frame, with open descriptors if any; raise `OSError` when the peer is gone."""
+        """Send one frame, with open descriptors if any.
+
+        Raises:
+            BlockingIOError: The peer did not take all of it before the deadline.
+            OSError: The peer is gone.
+        """
         payload = "".join(_chunks(message, 0)).encode()
         if len(payload) > limit_bytes:
             raise FrameTooLargeError(len(payload), limit_bytes)
-        frame = len(payload).to_bytes(_HEADER_BYTES, "little") + payload
-        if descriptors:
-            rights = b""
-            for descriptor in descriptors:
-                rights += descriptor.to_bytes(_DESCRIPTOR_BYTES, "little")
-            sent = self._socket.sendmsg([frame], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
-            if sent == len(frame):
-                return
-            frame = frame[sent:]
-        self._socket.sendall(frame)
+        frame = memoryview(len(payload).to_bytes(_HEADER_BYTES, "little") + payload)
+        rights = b""
+        for descriptor in descriptors:
+            rights += descriptor.to_bytes(_DESCRIPTOR_BYTES, "little")
+        ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)] if rights else []
+        while frame:
+            try:
+                frame = frame[self._socket.sendmsg([frame], ancillary) :]
+                ancillary = []
+            except BlockingIOError:
+                if self.deadline is None or time.monotonic() > self.deadline:
+                    raise
 
     def receive(self) -> Any:
         """Return the next message and drop descriptors that nobody asked for.

@@ -1,6 +1,7 @@
-"""A kernel behind the engine's protocol. It cannot go back in time: a killed one takes its state along."""
+"""A kernel behind the engine's protocol. It cannot be forked: its state comes back by replay."""
 
 import logging
+import time
 from collections.abc import Sequence
 
 from tasks.runtime.engine import Answer, Block, BlockKilledError, ProtocolError, Recovery, Report, StateLostError
@@ -13,6 +14,9 @@ from tasks.runtime.process.attend import attend
 from tasks.runtime.process.node import NodeGoneError
 from tasks.runtime.spec import RuntimeSpec
 from tasks.runtime.transfer import fetch, send_binding
+
+_SETTLE_SECONDS = 1.0
+"""Time for Jupyter to answer beyond a block's own."""
 
 logger = logging.getLogger(__name__)
 
@@ -42,16 +46,17 @@ class JupyterEngine:
         """Send the block as a cell; its tool calls and its report come by the channel."""
         node = self._kernel.node
         self._output.clear()
+        end = time.monotonic() + self._spec.block_timeout_seconds + _SETTLE_SECONDS
         try:
             self._kernel.execute(block.step, block.seed, block.code)
             report = attend(node, self._kernel.keeper, block.step, answer, self._spec)
-            if not self._kernel.settle():
+            if not self._kernel.settle(max(_SETTLE_SECONDS, end - time.monotonic())):
                 self._kernel.ask(("output",), (self._output.descriptor,))
         except (NodeGoneError, ProtocolError) as error:
             logger.info("block %d ended its kernel, or nobody answers any more: %s", block.step, ascii(str(error)))
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error
-        return report
+        return report._replace(notices=report.notices + self._output.notices(self._spec.output_limit_bytes))
 
     def output(self) -> str:
         """Return what was written to the kernel's descriptors 1 and 2."""
@@ -74,9 +79,9 @@ class JupyterEngine:
                 return  # whoever needs the kernel next finds out, and says so
 
     def roll_back(self) -> Recovery:
-        """Begin with a new kernel: the state went with the old one, if there was any to keep."""
+        """Begin with a new kernel, in which the state is to be brought about again."""
         self._renew()
-        return "lost" if self._lifetime.runs_in == "live" else "complete"
+        return self.thaw(None)
 
     @property
     def installed(self) -> tuple[Binding, ...]:

@@ -71,13 +71,13 @@ class Kernel:
         """
         self._request = self._send(code, {"step": step, "seed": seed})
 
-    def settle(self) -> bool:
+    def settle(self, seconds: float = _REPLY_SECONDS) -> bool:
         """Wait until Jupyter too has answered the last request; tell whether output still reaches the host.
 
         Raises:
             NodeGoneError: It does not.
         """
-        deadline = time.monotonic() + _REPLY_SECONDS
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self.node.is_alive() and self._relay.is_open:
             if not self._client.shell_channel.socket.poll(100):  # type: ignore[union-attr]
                 continue

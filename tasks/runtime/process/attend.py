@@ -2,6 +2,7 @@
 
 import logging
 import time
+from typing import Any
 
 from tasks.runtime.engine import (
     Answer,
@@ -12,9 +13,9 @@ from tasks.runtime.engine import (
     parse_report,
 )
 from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES
-from tasks.runtime.notices import INTERRUPTED
+from tasks.runtime.notices import INTERRUPTED, UNFIT
 from tasks.runtime.process.memory import excess_bytes
-from tasks.runtime.process.node import Node
+from tasks.runtime.process.node import Node, NodeGoneError
 from tasks.runtime.process.strays import end_strays, put_strays_last
 from tasks.runtime.process.watcher import WATCHER
 from tasks.runtime.spec import RuntimeSpec
@@ -70,14 +71,16 @@ def _answer_next(node: Node, root: Node, step: int, answer: Answer, clock: "_Clo
             if parsed.error_type == "StepTimeout" or clock.reason is not None:
                 end_strays(root)
             return _explain_interrupt(parsed, clock.reason)
+        case ["unfit", int(done), str(problem)] if done == step and problem in UNFIT:
+            raise BlockKilledError("StateNotKept", f"the interpreter cannot go on after this block: {UNFIT[problem]}")
         case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
             try:
                 reply = answer(tool, arguments, keywords)
                 clock.check()
-                node.send((ticket, reply))
+                clock.send((ticket, reply))
             except CallInterruptedError as stopped:
                 clock.interrupt(_BY_HAND)  # before the reply: it then ends the call
-                node.send((ticket, stopped.frame))
+                clock.send((ticket, stopped.frame))
             except RecursionError as error:
                 raise ProtocolError("a call whose arguments are nested too deep") from error
         case ["failed", str(traceback)]:
@@ -110,7 +113,7 @@ class _Clock:
         """
         self.look_at_memory()
         if time.monotonic() >= self._deadline:
-            self.interrupt(f"the block ran longer than {self._spec.block_timeout_seconds:g} s")
+            self.interrupt(self._late())
 
     def interrupt(self, reason: str) -> None:
         """Interrupt the block; raise `BlockKilledError` where it has been interrupted before."""
@@ -120,12 +123,25 @@ class _Clock:
         self._set(self._spec.interrupt_grace_seconds)
         self._node.interrupt()
 
+    def send(self, reply: tuple[Any, ...]) -> None:
+        """Send a reply; raise `BlockKilledError` where the block does not take it in time."""
+        try:
+            self._node.channel.send(reply)
+        except BlockingIOError as error:
+            reason = self.reason or self._late()
+            raise BlockKilledError("StepTimeout", f"{reason} and was killed") from error
+        except OSError as error:
+            raise NodeGoneError(str(error)) from error
+
     def look_at_memory(self) -> None:
         """Look at the episode's memory, if nobody has for a while; raise `BlockKilledError` where it is too much."""
         if time.monotonic() < self._root.looked_at + _MEMORY_SECONDS:
             return
         _check_memory(self._root, self._spec.episode_memory_limit_bytes)
         self._root.looked_at = time.monotonic()
+
+    def _late(self) -> str:
+        return f"the block ran longer than {self._spec.block_timeout_seconds:g} s"
 
     def _set(self, seconds: float) -> None:
         self._deadline = self._node.channel.deadline = time.monotonic() + seconds

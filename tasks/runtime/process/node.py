@@ -6,15 +6,16 @@ import select
 import signal
 import struct
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tasks.runtime.inside.wire import ANSWER_LIMIT_BYTES, Channel, FrameError
 
 _TICK = struct.pack("ll", 0, 100_000)
 """Seconds and microseconds after which a wait for the sandbox looks around: deadline, life, memory."""
-_SEND_LIMIT = struct.pack("ll", 10, 0)
+_SEND_SECONDS = 10.0
 """A process that has not read its messages for this long counts as gone."""
-_REPLY_SECONDS = 30.0
+_REPLY_SECONDS = 15.0
 """Time for an answer that runs no code of the agent's, on a machine that may be busy."""
 
 
@@ -53,6 +54,7 @@ class Node:
 
     def send(self, message: Any, descriptors: tuple[int, ...] = ()) -> None:
         """Send a message; raise `NodeGoneError` when nobody reads."""
+        self.channel.deadline = time.monotonic() + _SEND_SECONDS
         try:
             self.channel.send(message, descriptors)
         except OSError as error:
@@ -85,6 +87,10 @@ class Node:
     def interrupt(self) -> None:
         """Raise `StepTimeout` in the running block."""
         self._signal(signal.SIGINT)
+
+    def resume(self) -> None:
+        """Let the process go on if something has stopped it."""
+        self._signal(signal.SIGCONT)
 
     def end(self) -> None:
         """Kill the process."""
@@ -120,6 +126,7 @@ class Node:
     def _wait_for_answer(self, asked: str) -> Any:
         deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
         while (reply := self.receive()) is None:
+            self.resume()
             if time.monotonic() > deadline:
                 raise NodeGoneError(f"no answer to {asked}")
         return reply
@@ -131,8 +138,8 @@ class Node:
             return
 
 
-def receive_handle(parent: Channel) -> tuple[int, ForkState]:
-    """Wait for the handle of a process that was forked.
+def receive_handle(parent: Channel, resume: Callable[[], None] = lambda: None) -> tuple[int, ForkState]:
+    """Wait for the handle of a process that was forked; call `resume` whenever its parent lets us wait.
 
     Raises:
         NodeGoneError: Its parent ended or did not answer as it should.
@@ -143,6 +150,7 @@ def receive_handle(parent: Channel) -> tuple[int, ForkState]:
             message, descriptors = parent.receive_with_descriptors()
             break
         except BlockingIOError:
+            resume()
             if time.monotonic() > deadline:
                 raise NodeGoneError("no answer to a fork") from None
         except (EOFError, FrameError, OSError) as error:
@@ -165,4 +173,4 @@ def open_connection() -> tuple[Channel, Any]:
 def set_timeouts(ours: Any) -> None:
     """Let no wait on a connection to the sandbox last for ever."""
     ours.setsockopt(_socket.SOL_SOCKET, _socket.SO_RCVTIMEO, _TICK)
-    ours.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDTIMEO, _SEND_LIMIT)
+    ours.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDTIMEO, _TICK)

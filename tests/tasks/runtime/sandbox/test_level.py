@@ -42,8 +42,7 @@ def test_every_level_of_the_machine_runs_blocks_under_both_contracts(level, back
         assert interpreter.run_block("x = look()\nx").result == "'seen'"
         assert interpreter.run_block("'x' in globals()").result == str(contract.name == "persistent")
         ended = interpreter.run_block("import os; os._exit(0)").state_event
-        is_lost = backend == "jupyter" and contract.name == "persistent"
-        assert ended == ("lost" if is_lost else "rolled_back")
+        assert ended == "rolled_back"
         assert interpreter.run_block("'alive'").result == "'alive'"
         assert interpreter.verify_contract()
         interpreter.close()
