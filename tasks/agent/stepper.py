@@ -12,7 +12,8 @@ from tasks.agent.spec import EpisodeSpec
 from tasks.agent.variation import Variation
 from tasks.agent.wire import RUNTIME_WORDS
 from tasks.knapsack.environment import KnapsackEnvironment
-from tasks.runtime.protocol import BlockResult, Interpreter, Runtime
+from tasks.runtime.interpreter import Interpreter
+from tasks.runtime.protocol import BlockResult, Runtime
 
 
 class ContractViolationError(Exception):

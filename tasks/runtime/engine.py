@@ -1,6 +1,6 @@
 """What a backend does for an interpreter: run a block somewhere, keep or discard that place, bring values in and out.
 
-`EpisodeInterpreter` holds what is equal for every backend; an `Engine` holds what is not.
+`Interpreter` holds what is equal for every backend; an `Engine` holds what is not.
 """
 
 import builtins
@@ -179,8 +179,8 @@ def parse_report(message: Any) -> Report:
             "length": int(length),
             "hiding": list(hiding),
             "excess": int(excess),
-        } if all(type(name) is str for name in names) and all(name in _BUILTIN_NAMES for name in hiding):
-            error_type, error_text = map(_encodable, error or (None, ""))
+        } if all(type(name) is str for name in (*names, *hiding)) and _BUILTIN_NAMES.issuperset(hiding):
+            error_type, error_text = (_encodable(error[0]), _encodable(error[1])) if error else (None, "")
             told = []
             if result is not None and length > len(result):
                 told.append(notices.VALUE_CUT.format(length=length, shown=len(result)))
@@ -188,11 +188,11 @@ def parse_report(message: Any) -> Report:
                 told.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
             if excess:
                 told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT, count=excess))
-            kept = tuple(map(_encodable, names))
-            return Report(_encodable(result), error_type, error_text or "", call, kept, state_hash, tuple(told), canary)
+            shown, kept = result and _encodable(result), tuple(_encodable(name) for name in names)
+            return Report(shown, error_type, error_text, call, kept, state_hash, tuple(told), canary)
     raise ProtocolError(f"not a report: {message!r:.200}")
 
 
-def _encodable(text: str | None) -> str | None:
+def _encodable(text: str) -> str:
     """Return text that every file and database takes: lone surrogates are escaped."""
-    return text if text is None or text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

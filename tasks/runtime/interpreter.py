@@ -33,7 +33,7 @@ class Identity(NamedTuple):
         return hashlib.sha256(f"{self.instance_id}:{step}:{self.salt}".encode()).hexdigest()
 
 
-class EpisodeInterpreter:
+class Interpreter:
     """An `Interpreter` on top of a backend's engine.
 
     What a contract promises is asked of its lifetime policy; nothing here knows a contract's name.
@@ -131,15 +131,13 @@ class EpisodeInterpreter:
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return recovered.notices
 
-    def branch(self) -> "EpisodeInterpreter":
+    def branch(self) -> "Interpreter":
         """Return a second interpreter that goes on from the present state by itself; the tools are the same.
 
         Its first result tells the model what did not come along.
         """
         state, recovered = self._state.branch()
-        other = EpisodeInterpreter(
-            self.contract, self._tools.copy(), state.engine, identity=self._identity, spec=self._spec
-        )
+        other = Interpreter(self.contract, self._tools.copy(), state.engine, identity=self._identity, spec=self._spec)
         other._state, other._step, other._untold = state, self._step, recovered.notices
         other.injected, other._types = list(self.injected), dict(self._types)
         other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices)})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from tasks.runtime.fork_tree.engine import ForkTreeEngine
-from tasks.runtime.interpreter import EpisodeInterpreter, Identity
+from tasks.runtime.interpreter import Identity, Interpreter
 from tasks.runtime.lifetime import lifetime_of
 from tasks.runtime.process.node import Node, open_connection, receive_handle
 from tasks.runtime.protocol import Contract, SandboxLevel
@@ -36,7 +36,7 @@ class ForkTreeRuntime:
         instance_id: str,
         salt: str = "",
         tool_call_cap: int | None = 25,
-    ) -> EpisodeInterpreter:
+    ) -> Interpreter:
         """Grow a root for an episode and start its first namespace."""
         table = ToolTable(tools, tool_call_cap)
         documentation = table.documentation()  # of these tools alone: what is injected later is bound in its turn
@@ -45,7 +45,7 @@ class ForkTreeRuntime:
             return self._open_root(documentation, output)
 
         engine = ForkTreeEngine(lifetime_of(contract), self.spec, open_root)
-        return EpisodeInterpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
+        return Interpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
 
     def close(self) -> None:
         """End the zygote, and with it every episode that is still open."""

@@ -86,7 +86,7 @@ def _argument_check(allowed: AllowedArguments) -> list[_Instruction]:
     """Fail for an argument that is not on the list; the kernel reads its lower half only."""
     count = len(allowed.values)
     return [
-        (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + _ARGUMENT_BYTES * allowed.index),
+        (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + _ARGUMENT_BYTES * allowed.position),
         *((_JUMP_EQUAL, count - index, 0, value) for index, value in enumerate(allowed.values)),
         (_RETURN, 0, 0, _FAIL),
         (_RETURN, 0, 0, _ALLOW),

@@ -7,7 +7,7 @@ import mmap
 import os
 import resource
 
-_PRESENT = vars(builtins)
+_PRESENT = builtins.__dict__
 _BUILTINS = dict(_PRESENT)
 _SPARE_DESCRIPTORS = 16
 _SPARE_BYTES = 16 << 20

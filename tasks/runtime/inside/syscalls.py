@@ -110,8 +110,8 @@ class AllowedArguments(NamedTuple):
     """A call whose argument must be one of a list: a command that a later kernel adds is denied."""
 
     call: int
-    index: int
-    """Position of the argument, from 0."""
+    position: int
+    """Of the argument, from 0."""
     values: tuple[int, ...]
 
 

@@ -7,7 +7,6 @@ import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is 
 import _socket
 import gc
 import importlib
-import linecache
 import os
 import sys
 from typing import Any, NoReturn
@@ -16,7 +15,6 @@ from . import confine
 from .capture import empty_input, redirect_output
 from .node import Node
 from .seeding import Seeder
-from .step import StepRunner
 from .wire import Channel
 
 
@@ -28,7 +26,6 @@ def main(descriptor: int) -> NoReturn:
     confine.adopt_orphans()
     confine.unbuffer_c_output()
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
-    _warm_up(channel, seeder)
     for is_apart in (True, False):
         confine.prepare_filter(confine.denied_calls(has_own_process_namespace=is_apart))
     root = Node(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
@@ -45,24 +42,6 @@ def main(descriptor: int) -> NoReturn:
             _open_episode(setup, settings, root, *descriptors)
         for unused in descriptors:
             os.close(unused)
-
-
-_BLOCKS = ("x = 1", "rows = [{'a': n} for n in range(3)]\nprint(rows, f'{len(rows):.2f}')\nmissing", "x = (")
-_ROUNDS = 12
-"""Python specialises bytecode after eight runs."""
-
-
-def _warm_up(channel: Channel, seeder: Seeder) -> None:
-    """Run typical blocks before the first fork: what fills caches here is not written again by every fork."""
-    output = os.dup(1)
-    redirect_output(os.open("/dev/null", os.O_WRONLY))
-    runner = StepRunner(seeder)
-    for source in _BLOCKS * _ROUNDS:
-        runner.run(channel, 0, "0", source)
-        runner.forget(None)
-    linecache.cache.clear()
-    os.dup2(output, 1)
-    os.close(output)
 
 
 def open_channel(descriptor: int) -> Channel:

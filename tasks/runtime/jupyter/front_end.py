@@ -10,8 +10,9 @@ from typing import Any
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
 
+from tasks.runtime.interpreter import Interpreter
 from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
+from tasks.runtime.protocol import CONTRACTS, BlockResult
 from tasks.runtime.spec import RuntimeSpec
 
 

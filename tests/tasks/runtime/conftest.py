@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from tasks.runtime.interpreter import Interpreter
 from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS, Contract, Interpreter, Runtime, SandboxLevel
+from tasks.runtime.protocol import CONTRACTS, Contract, Runtime, SandboxLevel
 from tasks.runtime.sandbox.level import LEVELS
 from tasks.runtime.spec import RuntimeSpec
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tasks.runtime.engine import StateLostError
-from tasks.runtime.interpreter import EpisodeInterpreter
+from tasks.runtime.interpreter import Interpreter
 from tasks.runtime.protocol import CONTRACTS
 
 ROLLED_BACK = "The interpreter was rolled back to its state before this step."
@@ -44,8 +44,8 @@ WAYS = ["rollback", "restore", "branch"]
 
 
 def go_back(
-    interpreter: EpisodeInterpreter, way: str, meanwhile: Callable[[], None] = lambda: None
-) -> tuple[EpisodeInterpreter, tuple[str, ...]]:
+    interpreter: Interpreter, way: str, meanwhile: Callable[[], None] = lambda: None
+) -> tuple[Interpreter, tuple[str, ...]]:
     """Go back in one of three ways; return the interpreter that goes on, and what the model is told.
 
     `meanwhile` is called when the state to go back to is there, for a snapshot: frozen.

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tasks.runtime.protocol import Contract, Interpreter, Runtime, SandboxLevel
+from tasks.runtime.interpreter import Interpreter
+from tasks.runtime.protocol import Contract, Runtime, SandboxLevel
 
 SECRET = "hidden-value-4711"
 

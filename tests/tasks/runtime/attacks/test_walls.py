@@ -7,8 +7,9 @@ import tempfile
 
 import pytest
 
+from tasks.runtime.interpreter import Interpreter
 from tasks.runtime.open import open_runtime
-from tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
+from tasks.runtime.protocol import CONTRACTS, BlockResult
 from tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
 from tasks.runtime.spec import RuntimeSpec
 

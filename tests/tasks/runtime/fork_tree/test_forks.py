@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from tasks.runtime.fork_tree.runtime import ForkTreeRuntime
+from tasks.runtime.interpreter import Interpreter
 from tasks.runtime.process.node import Node
-from tasks.runtime.protocol import CONTRACTS, Contract, Interpreter
+from tasks.runtime.protocol import CONTRACTS, Contract
 from tasks.runtime.spec import RuntimeSpec
 
 RECENT = Contract(name="recent", lifetime="recent:2")
