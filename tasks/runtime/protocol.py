@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from tasks.runtime.inside.tools import (  # noqa: F401 - part of the vocabulary
+    ToolCallLimitError,
+    ToolError,
+    ToolInvocationException,
+    ToolRuntimeException,
+)
+
 if TYPE_CHECKING:
     from tasks.runtime.interpreter import Interpreter
 
@@ -51,26 +58,6 @@ CONTRACTS: dict[str, Contract] = _Contracts(
     stateless=Contract(name="stateless", lifetime="block"),
 )
 """The two contracts of the study."""
-
-
-class ToolError(Exception):
-    """Base of the errors that a tool may raise on the host and that the agent's block sees.
-
-    The class name is the one the block sees: `ToolRuntimeException` for errors of the environment,
-    `ToolInvocationException` for wrong arguments, `ToolCallLimitError` for the per-turn cap.
-    """
-
-
-class ToolRuntimeException(ToolError):  # noqa: N818 - the name the validator knows (arXiv 2603.01209)
-    """The environment refused the call."""
-
-
-class ToolInvocationException(ToolError):  # noqa: N818 - the name the validator knows (arXiv 2603.01209)
-    """The arguments do not fit the tool's signature."""
-
-
-class ToolCallLimitError(ToolError):
-    """The per-turn cap is spent."""
 
 
 class ToolCall(NamedTuple):

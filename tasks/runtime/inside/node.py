@@ -1,4 +1,4 @@
-"""One process of the tree: one interpreter state that runs blocks, forks itself, and obeys its host."""
+"""The server in one process of the tree: it runs blocks, forks itself, and obeys its host."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import os
@@ -19,7 +19,7 @@ _ERROR_LIMIT = 1000
 """Characters of an error that the host's caller is told."""
 
 
-class Node:
+class Server:
     """The message loop of a process.
 
     The root of an episode never runs a block; it forks the processes that do, and sweeps away what they leave.

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from . import confine
 from .capture import empty_input, redirect_output
-from .node import Node
+from .node import Server
 from .seeding import Seeder
 from .wire import Channel
 
@@ -28,7 +28,7 @@ def main(descriptor: int) -> NoReturn:
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
     for is_apart in (True, False):
         confine.prepare_filter(confine.denied_calls(has_own_process_namespace=is_apart))
-    root = Node(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
+    root = Server(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
     gc.collect()
     gc.freeze()
     channel.send(("ready", {"pid": os.getpid()}))
@@ -70,7 +70,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
 
 
 def _open_episode(
-    setup: dict[str, Any], settings: dict[str, Any], root: Node, connection: int, output: int
+    setup: dict[str, Any], settings: dict[str, Any], root: Server, connection: int, output: int
 ) -> NoReturn:
     """Fork the episode's root as the first process of a namespace of its own, and end."""
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
