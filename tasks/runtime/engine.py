@@ -4,12 +4,18 @@
 """
 
 import builtins
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from tasks.runtime import notices
 from tasks.runtime.inside.namespace import NAMES_LIMIT
-from tasks.runtime.objects import Binding, Room
+from tasks.runtime.lifetime import Lifetime
+from tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
+from tasks.runtime.output import Output
+from tasks.runtime.process.node import NodeGoneError
+from tasks.runtime.spec import RuntimeSpec
+from tasks.runtime.transfer import fetch, send_binding
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 
@@ -76,66 +82,79 @@ Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
 would hang, so `incomplete` asks for a replay; `lost` says that the backend goes back to nothing."""
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """One episode's processes."""
 
-    @property
-    def forgets(self) -> bool:
+    def __init__(self, lifetime: Lifetime, spec: RuntimeSpec) -> None:
+        self._lifetime = lifetime
+        self._spec = spec
+        self._installed: list[Binding] = []
+        self._output = Output()
+        self.forgets = lifetime.runs_in == "fresh"
         """Whether the engine itself has let a namespace go: what is forgotten then is no block's doing."""
-        ...
 
+    @abstractmethod
     def canary(self) -> str | None:
         """Return by which word the next block's namespace remembers a block; none for a new namespace.
 
         Raises:
             StateLostError: No process holds the state; so do all that follow.
         """
-        ...
 
+    @abstractmethod
     def execute(self, block: Block, answer: Answer) -> Report:
         """Run a block in the namespace that is its turn.
 
         Raises:
             BlockKilledError: The process ended, or had to be ended.
         """
-        ...
+
+    @abstractmethod
+    def ask(self, *message: Any) -> Any:
+        """Return the answer to a message of `Node.ask`, by the process whose turn it is."""
 
     def output(self) -> str:
         """Return what the last block printed, also when it was killed."""
-        ...
+        return self._output.read(self._spec.output_limit_bytes)
 
     def keep_output(self, name: str) -> None:
         """Bind what the last block printed to a name, before the step is finished."""
-        ...
+        binding = bind_value(name, self.output(), is_user=True, limit_bytes=self._spec.object_limit_bytes)
+        send_binding(self.ask, binding)
 
+    @abstractmethod
     def finish(self, dropped: list[str] | None) -> None:
         """End the step: drop these names (none: all) and make ready for the next block."""
-        ...
 
+    @abstractmethod
     def roll_back(self) -> Recovery:
         """Go back to the state before the step that was killed, as far as it is there."""
-        ...
 
     @property
     def installed(self) -> tuple[Binding, ...]:
         """What was installed, in order."""
-        ...
+        return tuple(self._installed)
 
+    @abstractmethod
     def restart(self, installed: Sequence[Binding]) -> None:
         """Go back to an empty namespace in which this is installed, in place of all that was."""
-        ...
 
     def drop(self, name: str) -> bool:
         """Remove a name from the next block's namespace; tell whether it was there."""
-        ...
+        try:
+            was_there = self.ask(("drop", [name])) == 1
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
+        self.finish([])
+        return was_there
 
+    @abstractmethod
     def install(self, binding: Binding) -> None:
         """Bind something in the namespace of the next block and of all that come after it.
 
         Raises:
             InjectionError: The sandbox could not.
         """
-        ...
 
     def fetch(self, name: str) -> tuple[Room, bytes]:
         """Return what a variable of the next block's namespace holds.
@@ -143,23 +162,26 @@ class Engine(Protocol):
         Raises:
             RetrievalError: There is none, or it does not travel.
         """
-        ...
+        try:
+            return fetch(self.ask, name, self._spec.object_limit_bytes)
+        except (NodeGoneError, StateLostError) as error:
+            raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
+    @abstractmethod
     def freeze(self) -> Any:
         """Return a handle on a frozen copy of the state; none when this backend can only replay."""
-        ...
 
+    @abstractmethod
     def thaw(self, frozen: Any) -> Recovery:
         """Go on from a frozen copy."""
-        ...
 
+    @abstractmethod
     def branch(self) -> tuple["Engine", Recovery]:
         """Return a second engine in the same state, as far as a fork takes it along."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """End all processes."""
-        ...
 
 
 def parse_report(message: Any) -> Report:

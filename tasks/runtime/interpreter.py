@@ -1,10 +1,11 @@
 """One episode's interpreter under one contract, the same for every backend."""
 
+import contextlib
 import hashlib
 import re
 import time
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from tasks.runtime.describe import Injected, describe
 from tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
@@ -55,7 +56,15 @@ class Interpreter:
         self._step = 0
         self._untold: tuple[str, ...] = ()
         """What the model must be told with the next block's result."""
+        self.closes_last = contextlib.ExitStack()
+        """Snapshots, and a worker that runs no other interpreter."""
         self._is_closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.close()
 
     def run_block(self, code: str) -> BlockResult:
         """Run a block; whatever it does is an observation."""
@@ -71,6 +80,9 @@ class Interpreter:
         except (BlockKilledError, StateLostError) as ended:
             return self._roll_back(ended, started)
         return self._observe(done, started)
+
+    run = run_block
+    """For users of `session`."""
 
     def drop_name(self, name: str) -> bool:
         """Remove a user name before the next block; tell whether it was there."""
@@ -117,9 +129,11 @@ class Interpreter:
         return value
 
     def snapshot(self) -> EpisodeSnapshot:
-        """Freeze the state in memory."""
+        """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
         self._note("snapshot")
-        return self._state.snapshot()
+        snapshot = self._state.snapshot()
+        self.closes_last.callback(snapshot.close)
+        return snapshot
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
         """Go on from a frozen state; return what the model must be told.
@@ -182,6 +196,7 @@ class Interpreter:
         if not self._is_closed:
             self._is_closed = True
             self._state.engine.close()
+            self.closes_last.close()
 
     def _binding(self, name: str, value: Any, runs_in: Literal["host", "sandbox"]) -> Binding:
         if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):

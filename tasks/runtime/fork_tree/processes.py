@@ -1,7 +1,7 @@
 """Which process of an episode runs the next block: the one that lives on, or a new one each time."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tasks.runtime.fork_tree.fork import Fork
 from tasks.runtime.output import Output
@@ -20,41 +20,12 @@ class Frozen(NamedTuple):
     """How many of the engine's bindings it has."""
 
 
-class Processes(Protocol):
-    """The processes under an episode's root that run its blocks."""
-
-    canary: str | None
-    """What the parent of the last fork said: by which word its namespace remembers the last block."""
-    forgets: bool
-    """Whether a step's end has ever let everything go."""
-
-    def next(self) -> Node:
-        """Return the process that runs the next block; raise `NodeGoneError` when there is none."""
-        ...
-
-    def holders(self) -> tuple[Node, ...]:
-        """Return the processes that a new binding must reach."""
-        ...
-
-    def finish(self, dropped: Sequence[str] | None) -> None:
-        """End a step that went well, drop names (none: all), and fork ahead."""
-        ...
-
-    def roll_back(self) -> Frozen | None:
-        """End what a killed step left and go on from the state before it; none when no process holds that state."""
-        ...
-
-    def close(self) -> None:
-        """End all of them."""
-        ...
-
-
 class FreshProcesses:
     """A fork of the root for every block, with an output of its own; the next one waits while the model thinks."""
 
     def __init__(self, root: Node, output: Output) -> None:
         self.canary: str | None = None
-        self.forgets = True
+        """By which word the namespace remembers the last block, as its parent said at the last fork."""
         self._root = root
         self._output = output
         self._node: Node | None = None
@@ -107,7 +78,6 @@ class LiveProcesses:
 
     def __init__(self, root: Node, output: int, live: Node | None = None) -> None:
         self.canary: str | None = None
-        self.forgets = False
         self._root = root
         self._output = output
         """Descriptor of what the blocks print."""
@@ -133,7 +103,6 @@ class LiveProcesses:
     def finish(self, dropped: Sequence[str] | None) -> None:
         """Freeze the state after the step; the copy of the one before ends now, while nobody waits for a block."""
         self.next()
-        self.forgets = self.forgets or dropped is None
         former, self._standby = self._standby, None
         try:
             self._ahead = Fork(self._live, dropped=dropped)
@@ -187,3 +156,7 @@ class LiveProcesses:
         self._standby = None
         self._ahead = Fork(live)
         self.next()  # a process that was killed with the live one shows it here
+
+
+Processes = FreshProcesses | LiveProcesses
+"""The processes under an episode's root that run its blocks."""

@@ -8,7 +8,7 @@ import sys
 from io import TextIOWrapper
 from typing import Any
 
-from .capture import open_stream, renew_stream
+from .capture import open_stream
 from .compiling import compile_block
 from .errors import describe_error, file_of_step, remember_source
 from .fitness import Fitness
@@ -107,7 +107,7 @@ class StepRunner:
         if self._is_tidy:
             return
         self._is_tidy = True
-        sys.stdout = sys.stderr = self._stream = renew_stream(self._stream)
+        sys.stdout = sys.stderr = self._stream = open_stream()
         _signal.signal(_signal.SIGINT, self._on_interrupt)
         self.line.renew()
 
@@ -124,8 +124,7 @@ class StepRunner:
         namespace = self.namespace
         self._is_running = True
         try:
-            for statements in compiled.statements:
-                exec(statements, namespace)
+            exec(compiled.statements, namespace)
             value = eval(compiled.value, namespace) if compiled.value is not None else None
             return None if value is None else repr(value)
         finally:

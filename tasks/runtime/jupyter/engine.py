@@ -3,17 +3,26 @@
 import logging
 import time
 from collections.abc import Sequence
+from typing import Any
 
-from tasks.runtime.engine import Answer, Block, BlockKilledError, ProtocolError, Recovery, Report, StateLostError
+from tasks.runtime.engine import (
+    Answer,
+    Block,
+    BlockKilledError,
+    Engine,
+    ProtocolError,
+    Recovery,
+    Report,
+    StateLostError,
+)
 from tasks.runtime.jupyter.kernel import Kernel
 from tasks.runtime.jupyter.pool import KernelPool
 from tasks.runtime.lifetime import Lifetime
-from tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
-from tasks.runtime.output import Output
+from tasks.runtime.objects import Binding
 from tasks.runtime.process.attend import attend
 from tasks.runtime.process.node import NodeGoneError
 from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.transfer import fetch, send_binding
+from tasks.runtime.transfer import send_binding
 
 _SETTLE_SECONDS = 1.0
 """Time for Jupyter to answer beyond a block's own."""
@@ -21,18 +30,13 @@ _SETTLE_SECONDS = 1.0
 logger = logging.getLogger(__name__)
 
 
-class JupyterEngine:
+class JupyterEngine(Engine):
     """An `Engine` whose namespace is a kernel's: one for the episode, or a new one for each block."""
 
     def __init__(self, lifetime: Lifetime, spec: RuntimeSpec, pool: KernelPool, tools: dict[str, str]) -> None:
-        self._lifetime = lifetime
-        self._spec = spec
+        super().__init__(lifetime, spec)
         self._pool = pool
         self._tools = tools
-        self._installed: list[Binding] = []
-        self._output = Output()
-        self.forgets = lifetime.runs_in == "fresh"
-        """Whether a step's end has ever let everything go."""
         self._kernel = self._take()
 
     def canary(self) -> str | None:
@@ -58,14 +62,9 @@ class JupyterEngine:
             raise BlockKilledError("InterpreterDied", reason) from error
         return report._replace(notices=report.notices + self._output.notices(self._spec.output_limit_bytes))
 
-    def output(self) -> str:
-        """Return what was written to the kernel's descriptors 1 and 2."""
-        return self._output.read(self._spec.output_limit_bytes)
-
-    def keep_output(self, name: str) -> None:
-        """Bind the output to a name of the user's."""
-        binding = bind_value(name, self.output(), is_user=True, limit_bytes=self._spec.object_limit_bytes)
-        send_binding(self._kernel.ask, binding)
+    def ask(self, *message: Any) -> Any:
+        """Ask the kernel."""
+        return self._kernel.ask(*message)
 
     def finish(self, dropped: list[str] | None) -> None:
         """Drop names, or go on in the next warm kernel."""
@@ -83,22 +82,10 @@ class JupyterEngine:
         self._renew()
         return self.thaw(None)
 
-    @property
-    def installed(self) -> tuple[Binding, ...]:
-        """What was installed, in order."""
-        return tuple(self._installed)
-
     def restart(self, installed: Sequence[Binding]) -> None:
         """Go on in the next warm kernel."""
         self._installed = list(installed)
         self._renew()
-
-    def drop(self, name: str) -> bool:
-        """Remove a name from the kernel's namespace."""
-        try:
-            return self._kernel.ask(("drop", [name])) == 1
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
 
     def install(self, binding: Binding) -> None:
         """Bind in this kernel, and in those that will take its place."""
@@ -107,13 +94,6 @@ class JupyterEngine:
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
         self._installed.append(binding)
-
-    def fetch(self, name: str) -> tuple[Room, bytes]:
-        """Ask the kernel for a variable."""
-        try:
-            return fetch(self._kernel.ask, name, self._spec.object_limit_bytes)
-        except NodeGoneError as error:
-            raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
     def freeze(self) -> None:
         """Freeze nothing: a kernel's state can only be brought about again."""
