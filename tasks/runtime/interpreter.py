@@ -236,7 +236,7 @@ class Interpreter:
 
     def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:
         output = self._state.shaped_output(self._step)
-        recovered = self._state.roll_back()
+        recovered = self._state.roll_back(undoes_last=isinstance(ended, StateLostError))
         self._note(recovered.event)
         if isinstance(ended, StateLostError):
             reason = "what earlier blocks left running has ended the interpreter, before this block began"

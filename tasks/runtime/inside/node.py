@@ -1,6 +1,7 @@
 """The server in one process of the tree: it runs blocks, forks itself, and obeys its host."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
+import contextlib
 import os
 import sys
 import time
@@ -107,7 +108,7 @@ class Server:
         if not self.is_root:  # a root runs no block, so it has nothing to put back
             self.runner.tidy()
             self.runner.forget(dropped)
-            self._collect_children()
+            self._children = [process for process in self._children if not _has_ended(process)]
         process = self._fork_process()
         if process == 0:
             self.take_over(descriptor, outputs)
@@ -137,14 +138,6 @@ class Server:
             self.runner.inject(sent.name, sent.build(self.runner.own), is_own=False)
         self._unbuilt = []
 
-    def _collect_children(self) -> None:
-        """Forget the copies that have ended."""
-        running = []
-        for process in self._children:
-            if not _has_ended(process):
-                running.append(process)  # a comprehension would be one more function to make
-        self._children = running
-
     def _sweep(self) -> bool:
         """End what is left of the last block; tell whether nothing remains.
 
@@ -155,7 +148,8 @@ class Server:
                 os.kill(-1, _signal.SIGKILL)
                 os.waitpid(-1, 0)
             for process in self._children:
-                _wait(process)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(process, 0)
             os.waitpid(-1, os.WNOHANG)
         except (ChildProcessError, ProcessLookupError):
             return True
@@ -244,13 +238,6 @@ def _has_ended(process: int) -> bool:
         return os.waitpid(process, os.WNOHANG)[0] != 0
     except ChildProcessError:
         return True
-
-
-def _wait(process: int) -> None:
-    try:
-        os.waitpid(process, 0)
-    except ChildProcessError:
-        return
 
 
 def _thread_count() -> int:

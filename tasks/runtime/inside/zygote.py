@@ -81,12 +81,6 @@ def _open_episode(
         handle = os.pidfd_open(process)
         channel.send(("forked", None, False, 1, True), (handle,))
         os._exit(0)
-    _confine_episode(settings, output, is_apart)
-    root.grow(channel, setup["tools"])
-    os._exit(0)
-
-
-def _confine_episode(settings: dict[str, Any], output: int, is_apart: bool) -> None:
     empty_input()
     redirect_output(output)
     os.setpgid(0, 0)
@@ -95,3 +89,5 @@ def _confine_episode(settings: dict[str, Any], output: int, is_apart: bool) -> N
     confine.limit_resources(**settings["limits"], has_own_count=is_apart)
     if settings["filters_calls"]:
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart))
+    root.grow(channel, setup["tools"])
+    os._exit(0)

@@ -80,6 +80,7 @@ class Kernel:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self.node.is_alive() and self._relay.is_open:
             if not self._client.shell_channel.socket.poll(100):  # type: ignore[union-attr]
+                self.node.resume()
                 continue
             request, has_output = self._receive_answer()
             if request == self._request:

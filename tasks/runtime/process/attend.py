@@ -44,22 +44,17 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
     """
     WATCHER.leave(root)
     node.channel.limit_bytes = _BLOCK_LIMIT_BYTES
+    clock = _Clock(node, root, spec)
+    report = None
     try:
-        report = _answer_until_done(node, root, step, answer, spec)
+        while report is None:
+            try:
+                report = _answer_next(node, root, step, answer, clock)
+            except KeyboardInterrupt:
+                clock.interrupt(_BY_HAND)
     finally:
         node.channel.limit_bytes = ANSWER_LIMIT_BYTES
     WATCHER.watch(root, spec.episode_memory_limit_bytes)
-    return report
-
-
-def _answer_until_done(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
-    clock = _Clock(node, root, spec)
-    report = None
-    while report is None:
-        try:
-            report = _answer_next(node, root, step, answer, clock)
-        except KeyboardInterrupt:
-            clock.interrupt(_BY_HAND)
     return report
 
 
@@ -88,6 +83,7 @@ def _answer_next(node: Node, root: Node, step: int, answer: Answer, clock: "_Clo
             raise ProtocolError("the interpreter's own code failed")
         case None:
             clock.check()
+            node.resume()
             put_strays_last(root)
         case message:
             raise ProtocolError(f"not a message of a running block: {repr(message)[:200]}")
@@ -137,7 +133,10 @@ class _Clock:
         """Look at the episode's memory, if nobody has for a while; raise `BlockKilledError` where it is too much."""
         if time.monotonic() < self._root.looked_at + _MEMORY_SECONDS:
             return
-        _check_memory(self._root, self._spec.episode_memory_limit_bytes)
+        limit = self._spec.episode_memory_limit_bytes
+        if used := excess_bytes(self._root.process_id(), limit):
+            reason = f"the episode holds {used >> 20} MiB, {limit >> 20} are allowed; the block was killed"
+            raise BlockKilledError("MemoryLimitExceeded", reason)
         self._root.looked_at = time.monotonic()
 
     def _late(self) -> str:
@@ -145,13 +144,6 @@ class _Clock:
 
     def _set(self, seconds: float) -> None:
         self._deadline = self._node.channel.deadline = time.monotonic() + seconds
-
-
-def _check_memory(root: Node, limit_bytes: int) -> None:
-    used = excess_bytes(root.process_id(), limit_bytes)
-    if used:
-        reason = f"the episode holds {used >> 20} MiB, {limit_bytes >> 20} are allowed; the block was killed"
-        raise BlockKilledError("MemoryLimitExceeded", reason)
 
 
 def _explain_interrupt(report: Report, reason: str | None) -> Report:

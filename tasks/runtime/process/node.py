@@ -19,6 +19,11 @@ _REPLY_SECONDS = 15.0
 """Time for an answer that runs no code of the agent's, on a machine that may be busy."""
 
 
+_ENDED = "the interpreter's process has ended"
+_SILENT = f"the interpreter does not answer within {_REPLY_SECONDS:g} s"
+_MEDDLED = "the interpreter's connection was written to by a block"
+
+
 class NodeGoneError(Exception):
     """The process ended, or what it sends is no protocol."""
 
@@ -58,7 +63,7 @@ class Node:
         try:
             self.channel.send(message, descriptors)
         except OSError as error:
-            raise NodeGoneError(str(error)) from error
+            raise NodeGoneError(_ENDED) from error
 
     def receive(self) -> Any:
         """Return the next message, or none when a tick passed; raise `NodeGoneError` when there will be none."""
@@ -67,22 +72,26 @@ class Node:
         except BlockingIOError:
             if self.is_alive():
                 return None
-            raise NodeGoneError("the process ended") from None
+            raise NodeGoneError(_ENDED) from None
         except (EOFError, FrameError, OSError) as error:
-            raise NodeGoneError(str(error)) from error
+            raise NodeGoneError(_MEDDLED if isinstance(error, FrameError) else _ENDED) from error
 
     def ask(self, message: Any, descriptors: tuple[int, ...] = (), answer_limit_bytes: int = ANSWER_LIMIT_BYTES) -> Any:
         """Send a message that runs no block, and return the answer's content."""
         self.send(message, descriptors)
         self.channel.limit_bytes = answer_limit_bytes
+        deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
         try:
-            reply = self._wait_for_answer(message[0])
+            while (reply := self.receive()) is None:
+                self.resume()
+                if time.monotonic() > deadline:
+                    raise NodeGoneError(_SILENT)
         finally:
             self.channel.limit_bytes = ANSWER_LIMIT_BYTES
         match reply:
             case ["answer", content]:
                 return content
-        raise NodeGoneError(f"not an answer to {message[0]}: {reply!r:.200}")
+        raise NodeGoneError(_MEDDLED)
 
     def interrupt(self) -> None:
         """Raise `StepTimeout` in the running block."""
@@ -123,14 +132,6 @@ class Node:
         os.close(self.handle)
         self.family.discard(self)
 
-    def _wait_for_answer(self, asked: str) -> Any:
-        deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
-        while (reply := self.receive()) is None:
-            self.resume()
-            if time.monotonic() > deadline:
-                raise NodeGoneError(f"no answer to {asked}")
-        return reply
-
     def _signal(self, number: signal.Signals) -> None:
         try:
             signal.pidfd_send_signal(self.handle, number)
@@ -152,15 +153,15 @@ def receive_handle(parent: Channel, resume: Callable[[], None] = lambda: None) -
         except BlockingIOError:
             resume()
             if time.monotonic() > deadline:
-                raise NodeGoneError("no answer to a fork") from None
+                raise NodeGoneError(_SILENT) from None
         except (EOFError, FrameError, OSError) as error:
-            raise NodeGoneError(str(error)) from error
+            raise NodeGoneError(_MEDDLED if isinstance(error, FrameError) else _ENDED) from error
     match message, descriptors:
         case ["forked", str() | None as canary, bool(strays), int(threads), bool(has_output)], (handle,):
             return handle, ForkState(canary, strays, threads, has_output)
     for descriptor in descriptors:
         os.close(descriptor)
-    raise NodeGoneError(f"not the answer to a fork: {message!r:.200}")
+    raise NodeGoneError(_MEDDLED)
 
 
 def open_connection() -> tuple[Channel, Any]:

@@ -72,4 +72,4 @@ def test_step_forks_one_process(open_fork_tree, lifetime, ending):
 def skip_without_namespace(interpreter: Interpreter) -> None:
     """Skip where other programs of the machine are numbered in between."""
     if interpreter.run_block("import os; os.getppid()").result != "1":
-        pytest.skip("no namespace of processes is to be had here")
+        pytest.skip("process namespaces are unavailable")
