@@ -70,7 +70,7 @@ class CallInterruptedError(Exception):
 
 
 class StateLostError(Exception):
-    """There is no process that holds the state any more."""
+    """The process that held the state has ended."""
 
 
 class ProtocolError(Exception):
@@ -78,8 +78,8 @@ class ProtocolError(Exception):
 
 
 Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
-"""What a state that was gone back to is worth: threads do not survive freezing, and libraries that wait for theirs
-would hang, so `incomplete` asks for a replay; `lost` says that the backend goes back to nothing."""
+"""Recovery quality. Threads do not survive freezing, and libraries that wait for theirs would hang:
+`incomplete` asks for a replay. `lost`: the backend begins with an empty namespace."""
 
 
 class Engine(ABC):
@@ -91,7 +91,7 @@ class Engine(ABC):
         self._installed: list[Binding] = []
         self._output = Output()
         self.forgets = lifetime.runs_in == "fresh"
-        """Whether the engine itself has let a namespace go: what is forgotten then is no block's doing."""
+        """Whether the engine itself has emptied a namespace, rather than a block."""
 
     @abstractmethod
     def canary(self) -> str | None:

@@ -139,7 +139,7 @@ class Interpreter:
         """Go on from a frozen state; return what the model must be told.
 
         Raises:
-            ValueError: The snapshot is closed, another interpreter's, or of before a reload.
+            ValueError: The snapshot is closed, from another interpreter, or from before a reload.
         """
         recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})

@@ -102,12 +102,13 @@ class BlockResult(NamedTuple):
     """The last expression's value as text; null for none or for None."""
     error: BlockError | None
     active_globals: tuple[str, ...]
-    """User names alive for the next block, sorted (no modules, tools, dunder names)."""
+    """User names alive for the next block, sorted (no modules, tools, dunder names); the process's own claim."""
     last_step_globals: tuple[str, ...]
-    """User names that existed when the block ended, sorted."""
+    """User names that existed when the block ended, sorted; the process's own claim."""
     tool_calls: tuple[ToolCall, ...]
     state_event: Literal["kept", "rolled_back", "lost"]
     state_hash: str | None
+    """Digest of the values of user names; the process's own claim."""
     notices: tuple[str, ...]
     """What the model must be told beside the error (threads gone, state rolled back, ...)."""
     seconds: float

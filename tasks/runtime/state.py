@@ -29,7 +29,7 @@ class EpisodeSnapshot:
 
     def __init__(self, history: object, frozen: Any, memory: Memory) -> None:
         self.history = history
-        """Of whom and since when: a state goes back within its own alone."""
+        """Owner token: only the interpreter that took it may restore it, and not after `reload()`."""
         self.frozen = frozen
         self.memory = memory
         self.is_closed = False
@@ -155,7 +155,7 @@ class EpisodeState:
         if snapshot.is_closed:
             raise ValueError("the snapshot is closed: its state is gone; close it after the last restore")
         if snapshot.history is not self._history:
-            raise ValueError("the snapshot is another interpreter's, or of before a reload; take one of this here")
+            raise ValueError("the snapshot is from another interpreter or from before `reload()`; take a new one")
         self._recall(snapshot.memory)
         return self._recover(self.engine.thaw(snapshot.frozen))
 
@@ -232,7 +232,7 @@ class EpisodeState:
         return differences(entry, ran.observed, answers.asked)
 
     def _recover(self, recovery: Recovery) -> Recovered:
-        """Say what the state is worth that was gone back to; bring it about anew if no process holds it."""
+        """Classify the recovery, and replay the journal if no process holds the state."""
         match recovery:
             case "complete":
                 return Recovered("rolled_back", ())

@@ -41,5 +41,5 @@ class Fork:
         return Node(self._channel, handle, self._parent.family), state
 
     def abandon(self) -> None:
-        """Let the process end by itself when it finds that nobody talks to it."""
+        """Close the connection, which ends the process."""
         self._channel.close()

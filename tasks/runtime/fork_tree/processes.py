@@ -15,7 +15,7 @@ class Frozen(NamedTuple):
     node: Node
     misses_threads: bool
     misses_library_threads: bool
-    """Whether a library waits for threads of its own in vain, for ever."""
+    """Whether threads of a library are missing: the library would wait for them for ever."""
     installed_count: int = 0
     """How many of the engine's bindings it has."""
 
@@ -57,7 +57,7 @@ class FreshProcesses:
             self._ahead = Fork(self._root, is_sweep=True, output=self._output.renew())
 
     def roll_back(self) -> Frozen | None:
-        """Begin with a new process: there is no state to go back to, so none is missed."""
+        """Begin with a new process; a stateless episode has no state to go back to."""
         self.finish(None)
         return Frozen(self._root, misses_threads=False, misses_library_threads=False)
 
@@ -101,7 +101,7 @@ class LiveProcesses:
         return (self._root, self._live)
 
     def finish(self, dropped: Sequence[str] | None) -> None:
-        """Freeze the state after the step; the copy of the one before ends now, while nobody waits for a block."""
+        """Freeze the state after the step, and end the copy of the state before it."""
         self.next()
         former, self._standby = self._standby, None
         try:

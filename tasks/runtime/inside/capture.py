@@ -65,7 +65,7 @@ def _place(descriptor: int) -> None:
 
 
 def _keep(descriptor: int) -> None:
-    """Keep a descriptor's file at the first number that nobody uses."""
+    """Duplicate a descriptor to the lowest unused number from `_LEAST_KEPT` on."""
     _kept.descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD, _LEAST_KEPT)
 
 

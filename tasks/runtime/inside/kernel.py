@@ -90,7 +90,7 @@ class StepKernel(Kernel):
 class StepKernelApp(IPKernelApp):
     """Puts a kernel on the socket that the host listens for it at, and reads and writes no file for it.
 
-    What else a kernel has sockets for nobody asks of this one: it makes none, so that its blocks need not be able to.
+    Unused channels are disabled, so that blocks need no right to make sockets.
     """
 
     kernel_class = StepKernel
@@ -117,7 +117,7 @@ class StepKernelApp(IPKernelApp):
         return port
 
     def init_iopub(self, context: zmq.Context[Any]) -> None:
-        """Publish to nobody, and hear of no process that a block forked."""
+        """Publish nothing."""
         self.iopub_thread = IOPubThread(context.socket(zmq.XPUB), session=self.session)
         self.iopub_thread.start()
         self.iopub_socket = self.iopub_thread.background_socket

@@ -17,7 +17,7 @@ from .wire import Channel
 
 _FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
 _ERROR_LIMIT = 1000
-"""Characters of an error that the host's caller is told."""
+"""Characters of an error that is passed to the host."""
 
 
 class Server:

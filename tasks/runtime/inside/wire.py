@@ -28,11 +28,11 @@ FRAME_LIMIT_BYTES = 16 << 20
 CALL_LIMIT_BYTES = 1 << 20
 """Of a tool call with its arguments."""
 ANSWER_LIMIT_BYTES = 1 << 16
-"""Of what a process says between two steps, the form of a variable apart."""
+"""Maximum size of a control message, except for one that describes a variable."""
 
 
 class FrameError(Exception):
-    """The peer sent something that is no frame."""
+    """The peer sent an invalid frame."""
 
 
 class FrameTooLargeError(Exception):
@@ -81,9 +81,9 @@ class Channel:
                     raise
 
     def receive(self) -> Any:
-        """Return the next message and drop descriptors that nobody asked for.
+        """Return the next message and close unclaimed descriptors.
 
-        Raise `EOFError` when the peer is gone, `FrameError` for what is no frame, and `BlockingIOError` when the
+        Raise `EOFError` when the peer is gone, `FrameError` for an invalid frame, and `BlockingIOError` when the
         socket has a receive timeout and it passed; the call may then be repeated, nothing is lost.
         """
         return self._next_message(self._socket.recv)
@@ -100,7 +100,7 @@ class Channel:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close the socket, and the descriptors that nobody asked for."""
+        """Close the socket and unclaimed descriptors."""
         self._socket.close()
         self._drop_descriptors()
 

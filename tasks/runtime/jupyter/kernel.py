@@ -131,7 +131,7 @@ class Kernel:
             told = message["content"].get("user_expressions", {})
             return message["parent_header"].get("msg_id"), told.get("has_output", True)
         except Exception as error:  # a block can write to the kernel's sockets, and parsing then raises anything
-            raise NodeGoneError(f"what the kernel sends is no answer: {error}") from error
+            raise NodeGoneError(f"the kernel's connection was written to by a block ({error})") from error
 
 
 def _make_client(connection: dict[str, Any]) -> BlockingKernelClient:

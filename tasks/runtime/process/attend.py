@@ -130,7 +130,7 @@ class _Clock:
             raise NodeGoneError(str(error)) from error
 
     def look_at_memory(self) -> None:
-        """Look at the episode's memory, if nobody has for a while; raise `BlockKilledError` where it is too much."""
+        """Check the episode's memory at most every tenth of a second; raise `BlockKilledError` above its limit."""
         if time.monotonic() < self._root.looked_at + _MEMORY_SECONDS:
             return
         limit = self._spec.episode_memory_limit_bytes

@@ -25,7 +25,7 @@ _MEDDLED = "the interpreter's connection was written to by a block"
 
 
 class NodeGoneError(Exception):
-    """The process ended, or what it sends is no protocol."""
+    """The process has ended or violates the protocol."""
 
 
 class ForkState(NamedTuple):
@@ -58,7 +58,7 @@ class Node:
         """When the memory of what descends from it was looked at last."""
 
     def send(self, message: Any, descriptors: tuple[int, ...] = ()) -> None:
-        """Send a message; raise `NodeGoneError` when nobody reads."""
+        """Send a message; raise `NodeGoneError` when the process does not take it."""
         self.channel.deadline = time.monotonic() + _SEND_SECONDS
         try:
             self.channel.send(message, descriptors)

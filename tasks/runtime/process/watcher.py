@@ -40,7 +40,7 @@ class Watcher:
                 self._thread.start()
 
     def leave(self, root: Node) -> None:
-        """Look no longer: a running block is watched by whoever waits for it, and a closed episode by nobody."""
+        """Stop watching an episode whose block runs (`attend` watches it then) or that is closed."""
         with self._lock:
             self._watched.pop(root, None)
 
