@@ -12,7 +12,8 @@ from carryover.tasks.agent.recorder import EpisodeRecorder, TurnNames
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
-from carryover.tasks.runtime.protocol import BlockResult, Interpreter, Runtime
+from carryover.tasks.runtime.interpreter import Interpreter
+from carryover.tasks.runtime.protocol import BlockResult, Runtime
 
 
 class ContractViolationError(Exception):

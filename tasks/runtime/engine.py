@@ -1,12 +1,23 @@
 """What a backend does for an interpreter: run a block somewhere, keep or discard that place, bring values in and out.
 
-`EpisodeInterpreter` holds what is equal for every backend; an `Engine` holds what is not.
+`Interpreter` holds what is equal for every backend; an `Engine` holds what is not.
 """
 
+import builtins
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
-from carryover.tasks.runtime.objects import Binding, Room
+from carryover.tasks.runtime import notices
+from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
+from carryover.tasks.runtime.lifetime import Lifetime
+from carryover.tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
+from carryover.tasks.runtime.output import Output
+from carryover.tasks.runtime.process.node import NodeGoneError
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.transfer import fetch, send_binding
+
+_BUILTIN_NAMES = frozenset(dir(builtins))
 
 Answer = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
 """From tool, positional and keyword arguments to the reply for the sandbox; may raise `CallInterruptedError`."""
@@ -23,7 +34,11 @@ class Block(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The sandbox's word on one block."""
+    """What the process of a block reports of it.
+
+    The block runs in that process and can forge any field: names, hash and canary are its claims. What the model is
+    told beside them is worded here.
+    """
 
     result: str | None
     error_type: str | None
@@ -55,7 +70,7 @@ class CallInterruptedError(Exception):
 
 
 class StateLostError(Exception):
-    """There is no process that holds the state any more."""
+    """The process that held the state has ended."""
 
 
 class ProtocolError(Exception):
@@ -63,70 +78,83 @@ class ProtocolError(Exception):
 
 
 Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
-"""What a state that was gone back to is worth: threads do not survive freezing, and libraries that wait for theirs
-would hang, so `incomplete` asks for a replay; `lost` says that the backend goes back to nothing."""
+"""Recovery quality. Threads do not survive freezing, and libraries that wait for theirs would hang:
+`incomplete` asks for a replay. `lost`: the backend begins with an empty namespace."""
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """One episode's processes."""
 
-    @property
-    def forgets(self) -> bool:
-        """Whether the engine itself has let a namespace go: what is forgotten then is no block's doing."""
-        ...
+    def __init__(self, lifetime: Lifetime, spec: RuntimeSpec) -> None:
+        self._lifetime = lifetime
+        self._spec = spec
+        self._installed: list[Binding] = []
+        self._output = Output()
+        self.forgets = lifetime.runs_in == "fresh"
+        """Whether the engine itself has emptied a namespace, rather than a block."""
 
+    @abstractmethod
     def canary(self) -> str | None:
         """Return by which word the next block's namespace remembers a block; none for a new namespace.
 
         Raises:
             StateLostError: No process holds the state; so do all that follow.
         """
-        ...
 
+    @abstractmethod
     def execute(self, block: Block, answer: Answer) -> Report:
         """Run a block in the namespace that is its turn.
 
         Raises:
             BlockKilledError: The process ended, or had to be ended.
         """
-        ...
+
+    @abstractmethod
+    def ask(self, *message: Any) -> Any:
+        """Return the answer to a message of `Node.ask`, by the process whose turn it is."""
 
     def output(self) -> str:
         """Return what the last block printed, also when it was killed."""
-        ...
+        return self._output.read(self._spec.output_limit_bytes)
 
     def keep_output(self, name: str) -> None:
         """Bind what the last block printed to a name, before the step is finished."""
-        ...
+        binding = bind_value(name, self.output(), is_user=True, limit_bytes=self._spec.object_limit_bytes)
+        send_binding(self.ask, binding)
 
+    @abstractmethod
     def finish(self, dropped: list[str] | None) -> None:
         """End the step: drop these names (none: all) and make ready for the next block."""
-        ...
 
+    @abstractmethod
     def roll_back(self) -> Recovery:
         """Go back to the state before the step that was killed, as far as it is there."""
-        ...
 
     @property
     def installed(self) -> tuple[Binding, ...]:
         """What was installed, in order."""
-        ...
+        return tuple(self._installed)
 
+    @abstractmethod
     def restart(self, installed: Sequence[Binding]) -> None:
         """Go back to an empty namespace in which this is installed, in place of all that was."""
-        ...
 
     def drop(self, name: str) -> bool:
         """Remove a name from the next block's namespace; tell whether it was there."""
-        ...
+        try:
+            was_there = self.ask(("drop", [name])) == 1
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
+        self.finish([])
+        return was_there
 
+    @abstractmethod
     def install(self, binding: Binding) -> None:
         """Bind something in the namespace of the next block and of all that come after it.
 
         Raises:
             InjectionError: The sandbox could not.
         """
-        ...
 
     def fetch(self, name: str) -> tuple[Room, bytes]:
         """Return what a variable of the next block's namespace holds.
@@ -134,23 +162,26 @@ class Engine(Protocol):
         Raises:
             RetrievalError: There is none, or it does not travel.
         """
-        ...
+        try:
+            return fetch(self.ask, name, self._spec.object_limit_bytes)
+        except (NodeGoneError, StateLostError) as error:
+            raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
+    @abstractmethod
     def freeze(self) -> Any:
         """Return a handle on a frozen copy of the state; none when this backend can only replay."""
-        ...
 
+    @abstractmethod
     def thaw(self, frozen: Any) -> Recovery:
         """Go on from a frozen copy."""
-        ...
 
+    @abstractmethod
     def branch(self) -> tuple["Engine", Recovery]:
         """Return a second engine in the same state, as far as a fork takes it along."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """End all processes."""
-        ...
 
 
 def parse_report(message: Any) -> Report:
@@ -166,9 +197,24 @@ def parse_report(message: Any) -> Report:
             "call": int() | None as call,
             "names": list(names),
             "hash": str() | None as state_hash,
-            "notices": list(notices),
             "canary": str(canary),
-        } if all(type(text) is str for text in (*names, *notices)):
-            error_type, error_text = error or (None, "")
-            return Report(result, error_type, error_text, call, tuple(names), state_hash, tuple(notices), canary)
+            "length": int(length),
+            "hiding": list(hiding),
+            "excess": int(excess),
+        } if all(type(name) is str for name in (*names, *hiding)) and _BUILTIN_NAMES.issuperset(hiding):
+            error_type, error_text = (_encodable(error[0]), _encodable(error[1])) if error else (None, "")
+            told = []
+            if result is not None and length > len(result):
+                told.append(notices.VALUE_CUT.format(length=length, shown=len(result)))
+            if hiding:
+                told.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
+            if excess:
+                told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT, count=excess))
+            shown, kept = result and _encodable(result), tuple(_encodable(name) for name in names)
+            return Report(shown, error_type, error_text, call, kept, state_hash, tuple(told), canary)
     raise ProtocolError(f"not a report: {message!r:.200}")
+
+
+def _encodable(text: str) -> str:
+    """Return text that every file and database takes: lone surrogates are escaped."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

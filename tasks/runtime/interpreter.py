@@ -1,9 +1,11 @@
 """One episode's interpreter under one contract, the same for every backend."""
 
+import contextlib
 import hashlib
+import re
 import time
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from carryover.tasks.runtime.describe import Injected, describe
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
@@ -18,6 +20,7 @@ from carryover.tasks.runtime.tools import ToolTable
 
 _CODE_LIMIT = 1_000_000
 """Characters of a block."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Identity(NamedTuple):
@@ -31,7 +34,7 @@ class Identity(NamedTuple):
         return hashlib.sha256(f"{self.instance_id}:{step}:{self.salt}".encode()).hexdigest()
 
 
-class EpisodeInterpreter:
+class Interpreter:
     """An `Interpreter` on top of a backend's engine.
 
     What a contract promises is asked of its lifetime policy; nothing here knows a contract's name.
@@ -53,7 +56,15 @@ class EpisodeInterpreter:
         self._step = 0
         self._untold: tuple[str, ...] = ()
         """What the model must be told with the next block's result."""
+        self.closes_last = contextlib.ExitStack()
+        """Snapshots, and a worker that runs no other interpreter."""
         self._is_closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.close()
 
     def run_block(self, code: str) -> BlockResult:
         """Run a block; whatever it does is an observation."""
@@ -69,6 +80,9 @@ class EpisodeInterpreter:
         except (BlockKilledError, StateLostError) as ended:
             return self._roll_back(ended, started)
         return self._observe(done, started)
+
+    run = run_block
+    """For users of `session`."""
 
     def drop_name(self, name: str) -> bool:
         """Remove a user name before the next block; tell whether it was there."""
@@ -115,29 +129,29 @@ class EpisodeInterpreter:
         return value
 
     def snapshot(self) -> EpisodeSnapshot:
-        """Freeze the state in memory."""
+        """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
         self._note("snapshot")
-        return self._state.snapshot()
+        snapshot = self._state.snapshot()
+        self.closes_last.callback(snapshot.close)
+        return snapshot
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
         """Go on from a frozen state; return what the model must be told.
 
         Raises:
-            ValueError: The snapshot is closed, another interpreter's, or of before a reload.
+            ValueError: The snapshot is closed, from another interpreter, or from before a reload.
         """
         recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return recovered.notices
 
-    def branch(self) -> "EpisodeInterpreter":
+    def branch(self) -> "Interpreter":
         """Return a second interpreter that goes on from the present state by itself; the tools are the same.
 
         Its first result tells the model what did not come along.
         """
         state, recovered = self._state.branch()
-        other = EpisodeInterpreter(
-            self.contract, self._tools.copy(), state.engine, identity=self._identity, spec=self._spec
-        )
+        other = Interpreter(self.contract, self._tools.copy(), state.engine, identity=self._identity, spec=self._spec)
         other._state, other._step, other._untold = state, self._step, recovered.notices
         other.injected, other._types = list(self.injected), dict(self._types)
         other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices)})
@@ -182,6 +196,7 @@ class EpisodeInterpreter:
         if not self._is_closed:
             self._is_closed = True
             self._state.engine.close()
+            self.closes_last.close()
 
     def _binding(self, name: str, value: Any, runs_in: Literal["host", "sandbox"]) -> Binding:
         if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):
@@ -192,6 +207,9 @@ class EpisodeInterpreter:
 
     def _refusal(self, code: str) -> BlockError | None:
         """Return why a block is not run at all."""
+        if not code.isascii() and (surrogate := _SURROGATE.search(code)):
+            place = f"character {surrogate.start() + 1} is the lone surrogate U+{ord(surrogate[0]):04X}"
+            return BlockError("interpreter", "SyntaxError", f"SyntaxError: {place}; write it as an escape")
         if len(code) > _CODE_LIMIT:
             text = f"BlockTooLong: {len(code)} characters; a block may have {_CODE_LIMIT}"
             return BlockError("interpreter", "BlockTooLong", text)
@@ -218,10 +236,11 @@ class EpisodeInterpreter:
 
     def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:
         output = self._state.shaped_output(self._step)
-        recovered = self._state.roll_back()
+        recovered = self._state.roll_back(undoes_last=isinstance(ended, StateLostError))
         self._note(recovered.event)
         if isinstance(ended, StateLostError):
-            ended = BlockKilledError("InterpreterDied", "the interpreter's process ended between two steps")
+            reason = "what earlier blocks left running has ended the interpreter, before this block began"
+            ended = BlockKilledError("InterpreterDied", reason)
         return self._result(
             started,
             error=BlockError("interpreter", ended.type_name, str(ended)),

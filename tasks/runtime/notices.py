@@ -1,4 +1,7 @@
-"""What the model is told beside an error; equal under every contract and backend."""
+"""What the model is told beside an error; equal under every contract and backend.
+
+The host words all of it: a block's process reports numbers and names, never sentences.
+"""
 
 ROLLED_BACK = "The interpreter was rolled back to its state before this step."
 LOST = "The interpreter's state was lost: no name of earlier steps is alive."
@@ -8,4 +11,18 @@ RUN_AGAIN = (
     "threads that they had started are gone, and those that they started again begin anew."
 )
 RAN_OTHERWISE = "Run again, they showed something else in steps {steps}."
+UNDONE = "The block before this one is undone as well: no interpreter could go on after it."
+VALUE_CUT = "The value's text has {length} characters; the first {shown} are shown."
+HIDING_DROPPED = "Names that hide a builtin were dropped after the step: {names}."
+NAMES_DROPPED = "All names together may have {limit} characters; the last {count} were dropped."
+OUTPUT_FULL = "The output limit of a step ({limit} bytes) is spent; print less."
+UNFIT = {
+    "builtins": "it removed builtins such as print or len; assign to other names",
+    "files": "it left too many files open; close them, as `with open(...)` does",
+    "limits": "it lowered resource limits; leave them as they are",
+    "memory": "it left no memory for another block, by its values or by a lower limit; delete what is not needed",
+    "processes": "it left too many processes or threads running; wait for them to end",
+    "timer": "it left a timer running; stop it with signal.setitimer(signal.ITIMER_REAL, 0) or signal.alarm(0)",
+}
+"""Why a process cannot go on after a block, by the kind that it reports."""
 INTERRUPTED = "This step was interrupted: {reason}."

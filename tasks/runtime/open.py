@@ -17,7 +17,7 @@ def open_runtime(spec: RuntimeSpec) -> Runtime:
     """
     if sys.platform != "linux":
         raise SandboxUnavailableError(
-            f"no sandbox level is to be had on {sys.platform}: run on Linux, or in a Linux container or virtual machine"
+            f"unsupported platform {sys.platform}: no sandbox level is available; run on Linux or in a Linux container"
         )
     match spec.backend:
         case "fork_tree":

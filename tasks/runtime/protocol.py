@@ -1,14 +1,23 @@
-"""What an interpreter is to the agent loop: run a block, tell what happened, keep what the contract says.
+"""The runtime's vocabulary: contracts, what running a block returns, and the protocol that both backends implement.
 
 A `Runtime` belongs to a worker and opens one `Interpreter` per episode. Both are synchronous: an asyncio caller puts
-`run_block` in a thread. Two backends stand behind the protocol, `fork_tree` and `jupyter`.
+`run_block` in a thread.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
+
+from carryover.tasks.runtime.inside.tools import (  # noqa: F401 - part of the vocabulary
+    ToolCallLimitError,
+    ToolError,
+    ToolInvocationException,
+    ToolRuntimeException,
+)
+
+if TYPE_CHECKING:
+    from carryover.tasks.runtime.interpreter import Interpreter
 
 SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 """Strongest first."""
@@ -32,31 +41,23 @@ class Contract(BaseModel):
     """What ends with a binding's lifetime: the process, or user names only (an ablation arm)."""
 
 
-CONTRACTS: dict[str, Contract] = {
-    "persistent": Contract(name="persistent", lifetime="episode"),
-    "stateless": Contract(name="stateless", lifetime="block"),
-}
+class UnknownContractError(KeyError):
+    """No contract has that name."""
+
+    def __str__(self) -> str:
+        return self.args[0]
+
+
+class _Contracts(dict[str, Contract]):
+    def __missing__(self, name: str) -> Contract:
+        raise UnknownContractError(f"unknown contract {name!r}; choose from {', '.join(self)}")
+
+
+CONTRACTS: dict[str, Contract] = _Contracts(
+    persistent=Contract(name="persistent", lifetime="episode"),
+    stateless=Contract(name="stateless", lifetime="block"),
+)
 """The two contracts of the study."""
-
-
-class ToolError(Exception):
-    """Base of the errors that a tool may raise on the host and that the agent's block sees.
-
-    The class name is the one the block sees: `ToolRuntimeException` for errors of the environment,
-    `ToolInvocationException` for wrong arguments, `ToolCallLimitError` for the per-turn cap.
-    """
-
-
-class ToolRuntimeException(ToolError):  # noqa: N818 - the name the validator knows (arXiv 2603.01209)
-    """The environment refused the call."""
-
-
-class ToolInvocationException(ToolError):  # noqa: N818 - the name the validator knows (arXiv 2603.01209)
-    """The arguments do not fit the tool's signature."""
-
-
-class ToolCallLimitError(ToolError):
-    """The per-turn cap is spent."""
 
 
 class ToolCall(NamedTuple):
@@ -101,12 +102,13 @@ class BlockResult(NamedTuple):
     """The last expression's value as text; null for none or for None."""
     error: BlockError | None
     active_globals: tuple[str, ...]
-    """User names alive for the next block, sorted (no modules, tools, dunder names)."""
+    """User names alive for the next block, sorted (no modules, tools, dunder names); the process's own claim."""
     last_step_globals: tuple[str, ...]
-    """User names that existed when the block ended, sorted."""
+    """User names that existed when the block ended, sorted; the process's own claim."""
     tool_calls: tuple[ToolCall, ...]
     state_event: Literal["kept", "rolled_back", "lost"]
     state_hash: str | None
+    """Digest of the values of user names; the process's own claim."""
     notices: tuple[str, ...]
     """What the model must be told beside the error (threads gone, state rolled back, ...)."""
     seconds: float
@@ -135,78 +137,6 @@ class RuntimeEvent(NamedTuple):
     detail: dict[str, Any] | None = None
 
 
-class Snapshot(Protocol):
-    """A frozen interpreter state; close it when it is no longer needed."""
-
-    def close(self) -> None:
-        """End the frozen process."""
-        ...
-
-
-class Interpreter(Protocol):
-    """One episode's interpreter under one contract."""
-
-    contract: Contract
-
-    @property
-    def events(self) -> Sequence[RuntimeEvent]:
-        """Changes of the state other than steps, in order."""
-        ...
-
-    def run_block(self, code: str) -> BlockResult:
-        """Run a block; whatever it does is an observation, never an exception here."""
-        ...
-
-    def drop_name(self, name: str) -> bool:
-        """Remove a user name before the next block; tell whether it was there (fault injection)."""
-        ...
-
-    def verify_contract(self) -> bool:
-        """Tell by a canary that no user name shows whether bindings live as the contract says.
-
-        Raises:
-            StateLostError: The process that holds them has ended, so neither is true.
-        """
-        ...
-
-    def inject(
-        self, name: str, value: Any, *, description: str = "", runs_in: Literal["host", "sandbox"] = "host"
-    ) -> None:
-        """Bind a variable, type or function in the namespace (arXiv 2601.01569, object injection).
-
-        A function runs on the host, like a tool, or from its source in the sandbox.
-        """
-        ...
-
-    def retrieve(self, name: str) -> Any:
-        """Return a user variable as a native object; never by unpickling bytes of the sandbox."""
-        ...
-
-    def snapshot(self) -> Snapshot:
-        """Freeze the state in memory."""
-        ...
-
-    def restore(self, snapshot: Any) -> tuple[str, ...]:
-        """Go on from a state that this interpreter's `snapshot` froze; return what the model must be told."""
-        ...
-
-    def branch(self) -> "Interpreter":
-        """Return a second interpreter that goes on from the present state by itself."""
-        ...
-
-    def save(self, path: Path) -> None:
-        """Write what brings the state about again, in this worker or in another."""
-        ...
-
-    def reload(self, path: Path) -> tuple[Difference, ...]:
-        """Bring a saved state about by running its blocks again; return every observation that came out otherwise."""
-        ...
-
-    def close(self) -> None:
-        """End every process and free every file of the episode."""
-        ...
-
-
 class Runtime(Protocol):
     """A worker's source of interpreters."""
 
@@ -221,7 +151,7 @@ class Runtime(Protocol):
         instance_id: str,
         salt: str = "",
         tool_call_cap: int | None = 25,
-    ) -> Interpreter:
+    ) -> "Interpreter":
         """Start an episode's interpreter with host-side tools by name.
 
         `instance_id` and `salt` seed `random` and NumPy before every block, equally under every contract.

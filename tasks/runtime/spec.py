@@ -19,7 +19,7 @@ class RuntimeSpec(BaseModel):
     backend: Literal["fork_tree", "jupyter"] = "fork_tree"
     """What stands behind the protocol."""
     sandbox: SandboxLevel | None = None
-    """Level to run at; null for the best that the machine offers."""
+    """Sandbox level; null for the best that the machine offers."""
     require_sandbox: SandboxLevel = "none"
     """Lowest level at which the runtime agrees to run."""
     block_timeout_seconds: float = Field(default=20.0, gt=0)

@@ -29,7 +29,7 @@ class EpisodeSnapshot:
 
     def __init__(self, history: object, frozen: Any, memory: Memory) -> None:
         self.history = history
-        """Of whom and since when: a state goes back within its own alone."""
+        """Owner token: only the interpreter that took it may restore it, and not after `reload()`."""
         self.frozen = frozen
         self.memory = memory
         self.is_closed = False
@@ -135,9 +135,13 @@ class EpisodeState:
         self._journal.append(Dropped(name))
         return True
 
-    def roll_back(self) -> Recovered:
-        """Go back to before the step that was killed."""
-        recovered = self._recover(self.engine.roll_back())
+    def roll_back(self, *, undoes_last: bool) -> Recovered:
+        """Go back to before the step that was killed.
+
+        Where the process ended between two steps and no copy is left, the last block is suspected, and undone as well.
+        """
+        recovery = self.engine.roll_back()
+        recovered = self._replay(undoes_last=undoes_last) if recovery == "incomplete" else self._recover(recovery)
         if recovered.event == "lost":
             return recovered
         return Recovered("rolled_back", (notices.ROLLED_BACK, *recovered.notices))
@@ -151,7 +155,7 @@ class EpisodeState:
         if snapshot.is_closed:
             raise ValueError("the snapshot is closed: its state is gone; close it after the last restore")
         if snapshot.history is not self._history:
-            raise ValueError("the snapshot is another interpreter's, or of before a reload; take one of this here")
+            raise ValueError("the snapshot is from another interpreter or from before `reload()`; take a new one")
         self._recall(snapshot.memory)
         return self._recover(self.engine.thaw(snapshot.frozen))
 
@@ -205,7 +209,8 @@ class EpisodeState:
                 case Dropped(name):
                     self.drop(name)
                 case Installed(name):
-                    self.install(_take_out(name, installed))
+                    first = [binding.name for binding in installed].index(name)
+                    self.install(installed.pop(first))
                 case Ran():
                     found += self._run_again(entry)
         for binding in installed:
@@ -227,14 +232,14 @@ class EpisodeState:
         return differences(entry, ran.observed, answers.asked)
 
     def _recover(self, recovery: Recovery) -> Recovered:
-        """Say what the state is worth that was gone back to; bring it about anew if no process holds it."""
+        """Classify the recovery, and replay the journal if no process holds the state."""
         match recovery:
             case "complete":
                 return Recovered("rolled_back", ())
             case "without_threads":
                 return Recovered("rolled_back", (notices.THREADS_GONE,))
             case "incomplete":
-                return self._replay()
+                return self._replay(undoes_last=False)
             case "lost":
                 return self._lose()
 
@@ -242,14 +247,17 @@ class EpisodeState:
         self._recall(Memory((), {}, None, ()))
         return Recovered("lost", (notices.LOST,))
 
-    def _replay(self) -> Recovered:
+    def _replay(self, *, undoes_last: bool) -> Recovered:
+        ran = [index for index, entry in enumerate(self._journal) if isinstance(entry, Ran)]
+        undone = ran[-1:] if undoes_last else []
         try:
-            found = self.bring_about(self.entries())
+            found = self.bring_about(tuple(entry for index, entry in enumerate(self._journal) if index not in undone))
         except StateLostError:
             return self._lose()
-        steps = sorted({difference.step for difference in found})
-        otherwise = (notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))),) if steps else ()
-        return Recovered("rolled_back", (notices.RUN_AGAIN, *otherwise))
+        told = [notices.RUN_AGAIN, *([notices.UNDONE] if undone else [])]
+        if steps := sorted({difference.step for difference in found}):
+            told.append(notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))))
+        return Recovered("rolled_back", tuple(told))
 
     def _remember(self) -> Memory:
         return Memory(self.active, self._bindings.bound, self._canary, tuple(self._journal))
@@ -261,8 +269,3 @@ class EpisodeState:
         self._journal = list(memory.journal)
         count = sum(isinstance(entry, Installed) for entry in self._journal)
         self._journal += [Installed(binding.name) for binding in self.engine.installed[count:]]  # no going back ends it
-
-
-def _take_out(name: str, installed: list[Binding]) -> Binding:
-    """Return what was installed first under a name, and remove it from those that are to be installed."""
-    return installed.pop([binding.name for binding in installed].index(name))

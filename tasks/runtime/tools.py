@@ -43,10 +43,6 @@ class HostTool:
         self.function = function
         self.signature = inspect.signature(function)
         self._types = _annotated_types(function)
-        parameters = self.signature.parameters.values()
-        self._is_plain = all(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
-        self._names = tuple(self.signature.parameters)
-        self._required = {parameter.name for parameter in parameters if parameter.default is parameter.empty}
 
     @property
     def documentation(self) -> str:
@@ -55,10 +51,6 @@ class HostTool:
 
     def bind(self, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments by parameter name; raise `ToolInvocationException` where they do not fit."""
-        bound = dict(zip(self._names, arguments, strict=False)) | keywords
-        is_each_known = len(bound) == len(arguments) + len(keywords) and bound.keys() <= set(self._names)
-        if self._is_plain and is_each_known and self._required <= bound.keys():
-            return bound
         try:
             return dict(self.signature.bind(*arguments, **keywords).arguments)
         except TypeError as error:

@@ -26,7 +26,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import teacher_conditions
 from carryover.tasks.running.limits import LimitReachedError, Prices
-from carryover.tasks.runtime.interpreter import EpisodeInterpreter
+from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.traces.rows import FinishReason
 
 COUNT = 4
@@ -133,14 +133,14 @@ def test_episodes_of_an_endpoint_that_died_stay_as_attempts_and_run_again(home):
 
 
 def test_a_broken_contract_stops_the_run_and_leaves_its_episode_out(home, monkeypatch):
-    opened, verify = [], EpisodeInterpreter.verify_contract
+    opened, verify = [], Interpreter.verify_contract
 
     def break_the_third(interpreter):
         if interpreter not in opened:
             opened.append(interpreter)
         return verify(interpreter) and len(opened) < 3
 
-    monkeypatch.setattr(EpisodeInterpreter, "verify_contract", break_the_third)
+    monkeypatch.setattr(Interpreter, "verify_contract", break_the_third)
     with pytest.raises(ContractViolationError, match="the episode is left out and the run stops"):
         collect()
     assert [(attempt, reason) for _, attempt, reason in landed(home)] == [(0, FinishReason.FINISH_TOOL)] * 2

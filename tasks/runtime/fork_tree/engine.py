@@ -2,11 +2,13 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from carryover.tasks.runtime.engine import (
     Answer,
     Block,
     BlockKilledError,
+    Engine,
     ProtocolError,
     Recovery,
     Report,
@@ -14,15 +16,14 @@ from carryover.tasks.runtime.engine import (
 )
 from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.objects import Binding, InjectionError, RetrievalError, Room, bind_value
-from carryover.tasks.runtime.output import Output
+from carryover.tasks.runtime.objects import Binding, InjectionError
 from carryover.tasks.runtime.process.attend import attend
 from carryover.tasks.runtime.process.memory import private_bytes
 from carryover.tasks.runtime.process.node import Node, NodeGoneError
 from carryover.tasks.runtime.process.strays import end_strays
 from carryover.tasks.runtime.process.watcher import WATCHER
 from carryover.tasks.runtime.spec import RuntimeSpec
-from carryover.tasks.runtime.transfer import fetch, send_binding
+from carryover.tasks.runtime.transfer import send_binding
 
 _ROOM_BYTES = 16 << 20
 """For a small block and the copy of its state."""
@@ -54,26 +55,18 @@ class Root:
                 self.node.close()
 
 
-class ForkTreeEngine:
+class ForkTreeEngine(Engine):
     """An `Engine` whose namespaces are processes."""
 
     def __init__(self, lifetime: Lifetime, spec: RuntimeSpec, open_root: OpenRoot) -> None:
-        self._lifetime = lifetime
-        self._spec = spec
+        super().__init__(lifetime, spec)
         self._open_root = open_root
-        self._installed: list[Binding] = []
-        self._output = Output()
         with contextlib.ExitStack() as undone:
             undone.callback(self._output.close)
             self._root = Root(open_root(self._output.descriptor))
             undone.callback(self._root.release)
             self._processes = self._grow()
             undone.pop_all()
-
-    @property
-    def forgets(self) -> bool:
-        """Whether its processes let everything go at a step's end."""
-        return self._processes.forgets
 
     def canary(self) -> str | None:
         """Return what the parent of the next namespace's process remembered when it forked."""
@@ -88,22 +81,19 @@ class ForkTreeEngine:
             self._output.clear()
         try:
             node.send(("run", *block))
-            return attend(node, self._root.node, block.step, answer, self._spec)
+            report = attend(node, self._root.node, block.step, answer, self._spec)
+            return report._replace(notices=report.notices + self._output.notices(self._spec.output_limit_bytes))
         except (NodeGoneError, ProtocolError) as error:
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error
 
-    def output(self) -> str:
-        """Return what was written to the block's descriptors 1 and 2."""
-        return self._output.read(self._spec.output_limit_bytes)
-
-    def keep_output(self, name: str) -> None:
-        """Bind the output to a name of the user's in the process that has just run."""
-        binding = bind_value(name, self.output(), is_user=True, limit_bytes=self._spec.object_limit_bytes)
-        send_binding(self._next().ask, binding)
+    def ask(self, *message: Any) -> Any:
+        """Ask the process whose turn it is."""
+        return self._next().ask(*message)
 
     def finish(self, dropped: list[str] | None) -> None:
         """End the step and fork ahead."""
+        self.forgets = self.forgets or dropped is None
         try:
             self._processes.finish(dropped)
         except NodeGoneError:
@@ -120,29 +110,16 @@ class ForkTreeEngine:
             return "incomplete"
         return _worth(frozen)
 
-    @property
-    def installed(self) -> tuple[Binding, ...]:
-        """What was installed, in order."""
-        return tuple(self._installed)
-
     def restart(self, installed: Sequence[Binding]) -> None:
         """Begin again with a new root."""
         self._processes.close()
         self._root.release()
         self._root = Root(self._open_root(self._output.descriptor))
         self._processes = self._grow()
+        self.forgets = self._lifetime.runs_in == "fresh"
         self._installed = []
         for binding in installed:
             self.install(binding)
-
-    def drop(self, name: str) -> bool:
-        """Remove a name from the next block's process."""
-        try:
-            was_there = self._next().ask(("drop", [name])) == 1
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
-        self.finish([])
-        return was_there
 
     def install(self, binding: Binding) -> None:
         """Bind in the root and in the live process, and fork ahead anew."""
@@ -153,13 +130,6 @@ class ForkTreeEngine:
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
         self._installed.append(binding)
-
-    def fetch(self, name: str) -> tuple[Room, bytes]:
-        """Ask for a variable's form, make room for its buffers, and copy them."""
-        try:
-            return fetch(self._next().ask, name, self._spec.object_limit_bytes)
-        except NodeGoneError as error:
-            raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
     def freeze(self) -> Frozen | None:
         """Fork the state; a fresh lifetime has none."""

@@ -34,12 +34,12 @@ class Fork:
             NodeGoneError: The parent ended or did not answer as it should.
         """
         try:
-            handle, state = receive_handle(self._parent.channel)
+            handle, state = receive_handle(self._parent.channel, self._parent.resume)
         except NodeGoneError:
             self._channel.close()
             raise
         return Node(self._channel, handle, self._parent.family), state
 
     def abandon(self) -> None:
-        """Let the process end by itself when it finds that nobody talks to it."""
+        """Close the connection, which ends the process."""
         self._channel.close()

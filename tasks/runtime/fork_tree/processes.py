@@ -1,7 +1,7 @@
 """Which process of an episode runs the next block: the one that lives on, or a new one each time."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from carryover.tasks.runtime.fork_tree.fork import Fork
 from carryover.tasks.runtime.output import Output
@@ -15,38 +15,9 @@ class Frozen(NamedTuple):
     node: Node
     misses_threads: bool
     misses_library_threads: bool
-    """Whether a library waits for threads of its own in vain, for ever."""
+    """Whether threads of a library are missing: the library would wait for them for ever."""
     installed_count: int = 0
     """How many of the engine's bindings it has."""
-
-
-class Processes(Protocol):
-    """The processes under an episode's root that run its blocks."""
-
-    canary: str | None
-    """What the parent of the last fork said: by which word its namespace remembers the last block."""
-    forgets: bool
-    """Whether a step's end has ever let everything go."""
-
-    def next(self) -> Node:
-        """Return the process that runs the next block; raise `NodeGoneError` when there is none."""
-        ...
-
-    def holders(self) -> tuple[Node, ...]:
-        """Return the processes that a new binding must reach."""
-        ...
-
-    def finish(self, dropped: Sequence[str] | None) -> None:
-        """End a step that went well, drop names (none: all), and fork ahead."""
-        ...
-
-    def roll_back(self) -> Frozen | None:
-        """End what a killed step left and go on from the state before it; none when no process holds that state."""
-        ...
-
-    def close(self) -> None:
-        """End all of them."""
-        ...
 
 
 class FreshProcesses:
@@ -54,7 +25,7 @@ class FreshProcesses:
 
     def __init__(self, root: Node, output: Output) -> None:
         self.canary: str | None = None
-        self.forgets = True
+        """By which word the namespace remembers the last block, as its parent said at the last fork."""
         self._root = root
         self._output = output
         self._node: Node | None = None
@@ -86,7 +57,7 @@ class FreshProcesses:
             self._ahead = Fork(self._root, is_sweep=True, output=self._output.renew())
 
     def roll_back(self) -> Frozen | None:
-        """Begin with a new process: there is no state to go back to, so none is missed."""
+        """Begin with a new process; a stateless episode has no state to go back to."""
         self.finish(None)
         return Frozen(self._root, misses_threads=False, misses_library_threads=False)
 
@@ -107,7 +78,6 @@ class LiveProcesses:
 
     def __init__(self, root: Node, output: int, live: Node | None = None) -> None:
         self.canary: str | None = None
-        self.forgets = False
         self._root = root
         self._output = output
         """Descriptor of what the blocks print."""
@@ -131,9 +101,8 @@ class LiveProcesses:
         return (self._root, self._live)
 
     def finish(self, dropped: Sequence[str] | None) -> None:
-        """Freeze the state after the step; the copy of the one before ends now, while nobody waits for a block."""
+        """Freeze the state after the step, and end the copy of the state before it."""
         self.next()
-        self.forgets = self.forgets or dropped is None
         former, self._standby = self._standby, None
         try:
             self._ahead = Fork(self._live, dropped=dropped)
@@ -187,3 +156,7 @@ class LiveProcesses:
         self._standby = None
         self._ahead = Fork(live)
         self.next()  # a process that was killed with the live one shows it here
+
+
+Processes = FreshProcesses | LiveProcesses
+"""The processes under an episode's root that run its blocks."""

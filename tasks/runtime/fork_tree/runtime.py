@@ -1,13 +1,11 @@
 """A worker's zygote, and the episodes that grow from it."""
 
-import contextlib
-import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from carryover.tasks.runtime.fork_tree.engine import ForkTreeEngine
-from carryover.tasks.runtime.interpreter import EpisodeInterpreter, Identity
+from carryover.tasks.runtime.interpreter import Identity, Interpreter
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.process.node import Node, open_connection, receive_handle
 from carryover.tasks.runtime.protocol import Contract, SandboxLevel
@@ -15,8 +13,6 @@ from carryover.tasks.runtime.sandbox.launch import launch
 from carryover.tasks.runtime.sandbox.level import reach_level
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.runtime.tools import ToolTable
-
-LAST_NUMBER_FILE = "/proc/sys/kernel/ns_last_pid"
 
 
 class ForkTreeRuntime:
@@ -29,8 +25,7 @@ class ForkTreeRuntime:
         reached = reach_level(spec.sandbox, required=spec.require_sandbox)
         self.sandbox_level: SandboxLevel = reached.level
         self.sandbox_advice = reached.advice
-        with open_numbering() as descriptors:
-            self._zygote = launch("zygote", spec, reached.level, descriptors=descriptors)
+        self._zygote = launch("zygote", spec, reached.level)
         self._lock = threading.Lock()
 
     def open_interpreter(
@@ -41,7 +36,7 @@ class ForkTreeRuntime:
         instance_id: str,
         salt: str = "",
         tool_call_cap: int | None = 25,
-    ) -> EpisodeInterpreter:
+    ) -> Interpreter:
         """Grow a root for an episode and start its first namespace."""
         table = ToolTable(tools, tool_call_cap)
         documentation = table.documentation()  # of these tools alone: what is injected later is bound in its turn
@@ -50,7 +45,7 @@ class ForkTreeRuntime:
             return self._open_root(documentation, output)
 
         engine = ForkTreeEngine(lifetime_of(contract), self.spec, open_root)
-        return EpisodeInterpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
+        return Interpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
 
     def close(self) -> None:
         """End the zygote, and with it every episode that is still open."""
@@ -63,17 +58,3 @@ class ForkTreeRuntime:
         theirs.close()
         handle, _ = receive_handle(channel)
         return Node(channel, handle)
-
-
-@contextlib.contextmanager
-def open_numbering() -> Iterator[tuple[int, ...]]:
-    """Open the file by which a root numbers its processes anew; nothing where this machine does not let it."""
-    try:
-        descriptor = os.open(LAST_NUMBER_FILE, os.O_WRONLY)
-    except OSError:
-        yield ()
-        return
-    try:
-        yield (descriptor,)
-    finally:
-        os.close(descriptor)

@@ -11,18 +11,6 @@ _LEAST_KEPT = 63
 _NULL_DEVICE = "/dev/null"
 
 
-class _Stream(io.TextIOWrapper):
-    """A stream that shows whether it was altered: a plain one does not tell how it ends its lines."""
-
-    def reconfigure(self, **options: Any) -> None:
-        """Do as any stream does, and remember it, also where only a part was done."""
-        self.is_altered = True
-        super().reconfigure(**options)
-
-
-_AS_MADE = dict(vars(_Stream))
-
-
 class _Kept:
     """Which descriptor keeps the output, and which file that is: a block may close it or put another one there."""
 
@@ -77,7 +65,7 @@ def _place(descriptor: int) -> None:
 
 
 def _keep(descriptor: int) -> None:
-    """Keep a descriptor's file at the first number that nobody uses."""
+    """Duplicate a descriptor to the lowest unused number from `_LEAST_KEPT` on."""
     _kept.descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD, _LEAST_KEPT)
 
 
@@ -96,28 +84,5 @@ def _file_behind(descriptor: int) -> tuple[int, int] | None:
 
 def open_stream() -> io.TextIOWrapper:
     """Open descriptor 1 as text, written through at once: a step that is killed leaves what it printed."""
-    raw = io.FileIO(1, "w", closefd=False)
-    return _Stream(raw, "utf-8", "backslashreplace", "\n", write_through=True)  # type: ignore[arg-type]
-
-
-def renew_stream(stream: io.TextIOWrapper) -> io.TextIOWrapper:
-    """Return a stream as `open_stream` makes it: this one, or another where a block closed or altered it or its class.
-
-    How lines end is not seen where it was altered past the class, by `io.TextIOWrapper.reconfigure(sys.stdout, ...)`.
-    """
-    if dict(vars(_Stream)) != _AS_MADE:
-        _renew_class()
-        return open_stream()
-    try:
-        is_altered = stream.closed or vars(stream) or list(vars(stream.buffer)) != ["name"]
-    except ValueError:  # it was detached from its descriptor
-        return open_stream()
-    return open_stream() if is_altered or type(stream) is not _Stream else stream
-
-
-def _renew_class() -> None:
-    for name in vars(_Stream).keys() - _AS_MADE.keys():
-        delattr(_Stream, name)
-    for name, made in _AS_MADE.items():
-        if vars(_Stream).get(name) is not made:
-            setattr(_Stream, name, made)
+    raw: Any = io.FileIO(1, "w", closefd=False)
+    return io.TextIOWrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)

@@ -28,11 +28,11 @@ FRAME_LIMIT_BYTES = 16 << 20
 CALL_LIMIT_BYTES = 1 << 20
 """Of a tool call with its arguments."""
 ANSWER_LIMIT_BYTES = 1 << 16
-"""Of what a process says between two steps, the form of a variable apart."""
+"""Maximum size of a control message, except for one that describes a variable."""
 
 
 class FrameError(Exception):
-    """The peer sent something that is no frame."""
+    """The peer sent an invalid frame."""
 
 
 class FrameTooLargeError(Exception):
@@ -53,30 +53,37 @@ class Channel:
         self._buffer = bytearray()
         self._descriptors: list[int] = []
         self.deadline: float | None = None
-        """Monotonic time after which a frame that trickles in is given up like one that does not come."""
+        """Monotonic time after which a frame that trickles in or out is given up."""
         self.limit_bytes = FRAME_LIMIT_BYTES
         """Of a frame that comes."""
 
     def send(self, message: Any, descriptors: tuple[int, ...] = (), limit_bytes: int = FRAME_LIMIT_BYTES) -> None:
-        """Send one frame, with open descriptors if any; raise `OSError` when the peer is gone."""
+        """Send one frame, with open descriptors if any.
+
+        Raises:
+            BlockingIOError: The peer did not take all of it before the deadline.
+            OSError: The peer is gone.
+        """
         payload = "".join(_chunks(message, 0)).encode()
         if len(payload) > limit_bytes:
             raise FrameTooLargeError(len(payload), limit_bytes)
-        frame = len(payload).to_bytes(_HEADER_BYTES, "little") + payload
-        if descriptors:
-            rights = b""
-            for descriptor in descriptors:
-                rights += descriptor.to_bytes(_DESCRIPTOR_BYTES, "little")
-            sent = self._socket.sendmsg([frame], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
-            if sent == len(frame):
-                return
-            frame = frame[sent:]
-        self._socket.sendall(frame)
+        frame = memoryview(len(payload).to_bytes(_HEADER_BYTES, "little") + payload)
+        rights = b""
+        for descriptor in descriptors:
+            rights += descriptor.to_bytes(_DESCRIPTOR_BYTES, "little")
+        ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)] if rights else []
+        while frame:
+            try:
+                frame = frame[self._socket.sendmsg([frame], ancillary) :]
+                ancillary = []
+            except BlockingIOError:
+                if self.deadline is None or time.monotonic() > self.deadline:
+                    raise
 
     def receive(self) -> Any:
-        """Return the next message and drop descriptors that nobody asked for.
+        """Return the next message and close unclaimed descriptors.
 
-        Raise `EOFError` when the peer is gone, `FrameError` for what is no frame, and `BlockingIOError` when the
+        Raise `EOFError` when the peer is gone, `FrameError` for an invalid frame, and `BlockingIOError` when the
         socket has a receive timeout and it passed; the call may then be repeated, nothing is lost.
         """
         return self._next_message(self._socket.recv)
@@ -93,7 +100,7 @@ class Channel:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close the socket, and the descriptors that nobody asked for."""
+        """Close the socket and unclaimed descriptors."""
         self._socket.close()
         self._drop_descriptors()
 

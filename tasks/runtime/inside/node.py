@@ -1,6 +1,7 @@
-"""One process of the tree: one interpreter state that runs blocks, forks itself, and obeys its host."""
+"""The server in one process of the tree: it runs blocks, forks itself, and obeys its host."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
+import contextlib
 import os
 import sys
 import time
@@ -12,14 +13,14 @@ from .capture import empty_input, redirect_output, restore_output
 from .framing import Channel
 from .seeding import Seeder
 from .step import StepRunner
-from .walls.numbering import Numbering
+from .walls import confine
 
 _FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
 _ERROR_LIMIT = 1000
-"""Characters of an error that the host's caller is told."""
+"""Characters of an error that is passed to the host."""
 
 
-class Node:
+class Server:
     """The message loop of a process.
 
     The root of an episode never runs a block; it forks the processes that do, and sweeps away what they leave.
@@ -28,8 +29,6 @@ class Node:
     def __init__(self, channel: Channel, seeder: Seeder) -> None:
         self.channel = channel
         self.is_root = True
-        self.numbering: Numbering | None = None
-        """Where a root has the processes that it forks numbered anew, if it may."""
         self.has_output = True
         """Whether descriptors 1 and 2 lead to the host: a block may close them for good."""
         self.runner = StepRunner(seeder)
@@ -93,7 +92,7 @@ class Node:
         """Run a block and report."""
         report = self.runner.run(self.channel, step, seed, source)
         os.set_blocking(self.channel.fileno(), True)  # whatever the block told it
-        self.channel.send(("done", step, report))
+        self.channel.send(("done" if isinstance(report, dict) else "unfit", step, report))
         # before a message brings descriptors, which take the numbers of those that were closed
         self.has_output = restore_output()
 
@@ -109,7 +108,7 @@ class Node:
         if not self.is_root:  # a root runs no block, so it has nothing to put back
             self.runner.tidy()
             self.runner.forget(dropped)
-            self._collect_children()
+            self._children = [process for process in self._children if not _has_ended(process)]
         process = self._fork_process()
         if process == 0:
             self.take_over(descriptor, outputs)
@@ -119,8 +118,6 @@ class Node:
         self.channel.send(("forked", self.runner.canary(), has_strays, _thread_count(), self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             os.close(used)
-        if not self.is_root:
-            self.runner.warm_up()
 
     def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
         """Listen on another descriptor, as a process does that was just forked."""
@@ -128,29 +125,18 @@ class Node:
         self._children = []
         if self.is_root:
             self._leave_root()
-            self.runner.warm_up()
         for output in outputs:
             redirect_output(output)
 
     def _leave_root(self) -> None:
         """Become a process that runs blocks: injected values are built now."""
         self.is_root = False
-        if self.numbering is not None:
-            self.numbering.give_up()
-            self.numbering = None
+        confine.keep_capabilities(0)
         empty_input()
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         for sent in self._unbuilt:
             self.runner.inject(sent.name, sent.build(self.runner.own), is_own=False)
         self._unbuilt = []
-
-    def _collect_children(self) -> None:
-        """Forget the copies that have ended."""
-        running = []
-        for process in self._children:
-            if not _has_ended(process):
-                running.append(process)  # a comprehension would be one more function to make
-        self._children = running
 
     def _sweep(self) -> bool:
         """End what is left of the last block; tell whether nothing remains.
@@ -162,7 +148,8 @@ class Node:
                 os.kill(-1, _signal.SIGKILL)
                 os.waitpid(-1, 0)
             for process in self._children:
-                _wait(process)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(process, 0)
             os.waitpid(-1, os.WNOHANG)
         except (ChildProcessError, ProcessLookupError):
             return True
@@ -172,8 +159,6 @@ class Node:
 
     def _fork_process(self) -> int:
         """Fork, and wait for room when processes that were just killed still fill the episode's limit."""
-        if self.numbering is not None:
-            self.numbering.begin_anew()
         for _ in range(_FORK_ATTEMPTS):
             try:
                 return os.fork()
@@ -253,13 +238,6 @@ def _has_ended(process: int) -> bool:
         return os.waitpid(process, os.WNOHANG)[0] != 0
     except ChildProcessError:
         return True
-
-
-def _wait(process: int) -> None:
-    try:
-        os.waitpid(process, 0)
-    except ChildProcessError:
-        return
 
 
 def _thread_count() -> int:

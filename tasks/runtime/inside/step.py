@@ -2,18 +2,18 @@
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import builtins
-import errno
 import json
 import os
 import sys
 from io import TextIOWrapper
 from typing import Any
 
-from .capture import open_stream, renew_stream
+from .capture import open_stream
 from .compiling import compile_block
 from .errors import describe_error, file_of_step, remember_source
+from .fitness import Fitness
 from .framing import Channel
-from .namespace import NAMES_LIMIT, drop_excess, hash_state, heal, user_values
+from .namespace import drop_excess, hash_state, heal, user_values
 from .seeding import Seeder
 from .tools import StepTimeout, ToolLine, make_stub
 
@@ -34,6 +34,7 @@ class StepRunner:
         self._seeder = seeder
         self._is_running = False
         self._is_tidy = False
+        self._fitness = Fitness()
         self._stream = open_stream()
 
     def add_tools(self, tools: dict[str, str | None]) -> None:
@@ -60,13 +61,17 @@ class StepRunner:
         for name in names:
             self.namespace.pop(name, None)
 
-    def run(self, channel: Channel, step: int, seed: str, source: str) -> dict[str, Any]:
-        """Run a block and return what the host must know; no exception of the block leaves."""
+    def run(self, channel: Channel, step: int, seed: str, source: str) -> dict[str, Any] | str:
+        """Run a block and return what the host must know; no exception of the block leaves.
+
+        A process that cannot go on after the block returns the kind of its problem only.
+        """
         self.tidy()
         self._is_tidy = False
         process = os.getpid()
         self.namespace.pop(_CANARY_NAME, None)
         self._seeder.reseed(seed)
+        self._fitness.begin_block()
         self.line.open(channel, process)
         result: str | None = None
         error: BaseException | None = None
@@ -79,6 +84,9 @@ class StepRunner:
             os._exit(0)  # a child that the block forked has run to the block's end: its parent reports
         self._write_what_is_held()
         self.line.close()
+        problem = self._fitness.problem()
+        if problem is not None:
+            return problem
         report = self._report(result, error)
         self.namespace[_CANARY_NAME] = report["canary"]
         return report
@@ -91,10 +99,6 @@ class StepRunner:
         canary = self.namespace.get(_CANARY_NAME)
         return canary if type(canary) is str and len(canary) == 2 * _CANARY_BYTES else None
 
-    def warm_up(self) -> None:
-        """Compile a block while nobody waits: memory that was shared in a fork is copied when it is written to."""
-        compile_block("0", file_of_step(0))
-
     def tidy(self) -> None:
         """Put back what the last block may have bent: the output streams, the handler of interrupts, the tools' lock.
 
@@ -103,7 +107,7 @@ class StepRunner:
         if self._is_tidy:
             return
         self._is_tidy = True
-        sys.stdout = sys.stderr = self._stream = renew_stream(self._stream)
+        sys.stdout = sys.stderr = self._stream = open_stream()
         _signal.signal(_signal.SIGINT, self._on_interrupt)
         self.line.renew()
 
@@ -120,35 +124,27 @@ class StepRunner:
         namespace = self.namespace
         self._is_running = True
         try:
-            for statements in compiled.statements:
-                exec(statements, namespace)
+            exec(compiled.statements, namespace)
             value = eval(compiled.value, namespace) if compiled.value is not None else None
             return None if value is None else repr(value)
         finally:
+            self._fitness.restore_builtins()
             self._is_running = False
 
     def _report(self, result: str | None, error: BaseException | None) -> dict[str, Any]:
-        notices = []
-        if result is not None and len(result) > _RESULT_LIMIT:
-            notices.append(f"The value's text has {len(result)} characters; the first {_RESULT_LIMIT} are shown.")
-            result = result[:_RESULT_LIMIT]
         hiding = heal(self.namespace, self.own)
-        if hiding:
-            notices.append(f"Names that hide a builtin were dropped after the step: {', '.join(hiding)}.")
-        if isinstance(error, OSError) and error.errno == errno.EFBIG:
-            notices.append("The output limit of a step is spent; print less.")
         values = user_values(self.namespace, self.own)
         excess = drop_excess(self.namespace, values)
-        if excess:
-            notices.append(f"All names together may have {NAMES_LIMIT} characters; the last {excess} were dropped.")
         return {
-            "result": result,
+            "result": None if result is None else result[:_RESULT_LIMIT],
+            "length": 0 if result is None else len(result),
             "error": describe_error(error) if error is not None else None,
             "call": getattr(error, "call", None),
             "names": sorted(values.keys() - self.injected) if self.injected else list(values),
             "hash": hash_state(values),
             "canary": os.urandom(_CANARY_BYTES).hex(),
-            "notices": notices,
+            "hiding": hiding,
+            "excess": excess,
         }
 
     def _on_interrupt(self, _signal: int, _frame: Any) -> None:

@@ -9,11 +9,11 @@ from .values.portable import check_keys
 
 
 class ToolError(Exception):
-    """Base of the errors that a tool call raises in a block."""
+    """Base of the errors that a tool may raise on the host, and that the block sees under the same class name."""
 
 
 class ToolRuntimeException(ToolError):  # noqa: N818 - the name that the study's validator knows
-    """The environment refused the call."""
+    """The environment refused the call (arXiv 2603.01209)."""
 
 
 class ToolInvocationException(ToolError):  # noqa: N818 - the name that the study's validator knows

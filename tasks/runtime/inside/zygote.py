@@ -13,31 +13,23 @@ from typing import Any, NoReturn
 
 from .capture import empty_input, redirect_output
 from .framing import Channel
-from .node import Node
-from .rehearsal import rehearse
+from .node import Server
 from .seeding import Seeder
 from .walls import confine
-from .walls.holes import fill_holes
-from .walls.mappings import compact
-from .walls.numbering import Numbering
 
 
 def main(descriptor: int) -> NoReturn:
     """Prepare as the host's first message says, then fork a root for each episode until the host is gone."""
     channel = open_channel(descriptor)
-    settings, numbers = channel.receive_with_descriptors()
+    settings = channel.receive()
     seeder = enter(settings)
     confine.adopt_orphans()
     confine.unbuffer_c_output()
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
-    rehearse(seeder)
     for is_apart in (True, False):
         confine.prepare_filter(confine.denied_calls(has_own_process_namespace=is_apart))
-    root = Node(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
-    root.numbering = Numbering(numbers[0]) if numbers else None
+    root = Server(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
     gc.collect()
-    fill_holes()
-    compact()
     gc.freeze()
     channel.send(("ready", {"pid": os.getpid()}))
     while True:
@@ -78,7 +70,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
 
 
 def _open_episode(
-    setup: dict[str, Any], settings: dict[str, Any], root: Node, connection: int, output: int
+    setup: dict[str, Any], settings: dict[str, Any], root: Server, connection: int, output: int
 ) -> NoReturn:
     """Fork the episode's root as the first process of a namespace of its own, and end."""
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
@@ -89,20 +81,13 @@ def _open_episode(
         handle = os.pidfd_open(process)
         channel.send(("forked", None, False, 1, True), (handle,))
         os._exit(0)
-    _confine_episode(settings, output, root, is_apart)
-    root.grow(channel, setup["tools"])
-    os._exit(0)
-
-
-def _confine_episode(settings: dict[str, Any], output: int, root: Node, is_apart: bool) -> None:
     empty_input()
     redirect_output(output)
     os.setpgid(0, 0)
     confine.adopt_orphans()
-    confine.drop_capabilities(kept=(confine.RESTORE_PROCESSES,) if is_apart and root.numbering else ())
-    if root.numbering is not None and not root.numbering.is_possible():
-        root.numbering.give_up()
-        root.numbering = None
+    confine.drop_capabilities(kept=confine.MARK_OF_ROOT if is_apart else 0)
     confine.limit_resources(**settings["limits"], has_own_count=is_apart)
     if settings["filters_calls"]:
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart))
+    root.grow(channel, setup["tools"])
+    os._exit(0)

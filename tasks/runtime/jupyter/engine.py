@@ -1,12 +1,15 @@
-"""A kernel behind the engine's protocol. It cannot go back in time: a killed one takes its state along."""
+"""A kernel behind the engine's protocol. It cannot be forked: its state comes back by replay."""
 
 import logging
+import time
 from collections.abc import Sequence
+from typing import Any
 
 from carryover.tasks.runtime.engine import (
     Answer,
     Block,
     BlockKilledError,
+    Engine,
     ProtocolError,
     Recovery,
     Report,
@@ -15,28 +18,25 @@ from carryover.tasks.runtime.engine import (
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.jupyter.pool import KernelPool
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
-from carryover.tasks.runtime.output import Output
+from carryover.tasks.runtime.objects import Binding
 from carryover.tasks.runtime.process.attend import attend
 from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.runtime.spec import RuntimeSpec
-from carryover.tasks.runtime.transfer import fetch, send_binding
+from carryover.tasks.runtime.transfer import send_binding
+
+_SETTLE_SECONDS = 1.0
+"""Time for Jupyter to answer beyond a block's own."""
 
 logger = logging.getLogger(__name__)
 
 
-class JupyterEngine:
+class JupyterEngine(Engine):
     """An `Engine` whose namespace is a kernel's: one for the episode, or a new one for each block."""
 
     def __init__(self, lifetime: Lifetime, spec: RuntimeSpec, pool: KernelPool, tools: dict[str, str]) -> None:
-        self._lifetime = lifetime
-        self._spec = spec
+        super().__init__(lifetime, spec)
         self._pool = pool
         self._tools = tools
-        self._installed: list[Binding] = []
-        self._output = Output()
-        self.forgets = lifetime.runs_in == "fresh"
-        """Whether a step's end has ever let everything go."""
         self._kernel = self._take()
 
     def canary(self) -> str | None:
@@ -50,25 +50,21 @@ class JupyterEngine:
         """Send the block as a cell; its tool calls and its report come by the channel."""
         node = self._kernel.node
         self._output.clear()
+        end = time.monotonic() + self._spec.block_timeout_seconds + _SETTLE_SECONDS
         try:
             self._kernel.execute(block.step, block.seed, block.code)
             report = attend(node, self._kernel.keeper, block.step, answer, self._spec)
-            if not self._kernel.settle():
+            if not self._kernel.settle(max(_SETTLE_SECONDS, end - time.monotonic())):
                 self._kernel.ask(("output",), (self._output.descriptor,))
         except (NodeGoneError, ProtocolError) as error:
             logger.info("block %d ended its kernel, or nobody answers any more: %s", block.step, ascii(str(error)))
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error
-        return report
+        return report._replace(notices=report.notices + self._output.notices(self._spec.output_limit_bytes))
 
-    def output(self) -> str:
-        """Return what was written to the kernel's descriptors 1 and 2."""
-        return self._output.read(self._spec.output_limit_bytes)
-
-    def keep_output(self, name: str) -> None:
-        """Bind the output to a name of the user's."""
-        binding = bind_value(name, self.output(), is_user=True, limit_bytes=self._spec.object_limit_bytes)
-        send_binding(self._kernel.ask, binding)
+    def ask(self, *message: Any) -> Any:
+        """Ask the kernel."""
+        return self._kernel.ask(*message)
 
     def finish(self, dropped: list[str] | None) -> None:
         """Drop names, or go on in the next warm kernel."""
@@ -82,26 +78,14 @@ class JupyterEngine:
                 return  # whoever needs the kernel next finds out, and says so
 
     def roll_back(self) -> Recovery:
-        """Begin with a new kernel: the state went with the old one, if there was any to keep."""
+        """Begin with a new kernel, in which the state is to be brought about again."""
         self._renew()
-        return "lost" if self._lifetime.runs_in == "live" else "complete"
-
-    @property
-    def installed(self) -> tuple[Binding, ...]:
-        """What was installed, in order."""
-        return tuple(self._installed)
+        return self.thaw(None)
 
     def restart(self, installed: Sequence[Binding]) -> None:
         """Go on in the next warm kernel."""
         self._installed = list(installed)
         self._renew()
-
-    def drop(self, name: str) -> bool:
-        """Remove a name from the kernel's namespace."""
-        try:
-            return self._kernel.ask(("drop", [name])) == 1
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
 
     def install(self, binding: Binding) -> None:
         """Bind in this kernel, and in those that will take its place."""
@@ -110,13 +94,6 @@ class JupyterEngine:
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
         self._installed.append(binding)
-
-    def fetch(self, name: str) -> tuple[Room, bytes]:
-        """Ask the kernel for a variable."""
-        try:
-            return fetch(self._kernel.ask, name, self._spec.object_limit_bytes)
-        except NodeGoneError as error:
-            raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
     def freeze(self) -> None:
         """Freeze nothing: a kernel's state can only be brought about again."""

@@ -10,8 +10,9 @@ from typing import Any
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
 
+from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
+from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 

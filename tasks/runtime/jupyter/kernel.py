@@ -71,15 +71,16 @@ class Kernel:
         """
         self._request = self._send(code, {"step": step, "seed": seed})
 
-    def settle(self) -> bool:
+    def settle(self, seconds: float = _REPLY_SECONDS) -> bool:
         """Wait until Jupyter too has answered the last request; tell whether output still reaches the host.
 
         Raises:
             NodeGoneError: It does not.
         """
-        deadline = time.monotonic() + _REPLY_SECONDS
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self.node.is_alive() and self._relay.is_open:
             if not self._client.shell_channel.socket.poll(100):  # type: ignore[union-attr]
+                self.node.resume()
                 continue
             request, has_output = self._receive_answer()
             if request == self._request:
@@ -130,7 +131,7 @@ class Kernel:
             told = message["content"].get("user_expressions", {})
             return message["parent_header"].get("msg_id"), told.get("has_output", True)
         except Exception as error:  # a block can write to the kernel's sockets, and parsing then raises anything
-            raise NodeGoneError(f"what the kernel sends is no answer: {error}") from error
+            raise NodeGoneError(f"the kernel's connection was written to by a block ({error})") from error
 
 
 def _make_client(connection: dict[str, Any]) -> BlockingKernelClient:

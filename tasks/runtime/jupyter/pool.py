@@ -25,7 +25,7 @@ class KernelPool:
         return started.result()
 
     def close(self) -> None:
-        """End the kernels that nobody took."""
+        """End the kernels that were not handed out."""
         with self._lock:
             warm, self._warm = self._warm, deque()
         for started in warm:

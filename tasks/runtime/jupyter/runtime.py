@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from carryover.tasks.runtime.interpreter import EpisodeInterpreter, Identity
+from carryover.tasks.runtime.interpreter import Identity, Interpreter
 from carryover.tasks.runtime.jupyter.engine import JupyterEngine
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.jupyter.pool import KernelPool
@@ -34,11 +34,11 @@ class JupyterRuntime:
         instance_id: str,
         salt: str = "",
         tool_call_cap: int | None = 25,
-    ) -> EpisodeInterpreter:
+    ) -> Interpreter:
         """Take a warm kernel for an episode."""
         table = ToolTable(tools, tool_call_cap)
         engine = JupyterEngine(lifetime_of(contract), self.spec, self._pool, table.documentation())
-        return EpisodeInterpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
+        return Interpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
 
     def close(self) -> None:
         """End the kernels that wait."""

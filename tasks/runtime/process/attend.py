@@ -2,6 +2,7 @@
 
 import logging
 import time
+from typing import Any
 
 from carryover.tasks.runtime.engine import (
     Answer,
@@ -12,9 +13,9 @@ from carryover.tasks.runtime.engine import (
     parse_report,
 )
 from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES
-from carryover.tasks.runtime.notices import INTERRUPTED
+from carryover.tasks.runtime.notices import INTERRUPTED, UNFIT
 from carryover.tasks.runtime.process.memory import excess_bytes
-from carryover.tasks.runtime.process.node import Node
+from carryover.tasks.runtime.process.node import Node, NodeGoneError
 from carryover.tasks.runtime.process.strays import end_strays, put_strays_last
 from carryover.tasks.runtime.process.watcher import WATCHER
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -43,22 +44,17 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
     """
     WATCHER.leave(root)
     node.channel.limit_bytes = _BLOCK_LIMIT_BYTES
+    clock = _Clock(node, root, spec)
+    report = None
     try:
-        report = _answer_until_done(node, root, step, answer, spec)
+        while report is None:
+            try:
+                report = _answer_next(node, root, step, answer, clock)
+            except KeyboardInterrupt:
+                clock.interrupt(_BY_HAND)
     finally:
         node.channel.limit_bytes = ANSWER_LIMIT_BYTES
     WATCHER.watch(root, spec.episode_memory_limit_bytes)
-    return report
-
-
-def _answer_until_done(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
-    clock = _Clock(node, root, spec)
-    report = None
-    while report is None:
-        try:
-            report = _answer_next(node, root, step, answer, clock)
-        except KeyboardInterrupt:
-            clock.interrupt(_BY_HAND)
     return report
 
 
@@ -70,14 +66,16 @@ def _answer_next(node: Node, root: Node, step: int, answer: Answer, clock: "_Clo
             if parsed.error_type == "StepTimeout" or clock.reason is not None:
                 end_strays(root)
             return _explain_interrupt(parsed, clock.reason)
+        case ["unfit", int(done), str(problem)] if done == step and problem in UNFIT:
+            raise BlockKilledError("StateNotKept", f"the interpreter cannot go on after this block: {UNFIT[problem]}")
         case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
             try:
                 reply = answer(tool, arguments, keywords)
                 clock.check()
-                node.send((ticket, reply))
+                clock.send((ticket, reply))
             except CallInterruptedError as stopped:
                 clock.interrupt(_BY_HAND)  # before the reply: it then ends the call
-                node.send((ticket, stopped.frame))
+                clock.send((ticket, stopped.frame))
             except RecursionError as error:
                 raise ProtocolError("a call whose arguments are nested too deep") from error
         case ["failed", str(traceback)]:
@@ -85,6 +83,7 @@ def _answer_next(node: Node, root: Node, step: int, answer: Answer, clock: "_Clo
             raise ProtocolError("the interpreter's own code failed")
         case None:
             clock.check()
+            node.resume()
             put_strays_last(root)
         case message:
             raise ProtocolError(f"not a message of a running block: {repr(message)[:200]}")
@@ -110,7 +109,7 @@ class _Clock:
         """
         self.look_at_memory()
         if time.monotonic() >= self._deadline:
-            self.interrupt(f"the block ran longer than {self._spec.block_timeout_seconds:g} s")
+            self.interrupt(self._late())
 
     def interrupt(self, reason: str) -> None:
         """Interrupt the block; raise `BlockKilledError` where it has been interrupted before."""
@@ -120,22 +119,31 @@ class _Clock:
         self._set(self._spec.interrupt_grace_seconds)
         self._node.interrupt()
 
+    def send(self, reply: tuple[Any, ...]) -> None:
+        """Send a reply; raise `BlockKilledError` where the block does not take it in time."""
+        try:
+            self._node.channel.send(reply)
+        except BlockingIOError as error:
+            reason = self.reason or self._late()
+            raise BlockKilledError("StepTimeout", f"{reason} and was killed") from error
+        except OSError as error:
+            raise NodeGoneError(str(error)) from error
+
     def look_at_memory(self) -> None:
-        """Look at the episode's memory, if nobody has for a while; raise `BlockKilledError` where it is too much."""
+        """Check the episode's memory at most every tenth of a second; raise `BlockKilledError` above its limit."""
         if time.monotonic() < self._root.looked_at + _MEMORY_SECONDS:
             return
-        _check_memory(self._root, self._spec.episode_memory_limit_bytes)
+        limit = self._spec.episode_memory_limit_bytes
+        if used := excess_bytes(self._root.process_id(), limit):
+            reason = f"the episode holds {used >> 20} MiB, {limit >> 20} are allowed; the block was killed"
+            raise BlockKilledError("MemoryLimitExceeded", reason)
         self._root.looked_at = time.monotonic()
+
+    def _late(self) -> str:
+        return f"the block ran longer than {self._spec.block_timeout_seconds:g} s"
 
     def _set(self, seconds: float) -> None:
         self._deadline = self._node.channel.deadline = time.monotonic() + seconds
-
-
-def _check_memory(root: Node, limit_bytes: int) -> None:
-    used = excess_bytes(root.process_id(), limit_bytes)
-    if used:
-        reason = f"the episode holds {used >> 20} MiB, {limit_bytes >> 20} are allowed; the block was killed"
-        raise BlockKilledError("MemoryLimitExceeded", reason)
 
 
 def _explain_interrupt(report: Report, reason: str | None) -> Report:

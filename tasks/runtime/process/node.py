@@ -6,20 +6,26 @@ import select
 import signal
 import struct
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES, Channel, FrameError
 
 _TICK = struct.pack("ll", 0, 100_000)
 """Seconds and microseconds after which a wait for the sandbox looks around: deadline, life, memory."""
-_SEND_LIMIT = struct.pack("ll", 10, 0)
+_SEND_SECONDS = 10.0
 """A process that has not read its messages for this long counts as gone."""
-_REPLY_SECONDS = 30.0
+_REPLY_SECONDS = 15.0
 """Time for an answer that runs no code of the agent's, on a machine that may be busy."""
 
 
+_ENDED = "the interpreter's process has ended"
+_SILENT = f"the interpreter does not answer within {_REPLY_SECONDS:g} s"
+_MEDDLED = "the interpreter's connection was written to by a block"
+
+
 class NodeGoneError(Exception):
-    """The process ended, or what it sends is no protocol."""
+    """The process has ended or violates the protocol."""
 
 
 class ForkState(NamedTuple):
@@ -52,11 +58,12 @@ class Node:
         """When the memory of what descends from it was looked at last."""
 
     def send(self, message: Any, descriptors: tuple[int, ...] = ()) -> None:
-        """Send a message; raise `NodeGoneError` when nobody reads."""
+        """Send a message; raise `NodeGoneError` when the process does not take it."""
+        self.channel.deadline = time.monotonic() + _SEND_SECONDS
         try:
             self.channel.send(message, descriptors)
         except OSError as error:
-            raise NodeGoneError(str(error)) from error
+            raise NodeGoneError(_ENDED) from error
 
     def receive(self) -> Any:
         """Return the next message, or none when a tick passed; raise `NodeGoneError` when there will be none."""
@@ -65,26 +72,34 @@ class Node:
         except BlockingIOError:
             if self.is_alive():
                 return None
-            raise NodeGoneError("the process ended") from None
+            raise NodeGoneError(_ENDED) from None
         except (EOFError, FrameError, OSError) as error:
-            raise NodeGoneError(str(error)) from error
+            raise NodeGoneError(_MEDDLED if isinstance(error, FrameError) else _ENDED) from error
 
     def ask(self, message: Any, descriptors: tuple[int, ...] = (), answer_limit_bytes: int = ANSWER_LIMIT_BYTES) -> Any:
         """Send a message that runs no block, and return the answer's content."""
         self.send(message, descriptors)
         self.channel.limit_bytes = answer_limit_bytes
+        deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
         try:
-            reply = self._wait_for_answer(message[0])
+            while (reply := self.receive()) is None:
+                self.resume()
+                if time.monotonic() > deadline:
+                    raise NodeGoneError(_SILENT)
         finally:
             self.channel.limit_bytes = ANSWER_LIMIT_BYTES
         match reply:
             case ["answer", content]:
                 return content
-        raise NodeGoneError(f"not an answer to {message[0]}: {reply!r:.200}")
+        raise NodeGoneError(_MEDDLED)
 
     def interrupt(self) -> None:
         """Raise `StepTimeout` in the running block."""
         self._signal(signal.SIGINT)
+
+    def resume(self) -> None:
+        """Let the process go on if something has stopped it."""
+        self._signal(signal.SIGCONT)
 
     def end(self) -> None:
         """Kill the process."""
@@ -117,13 +132,6 @@ class Node:
         os.close(self.handle)
         self.family.discard(self)
 
-    def _wait_for_answer(self, asked: str) -> Any:
-        deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
-        while (reply := self.receive()) is None:
-            if time.monotonic() > deadline:
-                raise NodeGoneError(f"no answer to {asked}")
-        return reply
-
     def _signal(self, number: signal.Signals) -> None:
         try:
             signal.pidfd_send_signal(self.handle, number)
@@ -131,8 +139,8 @@ class Node:
             return
 
 
-def receive_handle(parent: Channel) -> tuple[int, ForkState]:
-    """Wait for the handle of a process that was forked.
+def receive_handle(parent: Channel, resume: Callable[[], None] = lambda: None) -> tuple[int, ForkState]:
+    """Wait for the handle of a process that was forked; call `resume` whenever its parent lets us wait.
 
     Raises:
         NodeGoneError: Its parent ended or did not answer as it should.
@@ -143,16 +151,17 @@ def receive_handle(parent: Channel) -> tuple[int, ForkState]:
             message, descriptors = parent.receive_with_descriptors()
             break
         except BlockingIOError:
+            resume()
             if time.monotonic() > deadline:
-                raise NodeGoneError("no answer to a fork") from None
+                raise NodeGoneError(_SILENT) from None
         except (EOFError, FrameError, OSError) as error:
-            raise NodeGoneError(str(error)) from error
+            raise NodeGoneError(_MEDDLED if isinstance(error, FrameError) else _ENDED) from error
     match message, descriptors:
         case ["forked", str() | None as canary, bool(strays), int(threads), bool(has_output)], (handle,):
             return handle, ForkState(canary, strays, threads, has_output)
     for descriptor in descriptors:
         os.close(descriptor)
-    raise NodeGoneError(f"not the answer to a fork: {message!r:.200}")
+    raise NodeGoneError(_MEDDLED)
 
 
 def open_connection() -> tuple[Channel, Any]:
@@ -165,4 +174,4 @@ def open_connection() -> tuple[Channel, Any]:
 def set_timeouts(ours: Any) -> None:
     """Let no wait on a connection to the sandbox last for ever."""
     ours.setsockopt(_socket.SOL_SOCKET, _socket.SO_RCVTIMEO, _TICK)
-    ours.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDTIMEO, _SEND_LIMIT)
+    ours.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDTIMEO, _TICK)

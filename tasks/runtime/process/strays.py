@@ -58,7 +58,7 @@ def end_all(root: Node) -> None:
 
 
 def put_strays_last(root: Node) -> None:
-    """Let what a block forked run only when nobody else wants to: other episodes share the processors."""
+    """Give processes that a block forked the lowest priority: other episodes share the processors."""
     kept = {node.process_id() for node in root.family}
     for process in descendants(root.process_id()):
         if process not in kept:

@@ -40,7 +40,7 @@ class Watcher:
                 self._thread.start()
 
     def leave(self, root: Node) -> None:
-        """Look no longer: a running block is watched by whoever waits for it, and a closed episode by nobody."""
+        """Stop watching an episode whose block runs (`attend` watches it then) or that is closed."""
         with self._lock:
             self._watched.pop(root, None)
 
@@ -51,13 +51,10 @@ class Watcher:
                 all_watched = tuple(self._watched.items())
             for root, watched in all_watched:
                 if time.monotonic() > watched.look_at:
-                    self._look_or_tell(root, watched)
-
-    def _look_or_tell(self, root: Node, watched: _Watched) -> None:
-        try:
-            self._look(root, watched)
-        except OSError as error:
-            logger.warning("an episode's memory could not be looked at: %s", error)
+                    try:
+                        self._look(root, watched)
+                    except OSError as error:
+                        logger.warning("an episode's memory could not be read: %s", error)
 
     def _look(self, root: Node, watched: _Watched) -> None:
         used = excess_bytes(root.process_id(), watched.limit_bytes)

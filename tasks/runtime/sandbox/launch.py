@@ -139,19 +139,13 @@ def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
 
 def _command(entry: str, level: SandboxLevel, descriptor: int) -> list[str]:
     # Isolated as by -I, but for the environment, which is ours and fixes the order of sets.
-    command = [bubblewrap.interpreter(), "-s", "-P", "-S", "-B", "-c", _program(entry, level, descriptor)]
+    root = bubblewrap.INSIDE_MOUNT if level == "bwrap+seccomp" else str(bubblewrap.inside_directory().parent)
+    program = f"import sys; sys.path.insert(0, {root!r}); from inside.{entry} import main; main({descriptor})"
+    command = [bubblewrap.interpreter(), "-s", "-P", "-S", "-B", "-c", program]
     if level != "bwrap+seccomp":
         return command
-    return [*bubblewrap.command(keeps_root=os.geteuid() == 0), *_environment_options(), *command]
-
-
-def _program(entry: str, level: SandboxLevel, descriptor: int) -> str:
-    root = bubblewrap.INSIDE_MOUNT if level == "bwrap+seccomp" else str(bubblewrap.inside_directory().parent)
-    return f"import sys; sys.path.insert(0, {root!r}); from inside.{entry} import main; main({descriptor})"
-
-
-def _environment_options() -> list[str]:
-    return [word for name, value in _ENVIRONMENT.items() for word in ("--setenv", name, value)]
+    environment = [word for name, value in _ENVIRONMENT.items() for word in ("--setenv", name, value)]
+    return [*bubblewrap.command(keeps_root=os.geteuid() == 0), *environment, *command]
 
 
 def _readable_paths() -> list[str]:

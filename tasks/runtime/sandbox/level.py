@@ -35,10 +35,11 @@ def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = 
     """
     obstacles = {level: _obstacle(level) for level in LEVELS}
     if wanted is not None and obstacles[wanted]:
-        raise SandboxUnavailableError(f"sandbox level {wanted} is not to be had here: {obstacles[wanted]}")
+        raise SandboxUnavailableError(f"sandbox level {wanted} is unavailable: {obstacles[wanted]}")
     level: SandboxLevel = wanted or next(level for level in LEVELS if not obstacles[level])
-    better = [f"{obstacles[other] or 'ask for it'} (for {other})" for other in LEVELS[: LEVELS.index(level)]]
-    advice = f"sandbox level {level}; for a better one: {'; '.join(better)}" if better else ""
+    better = LEVELS[: LEVELS.index(level)]
+    ways = [f"{obstacles[other]} (for {other})" if obstacles[other] else f"choose {other}" for other in better]
+    advice = f"sandbox level {level}; for a better one: {'; '.join(ways)}" if better else ""
     if LEVELS.index(level) > LEVELS.index(required):
         raise SandboxUnavailableError(f"{required} is required, but {advice}")
     if advice:

@@ -31,7 +31,7 @@ def wait_patiently(wait: Callable[[float], Waited], expired: type[Exception], wh
 
 
 class Errors:
-    """The standard error of a process: a file, so that nobody waits for who else holds it."""
+    """The standard error of a process, in a file: a pipe would stay open as long as any descendant lives."""
 
     def __init__(self) -> None:
         self.descriptor = os.memfd_create("errors", os.MFD_CLOEXEC)

@@ -7,7 +7,7 @@ from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.stepper import Stepper
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
-from carryover.tasks.runtime.interpreter import EpisodeInterpreter
+from carryover.tasks.runtime.interpreter import Interpreter
 from tests.tasks.agent.playing import INSTANCE, make_condition
 
 
@@ -31,7 +31,7 @@ def test_interpreter_ends_although_its_last_events_cannot_be_recorded(runtime):
     )
     stepper.open(runtime, EpisodeSpec(), salt="")
     interpreter = stepper._interpreter
-    assert isinstance(interpreter, EpisodeInterpreter)
+    assert isinstance(interpreter, Interpreter)
     interpreter.snapshot().close()
     with pytest.raises(OSError, match="no space left"):
         stepper.close()

@@ -62,7 +62,6 @@ CHANNELS = {
         "seen = os.read(ready, 1)",
         "_is_there(4711)",
     ),
-    "numbers of processes": Channel("for _ in range(500): _fork_one()", "_fork_one() > 500", held_back_from="bwrap+seccomp"),
     "cached source": Channel("import linecache; linecache.cache['kept'] = (1, None, ['x'], 'kept')", "'kept' in __import__('linecache').cache"),
     "resource limit": Channel(
         "import resource; resource.setrlimit(resource.RLIMIT_CPU, (5555, 5555))",
@@ -120,12 +119,6 @@ def _is_there(seconds):
             if resource.prlimit(process, resource.RLIMIT_CPU)[0] == seconds: return True
         except OSError: pass
     return False
-
-def _fork_one():
-    process = os.fork()
-    if process == 0: os._exit(0)
-    os.waitpid(process, 0)
-    return process
 
 def _others(): return {*range(1, 100), os.getppid()} - {0, os.getpid()}
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, Contract, Interpreter, Runtime, SandboxLevel
+from carryover.tasks.runtime.protocol import CONTRACTS, Contract, Runtime, SandboxLevel
 from carryover.tasks.runtime.sandbox.level import LEVELS
 from carryover.tasks.runtime.spec import RuntimeSpec
 

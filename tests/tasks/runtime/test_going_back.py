@@ -10,11 +10,10 @@ import polars as pl
 import pytest
 
 from carryover.tasks.runtime.engine import StateLostError
-from carryover.tasks.runtime.interpreter import EpisodeInterpreter
+from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.protocol import CONTRACTS
 
 ROLLED_BACK = "The interpreter was rolled back to its state before this step."
-LOST = "The interpreter's state was lost: no name of earlier steps is alive."
 THREADS_GONE = "Threads that earlier steps started are gone."
 RUN_AGAIN = (
     "Earlier blocks were run again with their recorded tool results to get that state back; "
@@ -23,10 +22,10 @@ RUN_AGAIN = (
 AFTER_A_KILL = {
     ("fork_tree", "persistent"): ("rolled_back", (ROLLED_BACK,)),
     ("fork_tree", "stateless"): ("rolled_back", (ROLLED_BACK,)),
-    ("jupyter", "persistent"): ("lost", (LOST,)),
+    ("jupyter", "persistent"): ("rolled_back", (ROLLED_BACK, RUN_AGAIN)),
     ("jupyter", "stateless"): ("rolled_back", (ROLLED_BACK,)),
 }
-"""A stateless episode has no state that its kernel could take along."""
+"""A kernel has no frozen copy; a stateless episode has no state to bring about again."""
 EXIT = "import os; os._exit(0)"
 KILLS = {
     "exit": (EXIT, "InterpreterDied"),
@@ -45,8 +44,8 @@ WAYS = ["rollback", "restore", "branch"]
 
 
 def go_back(
-    interpreter: EpisodeInterpreter, way: str, meanwhile: Callable[[], None] = lambda: None
-) -> tuple[EpisodeInterpreter, tuple[str, ...]]:
+    interpreter: Interpreter, way: str, meanwhile: Callable[[], None] = lambda: None
+) -> tuple[Interpreter, tuple[str, ...]]:
     """Go back in one of three ways; return the interpreter that goes on, and what the model is told.
 
     `meanwhile` is called when the state to go back to is there, for a snapshot: frozen.
@@ -66,15 +65,13 @@ def go_back(
 
 
 @pytest.mark.parametrize("way", KILLS)
-def test_killed_step_is_undone_or_takes_the_state_along_and_the_model_is_told_which(
-    runtime, open_with, contract, limited, way
-):
+def test_killed_step_is_undone_and_the_model_is_told(runtime, open_with, contract, limited, way):
     code, error_type = KILLS[way]
     interpreter = open_with(contract, **(LITTLE_MEMORY if way == "memory limit" else {}))
     interpreter.run_block("x = [1]")
     with limited(interpreter, grace_seconds=HEEDED_BY_NOBODY) if way == "time limit" else contextlib.nullcontext():
         result = interpreter.run_block(f"print('before')\nx = globals().get('x', []); x.append(2); y = 1\n{code}")
-    is_kept = runtime.backend == "fork_tree" and contract.name == "persistent"
+    is_kept = contract.name == "persistent"
     names = ("x",) if is_kept else ()
     assert (result.error.kind, result.error.type, result.output) == ("interpreter", error_type, "before\n")
     assert (result.state_event, result.notices) == AFTER_A_KILL[runtime.backend, contract.name]
@@ -105,32 +102,33 @@ def test_rollback_keeps_what_only_a_process_can_hold(open_fork_tree):
     assert interpreter.run_block("x, next(generator)").result == "([1], 1)"
 
 
-def test_lost_state_is_not_brought_about_again_by_later_steps(runtime, open_one):
+def test_killed_step_is_not_run_by_a_later_replay(open_one):
     interpreter = open_one("persistent")
     interpreter.run_block("x = 1")
     interpreter.run_block(EXIT)
     interpreter.run_block("y = 2")
     snapshot = interpreter.snapshot()
     interpreter.restore(snapshot)
-    assert interpreter.run_block("y, 'x' in globals()").result == f"(2, {runtime.backend == 'fork_tree'})"
+    assert interpreter.run_block("y, x").result == "(2, 1)"
     snapshot.close()
 
 
 @pytest.mark.kernel
-def test_kernel_that_ends_between_two_steps_is_lost_and_breaks_no_contract(jupyter):
+def test_kernel_that_ends_between_two_steps_is_replaced_and_breaks_no_contract(jupyter):
     interpreter = jupyter.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    interpreter.run_block("x = 1")
     interpreter.run_block(
         "import os, threading, time\ndef end():\n"
         "    while '__canary__' not in globals(): time.sleep(0.01)\n"  # the runtime's mark that the block has ended
-        "    os._exit(0)\nthreading.Thread(target=end).start()"
+        "    time.sleep(1)\n    os._exit(0)\nthreading.Thread(target=end).start()"
     )
     kernel = interpreter._state.engine._kernel.node
     ended, _, _ = select.select([kernel.handle], [], [], 60)
     assert ended
     with pytest.raises(StateLostError):
         interpreter.verify_contract()
-    lost = interpreter.run_block("1")
-    assert (lost.error.type, lost.state_event, lost.notices) == ("InterpreterDied", "lost", (LOST,))
+    ended = interpreter.run_block("1")
+    assert (ended.error.type, ended.state_event) == ("InterpreterDied", "rolled_back")
     assert interpreter.run_block("'alive'").result == "'alive'"
     interpreter.close()
 
@@ -151,11 +149,11 @@ def test_threads_are_gone_after_going_back_and_the_model_is_told(runtime, open_o
     back, notices = go_back(interpreter, way)
     is_fork = runtime.backend == "fork_tree"
     if way == "rollback":
-        assert notices == ((ROLLED_BACK, THREADS_GONE) if is_fork else (LOST,))
+        assert notices[:2] == (ROLLED_BACK, THREADS_GONE if is_fork else RUN_AGAIN)
     else:
         assert notices[0] == (THREADS_GONE if is_fork else RUN_AGAIN)
     left = back.run_block(f"import threading\n{THREADS}").result
-    assert left == "[]" if is_fork or way == "rollback" else left != names
+    assert left == "[]" if is_fork else left != names
     back.close()
 
 
@@ -185,19 +183,18 @@ LIBRARIES = {
 
 @pytest.mark.parametrize("library", ["polars", pytest.param("pandas", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way", WAYS)
-def test_frames_do_not_hang_after_going_back(runtime, open_one, way, library):
+def test_frames_do_not_hang_after_going_back(open_one, way, library):
     make_frame, load, grouped = LIBRARIES[library]
     own = f"{load}\nframe = {library}.DataFrame({{'a': range(1000)}})\n{grouped}"
     interpreter = open_one("persistent")
     interpreter.inject("given", make_frame({"a": range(1000)}))
     assert interpreter.run_block(own).result == "1000"
     back, notices = go_back(interpreter, way)
-    is_lost = (runtime.backend, way) == ("jupyter", "rollback")
-    for name in ("given",) if is_lost else ("frame", "given"):
+    for name in ("frame", "given"):
         assert back.run_block(f"{load}\nframe = {name}\n{grouped}").result == "1000"
         assert back.retrieve(name).equals(make_frame({"a": range(1000)}))
     if library == "polars":
-        assert notices[-1] == (LOST if is_lost else RUN_AGAIN)
+        assert notices[-1] == RUN_AGAIN
     back.close()
 
 

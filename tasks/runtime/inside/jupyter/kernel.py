@@ -14,12 +14,12 @@ from tornado.ioloop import IOLoop
 
 from ..capture import redirect_output
 from ..framing import Channel
-from ..node import Node
+from ..node import Server
 from ..seeding import Seeder
 
 
-class KernelNode(Node):
-    """A node that is asked for more than it does by itself: what the fork tree's host learns from forks."""
+class KernelServer(Server):
+    """A server that also answers what the fork tree's host learns from forks."""
 
     def __init__(self, channel: Channel, seeder: Seeder) -> None:
         super().__init__(channel, seeder)
@@ -56,7 +56,7 @@ class StepKernel(Kernel):
     implementation_version = "1"
     banner = ""
     language_info = {"name": "python", "mimetype": "text/x-python", "file_extension": ".py"}  # noqa: RUF012
-    node: KernelNode
+    server: KernelServer
 
     async def do_execute(
         self,
@@ -73,24 +73,24 @@ class StepKernel(Kernel):
         try:
             self._serve(code, cell_meta)
         except Exception:  # noqa: BLE001 - a block may have bent anything
-            self.node.fail()
-        told = {"has_output": self.node.has_output}
+            self.server.fail()
+        told = {"has_output": self.server.has_output}
         return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": told}
 
     def _serve(self, code: str, metadata: dict[str, Any] | None) -> None:
         match metadata:
             case {"step": int(step), "seed": str(seed)}:
-                self.node.run(step, seed, code)
-                self.node.runner.tidy()  # Jupyter flushes the streams before it answers
+                self.server.run(step, seed, code)
+                self.server.runner.tidy()  # Jupyter flushes the streams before it answers
             case _:
-                while not self.node.serve_one():
+                while not self.server.serve_one():
                     pass
 
 
 class StepKernelApp(IPKernelApp):
     """Puts a kernel on the socket that the host listens for it at, and reads and writes no file for it.
 
-    What else a kernel has sockets for nobody asks of this one: it makes none, so that its blocks need not be able to.
+    Unused channels are disabled, so that blocks need no right to make sockets.
     """
 
     kernel_class = StepKernel
@@ -117,7 +117,7 @@ class StepKernelApp(IPKernelApp):
         return port
 
     def init_iopub(self, context: zmq.Context[Any]) -> None:
-        """Publish to nobody, and hear of no process that a block forked."""
+        """Publish nothing."""
         self.iopub_thread = IOPubThread(context.socket(zmq.XPUB), session=self.session)
         self.iopub_thread.start()
         self.iopub_socket = self.iopub_thread.background_socket
@@ -144,7 +144,7 @@ class StepKernelApp(IPKernelApp):
 
 def prepare(channel: Channel, seeder: Seeder, connection: dict[str, Any], listener: int) -> StepKernelApp:
     """Return a kernel that takes requests at the host's socket, with all the loops that it will run."""
-    StepKernel.node = KernelNode(channel, seeder)
+    StepKernel.server = KernelServer(channel, seeder)
     StepKernelApp.connection, StepKernelApp.listener = connection, listener
     app = StepKernelApp.instance()
     app.initialize([])
@@ -154,9 +154,9 @@ def prepare(channel: Channel, seeder: Seeder, connection: dict[str, Any], listen
 
 def serve(app: StepKernelApp) -> None:
     """Tell the host that the kernel is ready, and serve until it is killed."""
-    channel = StepKernel.node.channel
+    channel = StepKernel.server.channel
     channel.send(("ready", None))
-    StepKernel.node.serve_one()
+    StepKernel.server.serve_one()
     threading.Thread(target=_end_with_host, args=(channel.fileno(),), daemon=True).start()
     app.start()
 

@@ -11,7 +11,7 @@ import resource
 import struct
 from collections.abc import Iterable
 
-from .syscalls import ACCEPT_CALLS, ARCHITECTURES, SCHEDULER_CALLS, SIGNAL_CALLS, TERMINAL_REQUESTS, Architecture
+from .syscalls import ACCEPT_CALLS, ARCHITECTURES, SCHEDULER_CALLS, SIGNAL_CALLS, AllowedArguments, Architecture
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -22,19 +22,28 @@ _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET, _CLONE_NEWIPC = 0x10000000, 0x2000
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITY_WORD_BITS, _CAPABILITY_WORDS = 32, 2
 _OWN_CAPABILITIES = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
-RESTORE_PROCESSES = 40
-"""CAP_CHECKPOINT_RESTORE: to set the numbers of processes, among others."""
 
 # Opcodes of classic BPF and the actions of seccomp.
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_LOAD, _JUMP, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x06
 _ALLOW, _KILL_PROCESS, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
 _OFFSET_OF_NUMBER, _OFFSET_OF_ARCHITECTURE = 0, 4
-# Of an argument's lower half, which is all that the kernel looks at where it takes an int; a pointer's upper half too.
-_OFFSET_OF_FIRST_ARGUMENT, _OFFSET_OF_SECOND_ARGUMENT, _OFFSET_OF_THIRD_ARGUMENT = 16, 24, 32
-_UPPER_HALF = 4
+_OFFSET_OF_ARGUMENTS, _ARGUMENT_BYTES, _UPPER_HALF = 16, 8, 4
+
+MARK_OF_ROOT = 1 << 35
+"""CAP_WAKE_ALARM: harmless, but Linux lets no process write to the memory of one that has a capability more."""
 
 _Instruction = tuple[int, int, int, int]
 """Operation, jump if true, jump if false, constant."""
+_LIMITS_CHECK: list[_Instruction] = [
+    (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS),  # process: 0 is the caller
+    (_JUMP_EQUAL, 4, 0, 0),
+    (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + 2 * _ARGUMENT_BYTES),  # new limits: null only asks for the present ones
+    (_JUMP_EQUAL, 0, 3, 0),
+    (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + 2 * _ARGUMENT_BYTES + _UPPER_HALF),
+    (_JUMP_EQUAL, 0, 1, 0),
+    (_RETURN, 0, 0, _ALLOW),
+    (_RETURN, 0, 0, _FAIL),
+]
 
 
 class _Program(ctypes.Structure):
@@ -51,7 +60,7 @@ def denied_calls(*, has_own_process_namespace: bool, is_listening: bool = False)
 
 
 def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
-    """Assemble the filter: a foreign architecture kills the process, a denied call or request fails with EPERM.
+    """Assemble the filter: a foreign architecture kills the process; a denied call or argument fails with EPERM.
 
     So does a call that would set another process's limits: what is forked from that one next would have them.
     """
@@ -64,34 +73,23 @@ def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
     ]
     if architecture.foreign_bit is not None:
         program += [(_JUMP_AT_LEAST, 0, 1, architecture.foreign_bit), (_RETURN, 0, 0, _KILL_PROCESS)]
-    terminal, limits = _terminal_check(), _limits_check()
-    checks = [(_JUMP_EQUAL, 0, len(terminal), architecture.ioctl), *terminal]
-    checks += [(_JUMP_EQUAL, 0, len(limits), architecture.prlimit), *limits]
-    for index, number in enumerate(numbers):
-        program.append((_JUMP_EQUAL, len(numbers) - index + len(checks), 0, number))
-    program += [*checks, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL)]
+    program += [(_JUMP_EQUAL, len(numbers) - index, 0, number) for index, number in enumerate(numbers)]
+    program += [(_JUMP, 0, 0, 1), (_RETURN, 0, 0, _FAIL)]
+    limits = (architecture.prlimit, _LIMITS_CHECK)
+    for call, check in (limits, *((each.call, _argument_check(each)) for each in architecture.allowed)):
+        program += [(_JUMP_EQUAL, 0, len(check), call), *check]
+    program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
 
 
-def _terminal_check() -> list[_Instruction]:
-    """Fail for the requests that type into a terminal."""
-    check = [(_LOAD, 0, 0, _OFFSET_OF_SECOND_ARGUMENT)]
-    for index, request in enumerate(TERMINAL_REQUESTS):
-        check.append((_JUMP_EQUAL, len(TERMINAL_REQUESTS) - index, 0, request))
-    return [*check, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL)]
-
-
-def _limits_check() -> list[_Instruction]:
-    """Fail where the process is not 0, which is the caller, and the new limits are not null."""
+def _argument_check(allowed: AllowedArguments) -> list[_Instruction]:
+    """Fail for an argument that is not on the list; the kernel reads its lower half only."""
+    count = len(allowed.values)
     return [
-        (_LOAD, 0, 0, _OFFSET_OF_FIRST_ARGUMENT),
-        (_JUMP_EQUAL, 4, 0, 0),
-        (_LOAD, 0, 0, _OFFSET_OF_THIRD_ARGUMENT),
-        (_JUMP_EQUAL, 0, 3, 0),
-        (_LOAD, 0, 0, _OFFSET_OF_THIRD_ARGUMENT + _UPPER_HALF),
-        (_JUMP_EQUAL, 0, 1, 0),
-        (_RETURN, 0, 0, _ALLOW),
+        (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + _ARGUMENT_BYTES * allowed.position),
+        *((_JUMP_EQUAL, count - index, 0, value) for index, value in enumerate(allowed.values)),
         (_RETURN, 0, 0, _FAIL),
+        (_RETURN, 0, 0, _ALLOW),
     ]
 
 
@@ -149,8 +147,8 @@ def unshare_user(*, processes: bool) -> bool:
     return _libc.unshare(wanted) == 0
 
 
-def drop_capabilities(*, kept: Iterable[int] = ()) -> None:
-    """Clear every capability but some, those of a user namespace of one's own included; no program has any."""
+def drop_capabilities(kept: int = 0) -> None:
+    """Clear every capability but those of a mask, and let no program gain one."""
     for capability in range(_CAPABILITY_WORDS * _CAPABILITY_WORD_BITS):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
@@ -158,11 +156,9 @@ def drop_capabilities(*, kept: Iterable[int] = ()) -> None:
     keep_capabilities(kept)
 
 
-def keep_capabilities(kept: Iterable[int]) -> None:
-    """Give up, for good, every capability of this process but some of those that it has."""
-    words = [0] * _CAPABILITY_WORDS
-    for capability in kept:
-        words[capability // _CAPABILITY_WORD_BITS] |= 1 << capability % _CAPABILITY_WORD_BITS
+def keep_capabilities(kept: int) -> None:
+    """Give up every capability of this process but those of a mask, for good."""
+    words = (kept & 0xFFFFFFFF, kept >> _CAPABILITY_WORD_BITS)
     sets = b"".join(struct.pack("<III", word, word, 0) for word in words)  # effective, permitted, inheritable
     _check(_libc.capset(_OWN_CAPABILITIES, sets), "capset")
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from carryover.tasks.runtime.protocol import Contract, Interpreter, Runtime, SandboxLevel
+from carryover.tasks.runtime.interpreter import Interpreter
+from carryover.tasks.runtime.protocol import Contract, Runtime, SandboxLevel
 
 SECRET = "hidden-value-4711"
 

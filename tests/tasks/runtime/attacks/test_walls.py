@@ -7,8 +7,9 @@ import tempfile
 
 import pytest
 
+from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult, Interpreter
+from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
 from carryover.tasks.runtime.spec import RuntimeSpec
 

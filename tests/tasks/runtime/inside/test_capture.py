@@ -2,10 +2,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from carryover.tasks.runtime.inside.capture import open_stream, renew_stream
-
 HEAD = """
 import os, sys
 from carryover.tasks.runtime.inside.capture import redirect_output, restore_output
@@ -51,17 +47,3 @@ def test_redirecting_again_leaves_no_descriptor_behind(tmp_path):
         "redirect()\nbefore = count()\nredirect()\nassert count() == before"
     )
     assert output_of(program, tmp_path / "output") == ""
-
-
-def test_stream_that_no_block_altered_stays_the_same_one():
-    stream = open_stream()
-    assert renew_stream(stream) is stream
-
-
-@pytest.mark.parametrize("option", [{"newline": "\r\n"}, {"line_buffering": True}, {"write_through": False}])
-def test_stream_that_a_block_altered_is_replaced_by_one_as_ever(option):
-    stream = open_stream()
-    stream.reconfigure(**option)
-    renewed = renew_stream(stream)
-    assert renewed is not stream
-    assert (renewed.line_buffering, renewed.write_through) == (False, True)

@@ -54,8 +54,7 @@ NO_EXPRESSIONS = (
 def run(source: str) -> tuple[object, set[str]]:
     compiled = compile_block(source, "<step 1>")
     namespace: dict[str, object] = {}
-    for statements in compiled.statements:
-        exec(statements, namespace)
+    exec(compiled.statements, namespace)
     value = eval(compiled.value, namespace) if compiled.value is not None else None
     return value, {name for name in namespace if not name.startswith("__")}
 

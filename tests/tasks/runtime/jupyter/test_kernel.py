@@ -133,7 +133,7 @@ def test_message_without_end_is_cut_off_and_the_kernel_counts_as_gone(jupyter):
     after = interpreter.run_block("'alive'")
     interpreter.close()
     assert PARTS != FLOOD
-    assert (ended.error.type, ended.state_event) == ("InterpreterDied", "lost")
+    assert (ended.error.type, ended.state_event) == ("InterpreterDied", "rolled_back")
     assert relay.carried_bytes < 3 * ANSWER_BYTES
     assert after.result == "'alive'"
 

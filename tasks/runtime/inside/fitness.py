@@ -1,0 +1,106 @@
+"""Whether a process can go on after a block: a block may leave what no later block, or the runtime itself, survives."""
+
+import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
+import _thread
+import builtins
+import mmap
+import os
+import resource
+
+_PRESENT = builtins.__dict__
+_BUILTINS = dict(_PRESENT)
+_SPARE_DESCRIPTORS = 16
+_SPARE_BYTES = 16 << 20
+_LEAST = {
+    resource.RLIMIT_CPU: 1,
+    resource.RLIMIT_FSIZE: 1,
+    resource.RLIMIT_NOFILE: 128,
+    resource.RLIMIT_NPROC: 4,
+    resource.RLIMIT_STACK: 1 << 16,
+}
+"""Soft limits below these leave no room for the runtime itself."""
+
+
+class Fitness:
+    """Finds what a block has left that its process cannot go on with; the host puts it in words."""
+
+    def __init__(self) -> None:
+        self._fork_count = 0
+        os.register_at_fork(after_in_parent=self._count_fork)
+
+    def begin_block(self) -> None:
+        """Forget the block before."""
+        self._fork_count = 0
+        self._lacked_builtins = False
+
+    def restore_builtins(self) -> None:
+        """Put back the builtins that a block removed; until then nothing that has a builtin's name can be called."""
+        missing = _BUILTINS.keys() - _PRESENT.keys()
+        if missing:
+            for name in missing:
+                _PRESENT[name] = _BUILTINS[name]
+            self._lacked_builtins = True
+
+    def problem(self) -> str | None:
+        """Return the kind of thing that stands in the way of another block."""
+        if _stop_timers():
+            return "timer"
+        if self._lacked_builtins:
+            return "builtins"
+        try:
+            mmap.mmap(-1, _SPARE_BYTES).close()
+            return self._shortage()
+        except (MemoryError, OSError):
+            return "memory"
+
+    def _shortage(self) -> str | None:
+        if any(0 <= resource.getrlimit(limit)[0] < least for limit, least in _LEAST.items()):
+            return "limits"
+        if not _has_descriptors():
+            return "files"
+        if (self._fork_count or _thread._count()) and not _can_fork():
+            return "processes"
+        return None
+
+    def _count_fork(self) -> None:
+        self._fork_count += 1
+
+
+def _stop_timers() -> bool:
+    """Disarm what raises signals later; tell whether anything was armed."""
+    was_armed = False
+    while True:
+        try:
+            for timer in (_signal.ITIMER_REAL, _signal.ITIMER_VIRTUAL, _signal.ITIMER_PROF):
+                was_armed = _signal.setitimer(timer, 0)[0] > 0 or was_armed
+            return was_armed
+        except BaseException:  # noqa: BLE001 - the handler of a signal that came before
+            was_armed = True
+
+
+def _has_descriptors() -> bool:
+    try:
+        lowest = os.open("/dev/null", os.O_RDONLY)
+    except OSError:
+        return False
+    os.close(lowest)
+    return lowest < resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _SPARE_DESCRIPTORS
+
+
+def _can_fork() -> bool:
+    """Tell whether there is room for two more processes: the next frozen copy is made before the last one ends."""
+    try:
+        process = os.fork()
+    except OSError:
+        return False
+    if process == 0:
+        status = 1
+        try:
+            os.fork()
+            status = 0
+        finally:
+            os._exit(status)
+    try:
+        return os.waitpid(process, 0)[1] == 0
+    except ChildProcessError:  # a block has the kernel collect what ends
+        return True

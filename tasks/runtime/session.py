@@ -1,0 +1,58 @@
+"""An interpreter for one's own agent: `session` opens it together with the worker behind it."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from carryover.tasks.runtime.interpreter import Interpreter
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, Contract
+from carryover.tasks.runtime.spec import RuntimeSpec
+
+Tools = Mapping[str, Callable[..., Any]] | Iterable[Callable[..., Any]]
+
+
+def session(
+    contract: str | Contract = "persistent",
+    tools: Tools = (),
+    *,
+    spec: RuntimeSpec | None = None,
+    seed: str = "",
+    tool_call_cap: int | None = None,
+) -> Interpreter:
+    """Open a sandboxed interpreter with a worker of its own; use it in a `with` statement, or close it.
+
+    Args:
+        contract: `persistent`, `stateless`, or a `Contract` of one's own.
+        tools: Functions that blocks call and this process runs, as a list or by name.
+        spec: Backend, sandbox level and limits.
+        seed: Seeds `random` and NumPy, together with the number of the block.
+        tool_call_cap: Tool calls that a block may make; None for no cap.
+
+    Raises:
+        UnknownContractError: No contract has that name.
+        ValueError: A tool has no name, or two have the same.
+        SandboxUnavailableError: The machine does not reach the sandbox level that the spec asks for.
+    """
+    chosen = CONTRACTS[contract] if isinstance(contract, str) else contract
+    named = _by_name(tools)
+    with contextlib.ExitStack() as opened:
+        runtime = open_runtime(spec or RuntimeSpec())
+        opened.callback(runtime.close)
+        interpreter = runtime.open_interpreter(chosen, named, instance_id=seed, tool_call_cap=tool_call_cap)
+        interpreter.closes_last.push(opened.pop_all())
+        return interpreter
+
+
+def _by_name(tools: Tools) -> Mapping[str, Callable[..., Any]]:
+    if isinstance(tools, Mapping):
+        return cast("Mapping[str, Callable[..., Any]]", tools)
+    named: dict[str, Callable[..., Any]] = {}
+    for function in tools:
+        name = getattr(function, "__name__", "")
+        if not name.isidentifier():
+            raise ValueError(f"{function!r:.100} has no name to call it by; pass tools={{'name': function}}")
+        if name in named:
+            raise ValueError(f"two tools are named {name!r}; pass tools={{'name': function}}")
+        named[name] = function
+    return named

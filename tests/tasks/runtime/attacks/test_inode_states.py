@@ -1,0 +1,96 @@
+"""What a read-only descriptor can change of an inode: a later step or another episode would find it there.
+
+Every change is tried at every level, by a worker that is root and by one that owns its Python without being root.
+"""
+
+import ast
+
+import pytest
+
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
+from carryover.tasks.runtime.spec import RuntimeSpec
+from tests.tasks.runtime.attacks.another_user import told_by_another_user
+
+CHANGES = """
+import ctypes, fcntl, json, mmap, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    if getattr(libc, name)(*arguments) < 0: raise OSError(ctypes.get_errno(), name)
+library = os.open(json.__file__, os.O_RDONLY)
+folder = os.open(os.path.dirname(json.__file__), os.O_RDONLY)
+device = os.open("/dev/null", os.O_RDONLY)
+memory = mmap.mmap(library, 0, prot=mmap.PROT_READ, flags=mmap.MAP_PRIVATE)
+hint, lock = struct.pack("Q", 2), struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 1, 0)
+number, attributes = struct.pack("l", 1), struct.pack("IIIII8x", 0x80, 0, 0, 0, 0)
+changes = {
+    "write hint": lambda: fcntl.fcntl(library, 1036, hint),
+    "write hint of the open file": lambda: fcntl.fcntl(library, 1038, hint),
+    "write hint of a device": lambda: fcntl.fcntl(device, 1036, hint),
+    "lock": lambda: fcntl.fcntl(library, fcntl.F_SETLK, lock),
+    "lock of the open file": lambda: fcntl.fcntl(library, 37, lock),
+    "lock of a device": lambda: fcntl.flock(device, fcntl.LOCK_EX | fcntl.LOCK_NB),
+    "lock of a folder": lambda: fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB),
+    "lease": lambda: fcntl.fcntl(library, fcntl.F_SETLEASE, fcntl.F_RDLCK),
+    "delegation": lambda: fcntl.fcntl(library, 1040, struct.pack("IHH", 0, 0, 0)),
+    "notification": lambda: fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_ACCESS),
+    "watch": lambda: call("inotify_init1", 0),
+    "flags": lambda: fcntl.ioctl(library, 0x40086602, number),
+    "version": lambda: fcntl.ioctl(library, 0x40087602, number),
+    "attributes": lambda: fcntl.ioctl(library, 0x401C5820, attributes),
+    "verity": lambda: fcntl.ioctl(library, 0x40806685, bytes(128)),
+    "extended attribute": lambda: os.setxattr(library, "user.kept", b"1"),
+    "removed attribute": lambda: os.removexattr(library, "user.kept"),
+    "mode": lambda: os.fchmod(library, 0o644),
+    "owner": lambda: os.fchown(library, -1, os.getgid()),
+    "times": lambda: os.utime(library, (4711, 4711)),
+    "evicted pages": lambda: memory.madvise(21),
+}
+passed = []
+for name, change in changes.items():
+    try: change()
+    except PermissionError: continue
+    except OSError: pass
+    passed.append(name)
+passed
+"""
+"""Only a refusal counts: what fails for another reason on this file system may pass on another."""
+
+
+OWN_FILE = """
+import json, tempfile
+descriptor, json.__file__ = tempfile.mkstemp()
+open(descriptor, "w").write("x")
+"""
+
+
+def skip_unless_reached(level):
+    try:
+        reach_level(level)
+    except SandboxUnavailableError as refusal:
+        pytest.skip(str(refusal))
+
+
+@pytest.mark.parametrize("level", LEVELS[:-1])
+def test_no_inode_is_changed_through_a_read_only_descriptor(level):
+    skip_unless_reached(level)
+    runtime = open_runtime(RuntimeSpec(sandbox=level))
+    interpreter = runtime.open_interpreter(CONTRACTS["stateless"], {}, instance_id="a")
+    result = interpreter.run_block(CHANGES)
+    interpreter.close()
+    runtime.close()
+    assert result.result == "[]"
+
+
+@pytest.mark.parametrize("backend", ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)])
+@pytest.mark.parametrize("level", LEVELS[:-1])
+def test_user_who_owns_the_libraries_changes_no_inode(level, backend):
+    skip_unless_reached(level)
+    assert told_by_another_user(backend, level, CHANGES) == dict.fromkeys(CONTRACTS, ["[]"] * 2)
+
+
+def test_changes_are_seen_where_no_wall_stands():
+    told = told_by_another_user("fork_tree", "none", OWN_FILE + CHANGES)
+    for results in told.values():
+        assert {"write hint", "lock", "lock of a device", "lease", "watch"} <= set(ast.literal_eval(results[0]))

@@ -1,0 +1,61 @@
+"""A session as users open it."""
+
+import pytest
+
+from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.session import session
+
+PRICES = {"tea": 3}
+
+
+def search(item: str) -> int:
+    """Return the price of an item."""
+    return PRICES[item]
+
+
+def test_three_lines_run_a_block_with_a_tool():
+    with session("persistent", tools=[search]) as opened:
+        opened.run("price = search('tea')")
+        result = opened.run("price * 2")
+    assert (result.result, result.error) == ("6", None)
+
+
+def test_session_offers_all_that_an_interpreter_does(tmp_path):
+    with session(seed="a") as opened:
+        opened.inject("basket", [1], description="what is bought")
+        snapshot = opened.snapshot()
+        opened.run("basket.append(2)")
+        other = opened.branch()
+        other.run("basket.append(3)")
+        assert (opened.retrieve("basket"), other.retrieve("basket")) == ([1, 2], [1, 2, 3])
+        opened.save(tmp_path / "journal")
+        assert opened.restore(snapshot) == ()
+        assert opened.retrieve("basket") == [1]
+        assert opened.reload(tmp_path / "journal") == ()
+        assert opened.retrieve("basket") == [1, 2]
+        assert [each.name for each in opened.injected] == ["basket"]
+    assert snapshot.is_closed
+
+
+def test_stateless_session_forgets_names():
+    with session("stateless") as opened:
+        opened.run("x = 1")
+        result = opened.run("x")
+    assert result.error is not None
+    assert result.error.type == "NameError"
+
+
+def test_unknown_contract_names_the_choices():
+    words = "unknown contract 'persistant'; choose from persistent, stateless"
+    for choose in (session, CONTRACTS.__getitem__):
+        with pytest.raises(KeyError) as refusal:
+            choose("persistant")
+        assert str(refusal.value) == words
+
+
+@pytest.mark.parametrize(
+    ("tools", "words"), [([lambda: 1], "has no name"), ([search, search], "two tools are named 'search'")]
+)
+def test_tools_without_names_of_their_own_are_refused(tools, words):
+    with pytest.raises(ValueError, match=words):
+        session(tools=tools)
