@@ -1,6 +1,5 @@
 """Landing zone: any number of workers append immutable bundles of Parquet files, on a folder or on object storage."""
 
-import hashlib
 import io
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from storage.bundles import MANIFEST_FOLDER, BundledEpisode, BundleFile, Manifest, data_path, new_bundle_id
+from storage.bundles import MANIFEST_FOLDER, BundledEpisode, BundleFile, Manifest, checksum, data_path, new_bundle_id
 from storage.errors import LandingError
 from storage.files import FileStore
 from storage.scans import scan_bundles
@@ -75,10 +74,13 @@ class LandingZone:
         try:
             for table, rows in tables.items():
                 files.append(self._write_file(to_arrow(rows), data_path(table, run_id, bundle_id), table))
-            manifest = Manifest(
-                bundle_id=bundle_id, run_id=run_id, files=tuple(files), episodes=_bundled_episodes(tables)
+            episodes = tuple(
+                BundledEpisode(episode_id=row.episode_id, plan_digest=row.plan_digest, finish_reason=row.finish_reason)
+                for row in tables.get(EpisodeRow.TABLE, ())
+                if isinstance(row, EpisodeRow)
             )
-            self.store.write(manifest.path, manifest.model_dump_json().encode())
+            manifest = Manifest(bundle_id=bundle_id, run_id=run_id, files=tuple(files), episodes=episodes)
+            self.store.write(manifest.path, manifest.to_json())
         except LandingError:
             with suppress(LandingError):  # what is left behind without a manifest counts for nothing
                 for file in files:
@@ -99,11 +101,11 @@ class LandingZone:
         unreadable: dict[str, str] = {}
         for path, content in self.store.read_many(unread).items():
             try:
-                manifest = Manifest.model_validate_json(content)
+                self._read_manifests[Path(path).stem] = Manifest.from_json(content)
             except ValidationError as error:
                 unreadable[path] = f"not a manifest of this version: {error.errors()[0]['msg']}"
-                continue
-            self._read_manifests[Path(path).stem] = manifest
+            except ValueError as error:
+                unreadable[path] = str(error)
         found = (self._read_manifests[bundle_id] for bundle_id in sorted(paths) if bundle_id in self._read_manifests)
         return Manifests(tuple(found), unreadable)
 
@@ -115,11 +117,6 @@ class LandingZone:
             for episode in manifest.episodes
             if episode.plan_digest == plan_digest
         }
-
-    def finished_episode_ids(self, plan_digest: str) -> frozenset[str]:
-        """Return the ids of a plan's episodes that need not run again: all that landed without ending in `error`."""
-        landed = self.landed_episodes(plan_digest)
-        return frozenset(episode_id for episode_id, reason in landed.items() if reason is not FinishReason.ERROR)
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Return a table's landed rows as a lazy frame, each row once; reads nothing but manifests until collected."""
@@ -144,22 +141,9 @@ class LandingZone:
             path=path,
             row_count=rows.num_rows,
             byte_count=sink.getbuffer().nbytes,
-            schema_digest=schema_digest(rows.schema),
+            checksum=checksum(sink.getbuffer()),
+            columns=tuple(rows.column_names),
         )
-
-
-def schema_digest(schema: pa.Schema) -> str:
-    """Return a digest of column names, types and nullability."""
-    columns = ",".join(f"{field.name}:{field.type}:{field.nullable}" for field in schema)
-    return hashlib.sha256(columns.encode()).hexdigest()[:16]
-
-
-def _bundled_episodes(tables: Mapping[str, Sequence[Row]]) -> tuple[BundledEpisode, ...]:
-    return tuple(
-        BundledEpisode(episode_id=row.episode_id, plan_digest=row.plan_digest, finish_reason=row.finish_reason)
-        for row in tables.get(EpisodeRow.TABLE, ())
-        if isinstance(row, EpisodeRow)
-    )
 
 
 def _check_rows(tables: Mapping[str, Sequence[Row]], run_id: str) -> None:
@@ -175,10 +159,6 @@ def _check_rows(tables: Mapping[str, Sequence[Row]], run_id: str) -> None:
         keys = set(map(attrgetter(*model.KEY), rows))
         if len(keys) < len(rows):
             raise ValueError(f"{len(rows) - len(keys)} rows of {table!r} repeat a key ({', '.join(model.KEY)})")
-    _check_children(tables)
-
-
-def _check_children(tables: Mapping[str, Sequence[Row]]) -> None:
     present = _episode_ids(tables.get(EpisodeRow.TABLE, ()))
     for table in EPISODE_CHILDREN:
         if orphans := sorted(_episode_ids(tables.get(table, ())) - present):

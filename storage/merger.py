@@ -10,14 +10,13 @@ from duckdb import DuckDBPyConnection
 
 from storage.connection import open_for_writing
 from storage.errors import WarehouseError
-from storage.files import filesystem_for_duckdb
-from storage.insertion import UnreadableBundleError, insert_bundles
+from storage.insertion import insert_bundles
 from storage.landing import LandingZone
 from storage.lock import owned
 from storage.marts import refresh_marts
 from storage.migrations import migrate
 from storage.published import is_published, publish, settle
-from storage.quarantine import Refusal, inspect_bundles, inspect_contents, inspect_landing, quarantine_files
+from storage.quarantine import Refusal, inspect_bundles, inspect_landing, quarantine_files
 from tasks.running.progress import OpenBar, no_bar
 
 GRACE = timedelta(hours=1)
@@ -69,8 +68,8 @@ def merge(
         connection = open_for_writing(path, memory_limit, threads)
         try:
             migrate(connection)
-            if filesystem := filesystem_for_duckdb(landing.store):
-                connection.register_filesystem(filesystem)
+            if not landing.store.is_local:
+                connection.register_filesystem(landing.store.filesystem)
             report = _take_in(connection, landing, grace, open_bar)
             refresh_marts(connection, open_bar=open_bar)
             # Closing would do it too, but keep a full disk to itself and leave the rows beside the file.
@@ -116,16 +115,9 @@ def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timede
     manifests = landing.manifests(known=merged)
     files = landing.store.find()
     strays = inspect_landing(files, manifests, merged, datetime.now(UTC) - grace)
-    bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store)
+    bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store, reads_content=True)
     refusals = [*strays, *unfit]
-    try:
-        inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
-    except UnreadableBundleError as error:
-        bundles, torn = inspect_contents(bundles, landing.store)
-        if not torn:
-            raise error.cause from error
-        refusals += torn
-        inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
+    inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
     # After the commit: a kill in between leaves the files where the next merge finds and moves them.
     quarantine_files(landing.store, refusals)
     return MergeReport(

@@ -1,17 +1,19 @@
 """Quarantine: landed files that cannot be taken in are put aside with a reason, and the rest goes on."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from storage.bundles import MANIFEST_FOLDER, Manifest
-from storage.files import TEMPORARY_SUFFIX, FileStore, FoundFile
-from storage.landing import Manifests
-from storage.sources import why_torn, why_unfit
+from storage.bundles import MANIFEST_FOLDER, Manifest, checksum
+from storage.errors import LandingError
+from storage.files import FileStore, FoundFile
+from storage.landing import LandingZone, Manifests
+from storage.schemas import duckdb_columns
+from tasks.running.whole_files import TEMPORARY_SUFFIX
 from tasks.traces.study_rows import TABLES
 
 QUARANTINE_FOLDER = "quarantine"
@@ -53,19 +55,34 @@ def inspect_landing(
 
 
 def inspect_bundles(
-    bundles: Sequence[Manifest], files: Sequence[FoundFile], store: FileStore
+    bundles: Sequence[Manifest], files: Sequence[FoundFile], store: FileStore, *, reads_content: bool = False
 ) -> tuple[list[Manifest], list[Refusal]]:
-    """Part the bundles into those whose files are all there with the right size and columns, and refusals."""
+    """Part bundles into those whose files are all there with the right size and columns, and refusals.
+
+    With `reads_content` every file is read and compared with its checksum.
+    """
     sizes = {file.path: file.byte_count for file in files}
-    return _part(bundles, lambda manifest: _why_unfit(manifest, sizes, store))
+    kept, refusals = [], []
+    for manifest in bundles:
+        if reason := _why_unfit(manifest, sizes) or (_why_damaged(manifest, store) if reads_content else None):
+            refusals.append(Refusal(manifest.path, reason))
+            refusals += [Refusal(file.path, f"of the refused bundle {manifest.bundle_id}") for file in manifest.files]
+        else:
+            kept.append(manifest)
+    return kept, refusals
 
 
-def inspect_contents(bundles: Sequence[Manifest], store: FileStore) -> tuple[list[Manifest], list[Refusal]]:
-    """Part the bundles into those whose files can be read to the last row, and refusals; reads every file."""
-    return _part(
-        bundles,
-        lambda manifest: next((f"{f.path}: {why}" for f in manifest.files if (why := why_torn(f, store))), None),
-    )
+def find_damage(landing: LandingZone) -> list[Refusal]:
+    """Return the manifests that are damaged or whose files are, with what is wrong; reads every landed file.
+
+    Nothing is moved: `merge` puts damaged bundles aside that it has not taken in.
+    """
+    manifests = landing.manifests()
+    _, refusals = inspect_bundles(manifests.bundles, landing.store.find(), landing.store, reads_content=True)
+    return [
+        *(Refusal(path, reason) for path, reason in manifests.unreadable.items()),
+        *(refusal for refusal in refusals if refusal.path.startswith(f"{MANIFEST_FOLDER}/")),
+    ]
 
 
 def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: Sequence[Refusal]) -> None:
@@ -94,20 +111,7 @@ def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:
         store.move(refusal.path, f"{QUARANTINE_FOLDER}/{refusal.path}")
 
 
-def _part(
-    bundles: Sequence[Manifest], why_refused: Callable[[Manifest], str | None]
-) -> tuple[list[Manifest], list[Refusal]]:
-    kept, refusals = [], []
-    for manifest in bundles:
-        if reason := why_refused(manifest):
-            refusals.append(Refusal(manifest.path, reason))
-            refusals += [Refusal(file.path, f"of the refused bundle {manifest.bundle_id}") for file in manifest.files]
-        else:
-            kept.append(manifest)
-    return kept, refusals
-
-
-def _why_unfit(manifest: Manifest, sizes: dict[str, int], store: FileStore) -> str | None:
+def _why_unfit(manifest: Manifest, sizes: dict[str, int]) -> str | None:
     for file in manifest.files:
         if file.table not in TABLES:
             return f"table {file.table!r} is unknown to this version; upgrade Carryover"
@@ -115,6 +119,24 @@ def _why_unfit(manifest: Manifest, sizes: dict[str, int], store: FileStore) -> s
             return f"{file.path}: file missing"
         if sizes[file.path] != file.byte_count:
             return f"{file.path}: torn, {sizes[file.path]} bytes instead of {file.byte_count}"
-        if reason := why_unfit(file, store):
-            return f"{file.path}: {reason}"
+        known = duckdb_columns(file.table)
+        if unknown := sorted(set(file.columns) - {column.name for column in known}):
+            return f"{file.path}: column {unknown[0]!r} is unknown to this version; upgrade Carryover"
+        if missing := [column.name for column in known if not column.is_nullable and column.name not in file.columns]:
+            return f"{file.path}: column {missing[0]!r} is missing; an older version landed it"
+    return None
+
+
+def _why_damaged(manifest: Manifest, store: FileStore) -> str | None:
+    try:
+        contents = store.read_many([file.path for file in manifest.files])
+    except LandingError as error:
+        if not store.is_local:  # a bucket out of reach says nothing about the file
+            raise
+        return str(error)
+    for file in manifest.files:
+        if file.path not in contents:
+            return f"{file.path}: file missing"
+        if (found := checksum(contents[file.path])) != file.checksum:
+            return f"{file.path}: damaged, checksum {found} instead of {file.checksum}"
     return None

@@ -10,7 +10,6 @@ from duckdb.polars_io import duckdb_source
 
 from storage.bundles import Manifest, Share, share_episodes
 from storage.files import FileStore
-from storage.migrations import value_of_older_rows
 from storage.schemas import EPISODE_CHILDREN, arrow_schema, row_model
 from tasks.traces.rows import EpisodeRow
 
@@ -58,13 +57,6 @@ def _scan_shares(store: FileStore, table: str, shares: Sequence[Share]) -> pl.La
 
 
 def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
-    values = ((name, value_of_older_rows(table, name)) for name in arrow_schema(table).names)
-    filled = [pl.coalesce(name, pl.sql_expr(value).alias(name)) for name, value in values if value]
-    frame = _read_files(store, table, bundles)
-    return frame.with_columns(filled) if filled else frame
-
-
-def _read_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
     files = [file for manifest in bundles if (file := manifest.file(table))]
     if store.is_local:
         return pl.scan_parquet(

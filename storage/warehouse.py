@@ -14,7 +14,7 @@ from duckdb import DuckDBPyConnection
 from storage.bundles import MANIFEST_FOLDER, Manifest, share_episodes
 from storage.connection import open_for_reading, open_memory, require_query, shut_files_out
 from storage.errors import LandingError, WarehouseError
-from storage.files import FileStore, filesystem_for_duckdb
+from storage.files import FileStore
 from storage.landed_scan import landed_scan
 from storage.landing import LandingZone
 from storage.lock import owned
@@ -22,7 +22,7 @@ from storage.marts import are_of_this_sql, refresh_marts
 from storage.migrations import check_version, migrate
 from storage.names import query_error
 from storage.published import publish, published_path, settle
-from storage.quarantine import QUARANTINE_FOLDER, inspect_bundles, inspect_contents
+from storage.quarantine import QUARANTINE_FOLDER, inspect_bundles
 from storage.scans import scan_relation
 from storage.schemas import row_model
 from storage.sources import each_once, lost_episodes, table_source
@@ -215,8 +215,8 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
     if not bundles:
         _require_landing_zone(landing.store)
     connection = open_memory()
-    if filesystem := filesystem_for_duckdb(landing.store):
-        connection.register_filesystem(filesystem)
+    if not landing.store.is_local:
+        connection.register_filesystem(landing.store.filesystem)
     migrate(connection)
     try:
         _show_bundles(connection, landing.store, bundles)
@@ -244,7 +244,5 @@ def _show_bundles(connection: DuckDBPyConnection, store: FileStore, bundles: Seq
 
 def _why_unreadable(store: FileStore, bundles: Sequence[Manifest]) -> str | None:
     """Return the file of the bundles that is not as it was landed, and how; reads them all if their sizes are right."""
-    _, refusals = inspect_bundles(bundles, store.find(), store)
-    if not refusals:
-        _, refusals = inspect_contents(bundles, store)
+    _, refusals = inspect_bundles(bundles, store.find(), store, reads_content=True)
     return " ".join(refusals[0].reason.split()) if refusals else None

@@ -56,7 +56,7 @@ def _garble(landing: LandingZone) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "reason"),
-    [(_tear, "torn, 4 bytes instead of "), (_remove, "file missing"), (_garble, "not readable as Parquet")],
+    [(_tear, "torn, 4 bytes instead of "), (_remove, "file missing"), (_garble, "damaged, checksum ")],
 )
 def test_a_landing_zone_with_a_damaged_bundle_names_the_file_and_the_way_out(
     landing, make_episode, path, damage, reason
