@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from storage.plan_check import NAME as PLAN_CHECK
+from storage.plan_check import PLANS, PLAYED, miscounted_conditions
 from storage.warehouse import Warehouse
 from tasks.checks.check import Check, Suite
 from tasks.checks.run import CheckBackendError, run_suites
@@ -30,7 +32,7 @@ SUBJECTS = {
 
 
 class CheckFile(NamedTuple):
-    """A file of `sql/checks`: a query for the rows that break a rule."""
+    """A query for the rows that break a rule, mostly a file of `sql/checks`."""
 
     name: str
     query: str
@@ -83,10 +85,43 @@ def gate_warehouse(
 
 
 def check_files() -> list[CheckFile]:
-    """Return the files of `sql/checks` in the order of their names."""
+    """Return the files of `sql/checks`, and the checks that are the same for every table, sorted by name."""
     folder = files("sql") / "checks"
-    sources = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return [CheckFile(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in sources]
+    sources = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    return sorted(
+        [
+            *(CheckFile(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in sources),
+            CheckFile(
+                "table_keys_are_unique",
+                _of_every_table(
+                    """
+                    select '{table}' as table_name, [{key_texts}] as key, count(*) as row_count
+                    from main.{table} group by {key} having count(*) > 1
+                    """
+                ),
+            ),
+            CheckFile(
+                "table_rows_trace_to_a_run",
+                _of_every_table(
+                    """
+                    select '{table}' as table_name, run_id, count(*) as row_count
+                    from main.{table} where run_id not in (select run_id from main.runs) group by run_id
+                    """
+                ),
+            ),
+        ]
+    )
+
+
+def _of_every_table(template: str) -> str:
+    """Return a query that asks the same of every table; what it fills in comes from the row models."""
+    queries = (
+        template.format(
+            table=table, key=", ".join(model.KEY), key_texts=", ".join(f"{column}::varchar" for column in model.KEY)
+        )
+        for table, model in TABLES.items()
+    )
+    return f"{' union all '.join(queries)} order by all"
 
 
 def require_same_counts(suites: Sequence[Suite], rows: Sequence[CheckResultRow]) -> None:
@@ -109,7 +144,7 @@ def _find_offenders(
     """Return, by id column and check, how many rows of each id break the check."""
     offenders: dict[str, dict[str, pl.DataFrame]] = defaultdict(dict)
     checks = check_files()
-    with open_bar("checks on the merged tables", len(checks), "checks") as advance:
+    with open_bar("checks on the merged tables", len(checks) + 1, "checks") as advance:
         for check in checks:
             rows = warehouse.sql(check.query).polars()
             if plan_digest is not None and "plan_digest" in rows.columns:
@@ -121,6 +156,12 @@ def _find_offenders(
                 )
             offenders[id_column][check.name] = rows.group_by(id_column).agg(pl.len().cast(pl.Int64).alias(check.name))
             advance(1, check.name)
+        miscounted = miscounted_conditions(warehouse.sql(PLANS).polars(), warehouse.sql(PLAYED).polars())
+        miscounted = miscounted.filter(plan_digest is None or pl.col("plan_digest") == plan_digest)
+        offenders["plan_digest"][PLAN_CHECK] = miscounted.group_by("plan_digest").agg(
+            pl.len().cast(pl.Int64).alias(PLAN_CHECK)
+        )
+        advance(1, PLAN_CHECK)
     return offenders
 
 

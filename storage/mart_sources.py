@@ -7,6 +7,19 @@ from typing import NamedTuple
 
 from storage.connection import quoted
 from storage.migrations import read_migrations
+from tasks.traces.rows import EpisodeRow
+
+_ATTEMPTS = f"""
+-- one row per episode: whether it is the last attempt at what it is an attempt at
+select
+    episode_id,
+    row_number() over (
+        partition by {", ".join(EpisodeRow.SAME_EPISODE)}
+        order by started_at desc, attempt desc, episode_id
+    ) = 1 as is_last_attempt
+from main.episodes
+order by episode_id
+"""
 
 
 class MartSource(NamedTuple):
@@ -19,12 +32,18 @@ class MartSource(NamedTuple):
     content: str
     """What the rows depend on besides the warehouse's own."""
 
+    @property
+    def relation(self) -> str:
+        """Name of the relation in the database: views for readers stand in `main`."""
+        return f"{'main' if self.schema == 'views' else self.schema}.{self.name}"
+
 
 def read_mart_sources() -> list[MartSource]:
     """Return the files in the order in which they build on each other: by schema, then by name."""
     return [
         *(_published_source(file) for file in _files("published", ".csv")),
-        *(_sql_source(schema, file) for schema in ("staging", "marts") for file in _files(schema, ".sql")),
+        MartSource("staging", "attempts", _ATTEMPTS, _ATTEMPTS),
+        *(_sql_source(schema, file) for schema in ("staging", "marts", "views") for file in _files(schema, ".sql")),
     ]
 
 

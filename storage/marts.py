@@ -8,6 +8,7 @@ from typing import Literal
 import duckdb
 from duckdb import DuckDBPyConnection
 
+from storage.comments import comment_on_schema
 from storage.connection import transaction
 from storage.errors import WarehouseError
 from storage.mart_increment import measure_new_episodes
@@ -45,6 +46,7 @@ def refresh_marts(
     if is_same_sql and _measured_bundle_counts(connection) == [(_bundle_count(connection),)]:
         return Refresh.NOTHING
     if is_same_sql and measure_new_episodes(connection, sources, open_bar):
+        _comment(connection, sources)
         # A merger that is killed right here finds nothing left to measure the next time.
         connection.execute(
             "update main.refreshed_marts set bundle_count = $count, refreshed_at = $now",
@@ -75,25 +77,28 @@ def _rebuild(
     open_bar: OpenBar,
     digest: str | None = None,
 ) -> None:
-    kinds = {"published": "table", "staging": "view", "marts": mart_kind}
+    kinds = {"published": "table", "staging": "view", "marts": mart_kind, "views": "view"}
     mart_count = sum(source.schema == "marts" for source in sources)
     with transaction(connection), open_bar("marts", mart_count, "marts") as advance:
         _drop_leftovers(connection)
-        connection.execute("create schema if not exists published")
         for source in sources:
             try:
-                connection.execute(
-                    f'create {kinds[source.schema]} {source.schema}."{source.name}" as {source.statement}'
-                )
+                connection.execute(f"create or replace {kinds[source.schema]} {source.relation} as {source.statement}")
             except duckdb.Error as error:
                 raise WarehouseError(f"sql/{source.schema}/{source.name}: {error}") from error
             advance(source.schema == "marts", source.name)
         connection.execute("delete from main.refreshed_marts")
         if digest is not None:
+            # Not for a landing zone: its views are made anew at every opening, and comments would double that time.
+            _comment(connection, sources)
             connection.execute(
                 "insert into main.refreshed_marts values ($digest, $count, $now)",
                 {"digest": digest, "count": _bundle_count(connection), "now": datetime.now(UTC)},
             )
+
+
+def _comment(connection: DuckDBPyConnection, sources: Sequence[MartSource]) -> None:
+    comment_on_schema(connection, [(source.relation, source.statement) for source in sources])
 
 
 def _bundle_count(connection: DuckDBPyConnection) -> int:

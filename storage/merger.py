@@ -15,7 +15,7 @@ from storage.landing import LandingZone
 from storage.lock import owned
 from storage.marts import refresh_marts
 from storage.migrations import migrate
-from storage.published import is_published, publish, settle
+from storage.published import is_published, publish
 from storage.quarantine import Refusal, inspect_bundles, inspect_landing, quarantine_files
 from tasks.running.progress import OpenBar, no_bar
 
@@ -93,7 +93,7 @@ def _check_place(landing: LandingZone, path: Path) -> None:
 
 
 def _create_if_absent(path: Path) -> None:
-    """Create an empty warehouse, under its final name only when it is whole and readers have a copy."""
+    """Create an empty warehouse, under its name only when it is whole; readers get nothing before the first merge."""
     if path.exists():
         return
     draft = path.with_name(f".{path.name}.new")
@@ -102,10 +102,9 @@ def _create_if_absent(path: Path) -> None:
     connection = open_for_writing(draft)
     try:
         migrate(connection)
+        connection.execute("checkpoint")
     finally:
         connection.close()
-    settle(draft)
-    publish(path, draft)
     draft.replace(path)
 
 

@@ -186,6 +186,7 @@ def _insert_run(connection: DuckDBPyConnection, name: str, plans: Sequence[KeptP
             "scale": first.scale,
             "plan_json": json.dumps([plan.plan for plan in plans]),
             "environment_json": json.dumps(first.environment),
+            "source": first.environment.get("source"),
             "started_at": min(plan.started_at for plan in plans),
         }
     )

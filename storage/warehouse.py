@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 
 from storage.bundles import MANIFEST_FOLDER, Manifest, share_episodes
 from storage.connection import open_for_reading, open_memory, require_query, shut_files_out
-from storage.errors import LandingError, WarehouseError
+from storage.errors import LandingError, WarehouseBusyError, WarehouseError
 from storage.files import FileStore
 from storage.landed_scan import landed_scan
 from storage.landing import LandingZone
@@ -22,12 +22,19 @@ from storage.marts import are_of_this_sql, refresh_marts
 from storage.migrations import check_version, migrate
 from storage.names import query_error
 from storage.published import publish, published_path, settle
-from storage.quarantine import QUARANTINE_FOLDER, inspect_bundles
+from storage.quarantine import QUARANTINE_FOLDER, find_damage
 from storage.scans import scan_relation
 from storage.schemas import row_model
 from storage.sources import each_once, lost_episodes, table_source
 from storage.stoppable_query import stoppable
 from tasks.traces.study_rows import TABLES
+
+_NO_MERGE = "no merge into {} has finished yet; wait for the one that is running, or run `carryover merge`"
+_ERRORS_OF_THE_QUERY = (
+    duckdb.BinderException, duckdb.CatalogException, duckdb.InterruptException, duckdb.ParserException,
+    duckdb.PermissionException, duckdb.SyntaxException,
+)  # fmt: skip
+"""What a query can be blamed for alone."""
 
 
 class Result:
@@ -91,16 +98,27 @@ class Warehouse:
         return cls(_open_file(path), path, storage_options)
 
     def sql(self, query: str, **parameters: Any) -> Result:
-        """Run a query with `$name` parameters; raise `QueryError` with DuckDB's message and near names.
+        """Run a query with `$name` parameters and return its rows.
 
         A query reads the warehouse and no other file, and writes none: only queries run, no other statements.
+
+        Raises:
+            QueryError: DuckDB refused the query.
+            WarehouseError: A landed file is damaged; the message names it.
         """
         try:
             require_query(self._connection, query)
             cursor = self._cursor()
             return Result(stoppable(cursor, lambda: _fetch(cursor, query, parameters)))
         except duckdb.Error as error:
+            if isinstance(self._source, LandingZone) and not isinstance(error, _ERRORS_OF_THE_QUERY):
+                _refuse_damage(self._source, error)
             raise query_error(error, self._connection) from error
+
+    def latest_plan(self) -> str | None:
+        """Return the digest of the plan whose study finished last, of the last import without a study; else `None`."""
+        rows = self.sql("select plan_digest from staging.latest_plan").rows()
+        return rows[0][0] if rows else None
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Return a table as a lazy Polars frame over the landed Parquet, as it landed.
@@ -181,12 +199,18 @@ def _open_file(path: Path) -> DuckDBPyConnection:
     readable = copy if copy.exists() else path
     if not readable.exists():
         raise WarehouseError(f"no warehouse at {path}; `carryover merge` makes one from a landing zone")
-    connection = open_for_reading(readable)
+    try:
+        connection = open_for_reading(readable)
+    except WarehouseBusyError as error:
+        raise WarehouseError(_NO_MERGE.format(path)) from error
     try:
         check_version(connection)
     except WarehouseError as error:
         connection.close()
         raise WarehouseError(f"{readable}: {error}") from error
+    if not connection.sql("from main.refreshed_marts").fetchall():
+        connection.close()
+        raise WarehouseError(_NO_MERGE.format(path))
     return connection
 
 
@@ -222,10 +246,8 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
         _show_bundles(connection, landing.store, bundles)
     except (duckdb.Error, pa.ArrowException, FileNotFoundError) as error:
         connection.close()
-        reason = _why_unreadable(landing.store, bundles)
-        if reason is None:
-            raise
-        raise WarehouseError(f"{landing.url} cannot be read: {reason}; `carryover merge` puts it aside") from error
+        _refuse_damage(landing, error)
+        raise
     shut_files_out(connection, landing.store.location(""))
     return connection
 
@@ -242,7 +264,8 @@ def _show_bundles(connection: DuckDBPyConnection, store: FileStore, bundles: Seq
     refresh_marts(connection, is_materialized=False)
 
 
-def _why_unreadable(store: FileStore, bundles: Sequence[Manifest]) -> str | None:
-    """Return the file of the bundles that is not as it was landed, and how; reads them all if their sizes are right."""
-    _, refusals = inspect_bundles(bundles, store.find(), store, reads_content=True)
-    return " ".join(refusals[0].reason.split()) if refusals else None
+def _refuse_damage(landing: LandingZone, error: Exception) -> None:
+    """Raise `WarehouseError` where a landed file is damaged, which explains the error; reads every file."""
+    if damage := find_damage(landing):
+        reason = " ".join(damage[0].reason.split())
+        raise WarehouseError(f"{landing.url} cannot be read: {reason}; `carryover merge` puts it aside") from error

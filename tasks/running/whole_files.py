@@ -13,7 +13,7 @@ TEMPORARY_SUFFIX = ".tmp"
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it becomes `path` when the block ends, and is removed when the block raises.
+    """Yield a temporary path beside `path`; it becomes `path` when the block ends, or goes when it raises.
 
     Raises:
         OSError: The result cannot be renamed.
