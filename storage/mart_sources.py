@@ -12,13 +12,14 @@ from tasks.traces.rows import EpisodeRow
 _ATTEMPTS = f"""
 -- one row per episode: whether it is the last attempt at what it is an attempt at
 select
+    plan_digest,
     episode_id,
     row_number() over (
         partition by {", ".join(EpisodeRow.SAME_EPISODE)}
         order by started_at desc, attempt desc, episode_id
     ) = 1 as is_last_attempt
 from main.episodes
-order by episode_id
+order by plan_digest, episode_id
 """
 
 
@@ -42,8 +43,9 @@ def read_mart_sources() -> list[MartSource]:
     """Return the files in the order in which they build on each other: by schema, then by name."""
     return [
         *(_published_source(file) for file in _files("published", ".csv")),
+        *(_sql_source("staging", file) for file in _files("staging", ".sql")),
         MartSource("staging", "attempts", _ATTEMPTS, _ATTEMPTS),
-        *(_sql_source(schema, file) for schema in ("staging", "marts", "views") for file in _files(schema, ".sql")),
+        *(_sql_source(schema, file) for schema in ("marts", "views") for file in _files(schema, ".sql")),
     ]
 
 

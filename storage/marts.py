@@ -97,6 +97,13 @@ def _rebuild(
             )
 
 
+def create_views(connection: DuckDBPyConnection) -> None:
+    """Create the views of `sql/views` on the marts as they are."""
+    for source in read_mart_sources():
+        if source.schema == "views":
+            connection.execute(f"create or replace view {source.relation} as {source.statement}")
+
+
 def _comment(connection: DuckDBPyConnection, sources: Sequence[MartSource]) -> None:
     comment_on_schema(connection, [(source.relation, source.statement) for source in sources])
 

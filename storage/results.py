@@ -7,10 +7,10 @@ plans of their own are read as one study again.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 from duckdb import DuckDBPyConnection
@@ -19,16 +19,15 @@ from pydantic import BaseModel, ConfigDict
 from storage.connection import open_memory, quoted, shut_files_out
 from storage.errors import WarehouseError
 from storage.kept_training import insert_training, keep_training
-from storage.marts import refresh_marts
+from storage.marts import create_views, refresh_marts
 from storage.migrations import migrate
 from storage.schemas import to_arrow
 from storage.warehouse import Warehouse
-from tasks.analysis.claims import published_claims
-from tasks.analysis.compute import compute_statistics
-from tasks.analysis.spec import StatisticsSpec
-from tasks.running.progress import OpenBar, no_bar
 from tasks.traces.rows import EpisodeRow, Row
-from tasks.traces.study_rows import RunEndRow, RunRow, StatisticRow
+from tasks.traces.study_rows import ClaimRow, RunEndRow, RunRow, StatisticRow
+
+ComputeStatistics = Callable[[pl.DataFrame, str, dict[str, Any]], list[StatisticRow]]
+"""Returns the statistics of episodes of one plan digest, by the settings of a plan (its field `statistics`)."""
 
 EPISODES = "episodes.parquet"
 STATISTICS = "statistics.parquet"
@@ -75,15 +74,14 @@ def keep_results(
     warehouse: Warehouse,
     plan_digests: Sequence[str],
     folder: Path,
+    compute: ComputeStatistics,
     where: str = "true",
-    *,
-    open_bar: OpenBar = no_bar,
 ) -> int:
     """Add plans' counted episodes to a folder of results, compute its statistics, and return how many rows it holds.
 
     Rows of the same plans are replaced. A teacher's trace that the folder holds already is not added again: parts that
     ran apart play the same ones. `where` is a condition on the columns of `marts.episode_metrics`, which keeps cells
-    out that a run has not finished. `open_bar` shows the statistics.
+    out that a run has not finished.
 
     Raises:
         WarehouseError: A plan has no run here, or an episode of a trained model is there under two plans.
@@ -101,34 +99,23 @@ def keep_results(
     keep_training(warehouse, folder, _kept_ids(new, episodes), episodes["episode_id"])
     listed = [plan.model_dump(mode="json") for plan in plans]
     (folder / PLANS).write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    write_statistics(folder, open_bar)
+    write_statistics(folder, compute)
     return episodes.height
 
 
-def write_statistics(folder: Path, open_bar: OpenBar = no_bar) -> int:
+def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
     """Compute the statistics of a folder's kept episodes again, write them, and return how many there are.
 
+    The episodes are read as one plan that bears the folder's name, with the settings of the plan that was kept last.
+
     Raises:
         WarehouseError: The folder holds no results.
     """
-    statistics = kept_statistics(folder, read_statistics_spec(folder), open_bar)
-    cast(pl.DataFrame, pl.from_arrow(to_arrow(statistics))).write_parquet(folder / STATISTICS, compression="zstd")
-    return len(statistics)
-
-
-def kept_statistics(folder: Path, spec: StatisticsSpec, open_bar: OpenBar = no_bar) -> list[StatisticRow]:
-    """Return the statistics of a folder's kept episodes, read as one plan that bears the folder's name."""
+    settings = _plans_of(folder)[-1].plan.get("statistics", {})
     episodes = pl.read_parquet(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
-    return compute_statistics(episodes, plan_digest=folder.name, run_id=folder.name, spec=spec, open_bar=open_bar)
-
-
-def read_statistics_spec(folder: Path) -> StatisticsSpec:
-    """Return how the statistics of a folder are computed: as the plan that was kept last says, if it says so.
-
-    Raises:
-        WarehouseError: The folder holds no results.
-    """
-    return StatisticsSpec.model_validate(_plans_of(folder)[-1].plan.get("statistics", {}))
+    statistics = compute(episodes, folder.name, settings)
+    pl.DataFrame(to_arrow(statistics)).write_parquet(folder / STATISTICS, compression="zstd")
+    return len(statistics)
 
 
 def read_plans(folder: Path) -> list[KeptPlan]:
@@ -137,8 +124,8 @@ def read_plans(folder: Path) -> list[KeptPlan]:
     return [KeptPlan.model_validate(plan) for plan in json.loads(path.read_text("utf-8"))] if path.exists() else []
 
 
-def open_results(folder: Path) -> Warehouse:
-    """Return a folder of results as a warehouse: its marts of episodes, its statistics, published claims, and a run.
+def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
+    """Return a folder of results as a warehouse: its marts of episodes, its statistics, the claims given, and a run.
 
     The one plan of that warehouse bears the folder's name, and its run has finished; the digest of the plan that a row
     ran under stands in the column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not kept, so
@@ -159,12 +146,13 @@ def open_results(folder: Path) -> Warehouse:
         f"create table marts.episode_metrics as select * replace ({name} as plan_digest), "
         f"plan_digest as kept_plan_digest from read_parquet({quoted(str(folder / EPISODES))})"
     )
+    create_views(connection)  # a view of other columns than before binds no more
     connection.execute(
         f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
     )
     insert_training(connection, folder)
     _insert_run(connection, folder.name, plans)
-    _insert(connection, published_claims(folder.name))
+    _insert(connection, claims)
     shut_files_out(connection)
     return Warehouse(connection, folder / EPISODES)
 
@@ -202,8 +190,9 @@ def _insert_run(connection: DuckDBPyConnection, name: str, plans: Sequence[KeptP
 
 
 def _insert(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
-    connection.register("arrived", to_arrow(rows))
-    connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
+    if rows:
+        connection.register("arrived", to_arrow(rows))
+        connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
 
 
 def _former(folder: Path, replaced_digests: Sequence[str]) -> pl.DataFrame | None:

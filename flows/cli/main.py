@@ -5,6 +5,7 @@ write files beside the warehouse, and all the rest write nothing.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -82,12 +83,14 @@ def keep(
 ) -> None:
     """Keep a study's rows per episode, without any text, in a small folder that `--results` reads."""
     from storage.results import keep_results, write_statistics
+    from tasks.analysis.kept import kept_statistics
 
+    compute = partial(kept_statistics, open_bar=progress_bar)
     if recompute:
-        typer.echo(f"{write_statistics(folder, progress_bar)} statistics in {folder}")
+        typer.echo(f"{write_statistics(folder, compute)} statistics in {folder}")
         return
     with open_warehouse(home) as warehouse:
-        count = keep_results(warehouse, plan or [choose_plan(warehouse, None)], folder, where, open_bar=progress_bar)
+        count = keep_results(warehouse, plan or [choose_plan(warehouse, None)], folder, compute, where)
     typer.echo(f"{count} episodes in {folder}")
 
 

@@ -158,7 +158,8 @@ final as (
         default_behaviour.redefinitions_per_step
     from main.episodes
     inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
-    inner join staging.attempts on episodes.episode_id = attempts.episode_id
+    inner join staging.attempts
+        on episodes.plan_digest = attempts.plan_digest and episodes.episode_id = attempts.episode_id
     left join described_instances on episodes.instance_id = described_instances.instance_id
     left join staging.finish_signals on episodes.finish_reason = finish_signals.finish_reason
     left join staging.base_models
