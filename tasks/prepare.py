@@ -17,6 +17,7 @@ from tasks.plans.spec import StudyPart, teacher_conditions
 from tasks.running.errors import UserError
 from tasks.running.progress import progress_bar
 from tasks.running.source_digest import stage_key
+from tasks.running.whole_files import write_whole
 from tasks.sft.conversations import digest_of_file
 from tasks.sft.dataset import PreparedDataset, prepare_dataset
 from tasks.sft.load import load_training_tokenizer
@@ -107,10 +108,7 @@ def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
 
 
 def _note(run: Run, part: StudyPart, data: TrainingData) -> None:
-    file = data_file(run, part)
-    unfinished = file.with_suffix(".unfinished")
-    unfinished.write_text(data.model_dump_json(), encoding="utf-8")
-    unfinished.replace(file)
+    write_whole(data_file(run, part), data.model_dump_json())
 
 
 def _refuse_missing_traces(run: Run, part: StudyPart, zone: LandingZone) -> None:

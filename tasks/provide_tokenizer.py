@@ -18,6 +18,7 @@ from tasks.plans.run import Run
 from tasks.plans.spec import StudyPart, teacher_conditions
 from tasks.running.errors import UserError
 from tasks.running.progress import Advance, progress_bar
+from tasks.running.whole_files import written_whole
 from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import Runtime
 from tasks.sft.spec import TokenizerSpec
@@ -41,9 +42,8 @@ def provide_tokenizer(run: Run, part: StudyPart) -> Path:
     """
     spec, folder = _learned_tokenizer(part), tokenizer_folder(run, part)
     if spec is not None and not folder.exists():
-        unfinished = folder.with_suffix(".unfinished")
-        build_tokenizer(_sample_texts(run, part), spec, unfinished)
-        unfinished.rename(folder)
+        with written_whole(folder) as unfinished:
+            build_tokenizer(_sample_texts(run, part), spec, unfinished)
     if (revision := part.training.base_revision) is not None:
         return fetch_tokenizer(str(folder), revision)
     return folder
