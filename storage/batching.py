@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -14,10 +15,7 @@ from tasks.traces.rows import Row
 
 EPISODES_PER_BATCH = 50
 SECONDS_PER_BATCH = 20.0
-
-
-async def _pause() -> None:
-    await asyncio.sleep(1.0)
+_SECOND = partial(asyncio.sleep, 1.0)
 
 
 class BatchedLanding:
@@ -53,7 +51,7 @@ class BatchedLanding:
         if self._episode_count >= self._episodes_per_batch or self._is_old():
             self.flush()
 
-    async def land_regularly(self, pause: Callable[[], Awaitable[None]] = _pause) -> None:
+    async def land_regularly(self, pause: Callable[[], Awaitable[None]] = _SECOND) -> None:
         """Land what is old, looked at after every pause, until cancelled: the next episode may end much later.
 
         What cannot be landed is tried again, and its error raised, with the next episode or at the end.

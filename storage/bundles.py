@@ -74,6 +74,11 @@ class Manifest(BaseModel):
         """Where the manifest lies in the landing zone."""
         return f"{MANIFEST_FOLDER}/run_id={self.run_id}/{self.bundle_id}.json"
 
+    @property
+    def row_count(self) -> int:
+        """Rows of all tables."""
+        return sum(file.row_count for file in self.files)
+
     def file(self, table: str) -> BundleFile | None:
         """Return the bundle's file of a table, if it has one."""
         return next((file for file in self.files if file.table == table), None)

@@ -108,6 +108,7 @@ def _field_docstrings(model: type[Row]) -> dict[str, str]:
         and isinstance(field.target, ast.Name)
         and isinstance(text, ast.Expr)
         and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
     }
 
 

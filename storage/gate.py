@@ -68,10 +68,10 @@ def gate_warehouse(
     checked_at = datetime.now(UTC)
     with Warehouse.open(path) as warehouse:
         offenders = _find_offenders(warehouse, plan_digest, open_bar)
-        suites = [
-            _table_suite(warehouse, offenders["table_name"], required_tables),
-            *(_subject_suite(warehouse, id_column, offenders[id_column]) for id_column in list(SUBJECTS)[1:]),
-        ]
+        suites = [_table_suite(warehouse, offenders.pop("table_name", {}), required_tables)]
+        for id_column, name in list(SUBJECTS.items())[1:]:
+            subjects = warehouse.sql(f"select distinct {id_column} from main.{name}").polars()
+            suites.append(_suite(name, subjects, id_column, offenders.get(id_column, {})))
     suites = [suite for suite in suites if suite.frame.height]
     rows = run_suites(
         suites,
@@ -169,27 +169,21 @@ def _table_suite(warehouse: Warehouse, offenders: dict[str, pl.DataFrame], requi
     counts = [(table, warehouse.sql(f"select count(*) from main.{table}").rows()[0][0]) for table in TABLES]
     tables = pl.DataFrame(counts, schema={"table_name": pl.String, "row_count": pl.Int64}, orient="row")
     is_required = pl.col("table_name").is_in(list(required_tables))
-    frame = _with_verdicts(tables, "table_name", offenders).with_columns(
-        required_row_count=pl.when(is_required).then(pl.col("row_count"))
-    )
+    suite = _suite("tables", tables, "table_name", offenders)
+    frame = suite.frame.with_columns(required_row_count=pl.when(is_required).then(pl.col("row_count")))
     rows_exist = Check(name="table_rows_exist", kind="between", column="required_row_count", minimum=1)
-    return Suite("tables", frame, (rows_exist, *_checks(offenders)), "table_name")
+    return suite._replace(frame=frame, checks=(rows_exist, *suite.checks))
 
 
-def _subject_suite(warehouse: Warehouse, id_column: str, offenders: dict[str, pl.DataFrame]) -> Suite:
-    name = SUBJECTS[id_column]
-    subjects = warehouse.sql(f"select distinct {id_column} from main.{name}").polars()
-    return Suite(name, _with_verdicts(subjects, id_column, offenders), _checks(offenders), id_column)
+def _suite(name: str, subjects: pl.DataFrame, id_column: str, offenders: dict[str, pl.DataFrame]) -> Suite:
+    """Return a suite over one row per subject, with the number of rows that break each check.
 
-
-def _with_verdicts(subjects: pl.DataFrame, id_column: str, offenders: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return one row per subject with the number of rows that break each check; an offender unknown as subject too."""
+    An offender that is no subject has a row as well.
+    """
     ids = pl.concat([subjects.select(id_column), *(found.select(id_column) for found in offenders.values())]).unique()
     frame = ids.join(subjects, on=id_column, how="left")
     for found in offenders.values():
         frame = frame.join(found, on=id_column, how="left")
-    return frame.with_columns(pl.col(*offenders).fill_null(0)).sort(id_column)
-
-
-def _checks(offenders: dict[str, pl.DataFrame]) -> tuple[Check, ...]:
-    return tuple(Check(name=name, kind="between", column=name, maximum=0) for name in offenders)
+    frame = frame.with_columns(pl.col(*offenders).fill_null(0)).sort(id_column)
+    checks = tuple(Check(name=name, kind="between", column=name, maximum=0) for name in offenders)
+    return Suite(name, frame, checks, id_column)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from storage.bundles import Manifest, Share, share_episodes
+from storage.bundles import Manifest, share_episodes
 from storage.connection import transaction
 from storage.landing import LandingZone
 from storage.quarantine import Refusal, record_refusals
@@ -43,40 +43,29 @@ def insert_bundles(
 
     `open_bar` shows the rows, a table at a time.
     """
-    shares = share_episodes(bundles, _present_episodes(connection, bundles))
+    landed = pa.array([episode.episode_id for manifest in bundles for episode in manifest.episodes], pa.string())
+    connection.register("landed_episodes", pa.table({"episode_id": landed}))
+    present = connection.sql("select episode_id from landed_episodes semi join main.episodes using (episode_id)")
+    shares = share_episodes(bundles, {episode_id for (episode_id,) in present.fetchall()})
+    connection.unregister("landed_episodes")
+    row_counts = {
+        table: sum(file.row_count for share in shares if (file := share.manifest.file(table))) for table in TABLES
+    }
+    counts: dict[str, int] = {}
     connection.register("lost_episodes", lost_episodes(shares))
-    with transaction(connection):
-        counts = _insert_tables(connection, landing, shares, open_bar)
-        _remember(connection, landing, bundles)
+    with transaction(connection), open_bar("merge", sum(row_counts.values()), "rows") as advance:
+        for table, row_count in row_counts.items():
+            if source := table_source(landing.store, table, shares):
+                counts[table] = _insert_table(connection, table, source)
+                advance(row_count, table)
+        now = datetime.now(UTC)
+        ledger = [(bundle.bundle_id, bundle.run_id, landing.url, bundle.row_count, now) for bundle in bundles]
+        if ledger:
+            connection.executemany("insert into main.merged_bundles values (?, ?, ?, ?, ?)", ledger)
         record_refusals(connection, landing.url, refusals)
     connection.unregister("lost_episodes")
     repeated = sum(len(share.lost_episode_ids) for share in shares)
     return Inserted({table: count for table, count in counts.items() if count}, repeated)
-
-
-def _present_episodes(connection: DuckDBPyConnection, bundles: Sequence[Manifest]) -> set[str]:
-    landed = [episode.episode_id for manifest in bundles for episode in manifest.episodes]
-    connection.register("landed_episodes", pa.table({"episode_id": pa.array(landed, pa.string())}))
-    present = connection.sql(
-        "select landed_episodes.episode_id from landed_episodes semi join main.episodes using (episode_id)"
-    ).fetchall()
-    connection.unregister("landed_episodes")
-    return {episode_id for (episode_id,) in present}
-
-
-def _insert_tables(
-    connection: DuckDBPyConnection, landing: LandingZone, shares: Sequence[Share], open_bar: OpenBar
-) -> dict[str, int]:
-    promised = {
-        table: sum(file.row_count for share in shares if (file := share.manifest.file(table))) for table in TABLES
-    }
-    counts = {}
-    with open_bar("merge", sum(promised.values()), "rows") as advance:
-        for table in TABLES:
-            if source := table_source(landing.store, table, shares):
-                counts[table] = _insert_table(connection, table, source)
-                advance(promised[table], table)
-    return counts
 
 
 def _insert_table(connection: DuckDBPyConnection, table: str, source: str) -> int:
@@ -128,19 +117,3 @@ def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> i
 def _count(connection: DuckDBPyConnection, statement: str) -> int:
     row = connection.execute(statement).fetchone()
     return int(row[0]) if row else 0
-
-
-def _remember(connection: DuckDBPyConnection, landing: LandingZone, bundles: Sequence[Manifest]) -> None:
-    ledger = pa.table(
-        {
-            "bundle_id": pa.array([manifest.bundle_id for manifest in bundles], pa.string()),
-            "run_id": pa.array([manifest.run_id for manifest in bundles], pa.string()),
-            "row_count": pa.array([sum(file.row_count for file in bundle.files) for bundle in bundles], pa.int64()),
-        }
-    )
-    connection.register("new_bundles", ledger)
-    connection.execute(
-        "insert into main.merged_bundles select bundle_id, run_id, $url, row_count, $now from new_bundles",
-        {"url": landing.url, "now": datetime.now(UTC)},
-    )
-    connection.unregister("new_bundles")

@@ -41,12 +41,15 @@ class MartSource(NamedTuple):
 
 def read_mart_sources() -> list[MartSource]:
     """Return the files in the order in which they build on each other: by schema, then by name."""
-    return [
-        *(_published_source(file) for file in _files("published", ".csv")),
-        *(_sql_source("staging", file) for file in _files("staging", ".sql")),
-        MartSource("staging", "attempts", _ATTEMPTS, _ATTEMPTS),
-        *(_sql_source(schema, file) for schema in ("marts", "views") for file in _files(schema, ".sql")),
+    published = [
+        MartSource("published", name, f"from read_csv({quoted(str(file))}, header = true)", _text(file))
+        for name, file in _files("published", ".csv")
     ]
+    staging, marts, views = (
+        [MartSource(schema, name, _text(file), _text(file)) for name, file in _files(schema, ".sql")]
+        for schema in ("staging", "marts", "views")
+    )
+    return [*published, *staging, MartSource("staging", "attempts", _ATTEMPTS, _ATTEMPTS), *marts, *views]
 
 
 def sources_digest(sources: list[MartSource]) -> str:
@@ -56,18 +59,11 @@ def sources_digest(sources: list[MartSource]) -> str:
     return hashlib.sha256(repr((contents, migrations)).encode()).hexdigest()[:16]
 
 
-def _published_source(file: Traversable) -> MartSource:
-    statement = f"from read_csv({quoted(str(file))}, header = true)"
-    return MartSource("published", file.name.removesuffix(".csv"), statement, file.read_text(encoding="utf-8"))
+def _files(folder: str, suffix: str) -> list[tuple[str, Traversable]]:
+    """Return the files of a folder of `sql` with their names, sorted."""
+    found = (file for file in (files("sql") / folder).iterdir() if file.name.endswith(suffix))
+    return sorted(((file.name.removesuffix(suffix), file) for file in found), key=lambda pair: pair[0])
 
 
-def _sql_source(schema: str, file: Traversable) -> MartSource:
-    text = file.read_text(encoding="utf-8").rstrip().rstrip(";")
-    return MartSource(schema, file.name.removesuffix(".sql"), text, text)
-
-
-def _files(folder_name: str, suffix: str) -> list[Traversable]:
-    folder = files("sql") / folder_name
-    if not folder.is_dir():
-        return []
-    return sorted((file for file in folder.iterdir() if file.name.endswith(suffix)), key=lambda file: file.name)
+def _text(file: Traversable) -> str:
+    return file.read_text(encoding="utf-8").rstrip()

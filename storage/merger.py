@@ -62,7 +62,11 @@ def merge(
     started = time.monotonic()
     landing = landing if isinstance(landing, LandingZone) else LandingZone(landing)
     path = Path(warehouse_path)
-    _check_place(landing, path)
+    if path.stem in TAKEN_NAMES:
+        raise WarehouseError(f"{path} has the name of a schema; choose another one, e.g. warehouse.duckdb")
+    # The merger moves unknown files out of a landing zone, and would move its own.
+    if landing.store.is_local and path.absolute().is_relative_to(Path(landing.store.root).absolute()):
+        raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")
     with owned(path):
         _create_if_absent(path)
         connection = open_for_writing(path, memory_limit, threads)
@@ -82,14 +86,6 @@ def merge(
         if has_news:
             publish(path)
     return report._replace(is_published=has_news, seconds=time.monotonic() - started)
-
-
-def _check_place(landing: LandingZone, path: Path) -> None:
-    if path.stem in TAKEN_NAMES:
-        raise WarehouseError(f"{path} bears the name of a schema in it; call it warehouse.duckdb, say")
-    # The merger puts aside whatever it does not know in a landing zone, and would do so with its own file.
-    if landing.store.is_local and path.absolute().is_relative_to(Path(landing.store.root).absolute()):
-        raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")
 
 
 def _create_if_absent(path: Path) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from storage.bundles import MANIFEST_FOLDER, Manifest, checksum
@@ -87,22 +86,15 @@ def find_damage(landing: LandingZone) -> list[Refusal]:
 
 def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: Sequence[Refusal]) -> None:
     """Note refusals in the table `quarantine`, each once."""
-    table = pa.table(
-        {
-            "path": pa.array([refusal.path for refusal in refusals], pa.string()),
-            "reason": pa.array([refusal.reason for refusal in refusals], pa.string()),
-        }
-    )
-    connection.register("refusals", table)
-    connection.execute(
-        """
-        insert into main.quarantine
-        select $url, refusals.path, refusals.reason, $now
-        from refusals anti join main.quarantine as noted using (path, reason)
-        """,
-        {"url": landing_url, "now": datetime.now(UTC)},
-    )
-    connection.unregister("refusals")
+    for refusal in refusals:
+        connection.execute(
+            """
+            insert into main.quarantine
+            select $url, $path, $reason, $now
+            where not exists (from main.quarantine where path = $path and reason = $reason)
+            """,
+            {"url": landing_url, "now": datetime.now(UTC), **refusal._asdict()},
+        )
 
 
 def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:

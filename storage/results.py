@@ -87,16 +87,24 @@ def keep_results(
         WarehouseError: A plan has no run here, or an episode of a trained model is there under two plans.
     """
     digests = list(dict.fromkeys(plan_digests))
-    new_plans = [_kept_plan(row) for row in warehouse.sql(_RUNS, digests=digests).arrow().to_pylist()]
+    new_plans = [
+        KeptPlan(plan=json.loads(row.pop("plan_json")), environment=json.loads(row.pop("environment_json")), **row)
+        for row in warehouse.sql(_RUNS, digests=digests).arrow().to_pylist()
+    ]
     if missing := sorted(set(digests) - {plan.plan_digest for plan in new_plans}):
         raise WarehouseError(f"no run of plan {', '.join(missing)} here; `carryover query` tells which have run")
     new = warehouse.sql(f"{_EPISODES} and ({where})", digests=digests).polars()
-    episodes = _without_twice(_former(folder, digests), new)
+    episodes = new
+    if (path := folder / EPISODES).exists():
+        episodes = _together(pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(digests)), new)
+    episodes = episodes.sort(EPISODE_KEY)
+    kept_ids = episodes.select(pl.col("episode_id").alias("kept_id"), *EPISODE_KEY)
+    same = new.join(kept_ids, on=EPISODE_KEY, nulls_equal=True).select("episode_id", "kept_id")
     plans = [plan for plan in read_plans(folder) if plan.plan_digest not in digests] + new_plans
 
     folder.mkdir(parents=True, exist_ok=True)
     episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
-    keep_training(warehouse, folder, _kept_ids(new, episodes), episodes["episode_id"])
+    keep_training(warehouse, folder, same, episodes["episode_id"])
     listed = [plan.model_dump(mode="json") for plan in plans]
     (folder / PLANS).write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     write_statistics(folder, compute)
@@ -151,7 +159,28 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
         f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
     )
     insert_training(connection, folder)
-    _insert_run(connection, folder.name, plans)
+    first = plans[0]
+    run = RunRow.model_validate(
+        {
+            "run_id": folder.name,
+            "flow": "reproduce_study",
+            "plan_name": first.plan_name,
+            "plan_digest": folder.name,
+            "scale": first.scale,
+            "plan_json": json.dumps([plan.plan for plan in plans]),
+            "environment_json": json.dumps(first.environment),
+            "source": first.environment.get("source"),
+            "started_at": min(plan.started_at for plan in plans),
+        }
+    )
+    end = RunEndRow(
+        run_id=folder.name,
+        status="finished",
+        message=f"kept from plans {', '.join(plan.plan_digest for plan in plans)}",
+        finished_at=max(plan.finished_at or plan.started_at for plan in plans),
+    )
+    _insert(connection, [run])
+    _insert(connection, [end])
     _insert(connection, claims)
     shut_files_out(connection)
     return Warehouse(connection, folder / EPISODES)
@@ -163,59 +192,16 @@ def _plans_of(folder: Path) -> list[KeptPlan]:
     raise WarehouseError(f"no results in {folder}: {PLANS} is missing")
 
 
-def _insert_run(connection: DuckDBPyConnection, name: str, plans: Sequence[KeptPlan]) -> None:
-    first = plans[0]
-    run = RunRow.model_validate(
-        {
-            "run_id": name,
-            "flow": "reproduce_study",
-            "plan_name": first.plan_name,
-            "plan_digest": name,
-            "scale": first.scale,
-            "plan_json": json.dumps([plan.plan for plan in plans]),
-            "environment_json": json.dumps(first.environment),
-            "source": first.environment.get("source"),
-            "started_at": min(plan.started_at for plan in plans),
-        }
-    )
-    digests = ", ".join(plan.plan_digest for plan in plans)
-    end = RunEndRow(
-        run_id=name,
-        status="finished",
-        message=f"kept from plans {digests}",
-        finished_at=max(plan.finished_at or plan.started_at for plan in plans),
-    )
-    _insert(connection, [run])
-    _insert(connection, [end])
-
-
 def _insert(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
     if rows:
         connection.register("arrived", to_arrow(rows))
         connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
 
 
-def _former(folder: Path, replaced_digests: Sequence[str]) -> pl.DataFrame | None:
-    path = folder / EPISODES
-    return pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(replaced_digests)) if path.exists() else None
-
-
-def _kept_ids(new: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
-    """Return the ids of new episodes (`episode_id`) and of the same ones among those that are kept (`kept_id`)."""
-    ids = kept.select(pl.col("episode_id").alias("kept_id"), *EPISODE_KEY)
-    return new.join(ids, on=EPISODE_KEY, nulls_equal=True).select("episode_id", "kept_id")
-
-
-def _without_twice(former: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
-    if former is None:
-        return new.sort(EPISODE_KEY)
+def _together(former: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """Return former and new episodes, teachers' traces that the former hold already left out of the new."""
     known = former.filter(pl.col("purpose") == "teacher").select(EPISODE_KEY)
     together = pl.concat([former, new.join(known, on=EPISODE_KEY, how="anti", nulls_equal=True)], how="diagonal")
     if twice := together.filter(together.select(EPISODE_KEY).is_duplicated())["plan_digest"].unique().to_list():
         raise WarehouseError(f"the same episodes stand under plans {', '.join(sorted(twice))}; keep one of them")
-    return together.sort(EPISODE_KEY)
-
-
-def _kept_plan(row: dict[str, Any]) -> KeptPlan:
-    plan, environment = json.loads(row.pop("plan_json")), json.loads(row.pop("environment_json"))
-    return KeptPlan(plan=plan, environment=environment, **row)
+    return together

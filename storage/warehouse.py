@@ -13,23 +13,21 @@ from duckdb import DuckDBPyConnection
 
 from storage.bundles import MANIFEST_FOLDER, Manifest, share_episodes
 from storage.connection import open_for_reading, open_memory, require_query, shut_files_out
-from storage.errors import LandingError, WarehouseBusyError, WarehouseError
+from storage.errors import LandingError, WarehouseError
 from storage.files import FileStore
-from storage.landed_scan import landed_scan
 from storage.landing import LandingZone
-from storage.lock import owned
+from storage.lock import lock_path, owned
 from storage.marts import are_of_this_sql, refresh_marts
 from storage.migrations import check_version, migrate
 from storage.names import query_error
 from storage.published import publish, published_path, settle
-from storage.quarantine import QUARANTINE_FOLDER, find_damage
-from storage.scans import scan_relation
+from storage.quarantine import QUARANTINE_FOLDER, find_damage, inspect_bundles
+from storage.scans import scan_bundles, scan_relation
 from storage.schemas import row_model
 from storage.sources import each_once, lost_episodes, table_source
 from storage.stoppable_query import stoppable
 from tasks.traces.study_rows import TABLES
 
-_NO_MERGE = "no merge into {} has finished yet; wait for the one that is running, or run `carryover merge`"
 _ERRORS_OF_THE_QUERY = (
     duckdb.BinderException, duckdb.CatalogException, duckdb.InterruptException, duckdb.ParserException,
     duckdb.PermissionException, duckdb.SyntaxException,
@@ -130,7 +128,7 @@ class Warehouse:
         if isinstance(self._source, LandingZone):
             return self._source.scan(table)
         try:
-            landed = landed_scan(self._cursor(), table, self._storage_options)
+            landed = self._scan_landed(table)
         except LandingError as error:
             warnings.warn(f"scan reads the published copy of {self._source}: {error}", stacklevel=2)
             landed = None
@@ -142,6 +140,30 @@ class Warehouse:
         if isinstance(self._source, LandingZone):
             return self._source.scan(table)
         return scan_relation(lambda: self._cursor().table(f"main.{table}"))
+
+    def _scan_landed(self, table: str) -> pl.LazyFrame | None:
+        """Return a scan of the landed bundles that the copy holds, `None` where rows never landed.
+
+        Raises:
+            LandingError: The bundles do not all lie in one landing zone as they were landed.
+        """
+        merged = self._cursor().sql("select bundle_id, landing_url from main.merged_bundles").fetchall()
+        if not merged:
+            return None
+        bundle_ids, spellings = ({row[column] for row in merged} for column in (0, 1))
+        urls = {LandingZone(spelling, self._storage_options).url for spelling in spellings}
+        if len(urls) > 1:
+            raise LandingError(f"it was merged from {len(urls)} landing zones, {', '.join(sorted(urls))}")
+        zone = LandingZone(urls.pop(), self._storage_options)
+        bundles = [manifest for manifest in zone.manifests().bundles if manifest.bundle_id in bundle_ids]
+        if len(bundles) < len(bundle_ids):
+            raise LandingError(
+                f"{len(bundle_ids) - len(bundles)} of its {len(bundle_ids)} bundles are not in {zone.url}"
+            )
+        _, refusals = inspect_bundles(bundles, zone.store.find(), zone.store)
+        if refusals:
+            raise LandingError(f"not all of its bundles are whole in {zone.url}: {refusals[0].reason}")
+        return scan_bundles(zone.store, bundles, table)
 
     def has_current_marts(self) -> bool:
         """Return whether the marts were computed by the SQL of this Carryover; `merge` computes them again if not.
@@ -196,21 +218,20 @@ def _fetch(cursor: DuckDBPyConnection, query: str, parameters: Mapping[str, Any]
 
 def _open_file(path: Path) -> DuckDBPyConnection:
     copy = published_path(path)
+    if not copy.exists() and lock_path(path).exists():
+        # Opening the live file would keep the merger from it.
+        raise WarehouseError(
+            f"no merge into {path} has finished yet; wait for the one that is running, or run `carryover merge`"
+        )
     readable = copy if copy.exists() else path
     if not readable.exists():
         raise WarehouseError(f"no warehouse at {path}; `carryover merge` makes one from a landing zone")
-    try:
-        connection = open_for_reading(readable)
-    except WarehouseBusyError as error:
-        raise WarehouseError(_NO_MERGE.format(path)) from error
+    connection = open_for_reading(readable)
     try:
         check_version(connection)
     except WarehouseError as error:
         connection.close()
         raise WarehouseError(f"{readable}: {error}") from error
-    if not connection.sql("from main.refreshed_marts").fetchall():
-        connection.close()
-        raise WarehouseError(_NO_MERGE.format(path))
     return connection
 
 

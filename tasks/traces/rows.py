@@ -209,10 +209,11 @@ class EpisodeRow(Row):
     def _with_total_tokens(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        counts = [values.get(name) for name in ("prompt_tokens", "completion_tokens")]
-        if None in counts or (values.get("token_source") == "imported" and 0 in counts):
+        prompt, completion = values.get("prompt_tokens"), values.get("completion_tokens")
+        is_uncounted = values.get("token_source") == "imported" and 0 in (prompt, completion)
+        if prompt is None or completion is None or is_uncounted:
             return values
-        return {**values, "total_tokens": sum(counts)}
+        return {**values, "total_tokens": prompt + completion}
 
 
 class TurnRow(Row):

@@ -297,5 +297,5 @@ def test_a_warehouse_inside_its_landing_zone_is_refused(landing, make_episode):
 
 @pytest.mark.parametrize("name", ["published", "staging", "marts", "increment"])
 def test_a_warehouse_named_like_a_schema_is_refused(landing, tmp_path, name):
-    with pytest.raises(WarehouseError, match=rf"{name}.duckdb bears the name of a schema in it; call it warehouse"):
+    with pytest.raises(WarehouseError, match=rf"{name}.duckdb has the name of a schema; choose another one"):
         merge(landing, tmp_path / f"{name}.duckdb")

@@ -74,12 +74,10 @@ def test_a_missing_warehouse_says_how_to_make_one(tmp_path):
 
 def test_a_reader_before_the_first_merge_ends_hears_that_none_has_finished(landing, path, make_episode):
     landing.write(make_episode("e"), "run")
-    with open_for_writing(path) as live:
+    with owned(path), open_for_writing(path) as live:
         migrate(live)
-    with pytest.raises(WarehouseError, match=r"no merge into .*study.duckdb has finished yet; wait for the one"):
-        Warehouse.open(path)
-    with holding(path), pytest.raises(WarehouseError, match=r"no merge into .* has finished yet"):
-        Warehouse.open(path)
+        with pytest.raises(WarehouseError, match=r"no merge into .*study.duckdb has finished yet; wait for the one"):
+            Warehouse.open(path)
     merge(landing, path)
     with Warehouse.open(path) as warehouse:
         assert warehouse.sql("select count(*) from marts.episode_metrics").rows() == [(1,)]
