@@ -19,7 +19,7 @@ _SECOND = partial(asyncio.sleep, 1.0)
 
 
 class BatchedLanding:
-    """Gathers episodes' rows and lands them when enough have come, enough time has passed, or it closes.
+    """A buffer of episodes' rows that lands when it is full, when it is old, or when it closes.
 
     Rows that were added are landed also when the block around it raises: a failed episode is data, and so are those
     that ended before a failure. Use it from one thread.
@@ -52,7 +52,7 @@ class BatchedLanding:
             self.flush()
 
     async def land_regularly(self, pause: Callable[[], Awaitable[None]] = _SECOND) -> None:
-        """Land what is old, looked at after every pause, until cancelled: the next episode may end much later.
+        """Land an old batch after every pause, until cancelled: the next episode may end much later.
 
         What cannot be landed is tried again, and its error raised, with the next episode or at the end.
         """

@@ -91,7 +91,7 @@ def _opening_error(path: Path, error: duckdb.Error) -> WarehouseError:
 
 
 def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) -> None:
-    """Keep SQL of the connection from any file but those attached and those below `folder`, a path or URL, for good."""
+    """Deny the connection's SQL every file but attached ones and those below `folder`; it cannot be undone."""
     if folder is not None:
         connection.execute(f"set global allowed_directories = [{quoted(folder)}]")
     connection.execute("set global enable_external_access = false")
@@ -99,7 +99,7 @@ def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) ->
 
 
 def require_query(connection: DuckDBPyConnection, sql: str) -> None:
-    """Raise `QueryError` for a statement that is no query: attaching anew would get around a read-only attachment.
+    """Raise `QueryError` for any other statement than a query: attaching anew would evade a read-only attachment.
 
     Raises `duckdb.Error` for SQL that cannot be parsed.
     """

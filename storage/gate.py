@@ -28,7 +28,7 @@ SUBJECTS = {
     "training_run_id": "training_runs",
     "statistic_id": "statistics",
 }
-"""What a check is about, by the first column of its file: that column names the rows which break the rule."""
+"""Suite of a check, by the first column of its query: that column identifies the rows which break the rule."""
 
 
 class CheckFile(NamedTuple):

@@ -1,4 +1,4 @@
-"""Identity of a data folder: what was cached of rows that have gone since counts no more."""
+"""Identity of a data folder: results cached for another generation are stale."""
 
 import secrets
 

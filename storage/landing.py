@@ -38,16 +38,16 @@ class Landed(BaseModel):
 
 
 class Manifests(NamedTuple):
-    """What a landing zone's manifests say."""
+    """The manifests of a landing zone."""
 
     bundles: tuple[Manifest, ...]
     """Committed bundles, earliest first."""
     unreadable: dict[str, str]
-    """Reason by path of each manifest that cannot be understood."""
+    """Reason by path of each unreadable manifest."""
 
 
 class LandingZone:
-    """Rows on their way to the warehouse, and everything a reader needs who does not want to wait for it."""
+    """A folder or bucket where workers land rows, and from which they are merged or read."""
 
     def __init__(self, url: str | Path, storage_options: Mapping[str, Any] | None = None) -> None:
         """Open a landing zone at a folder or fsspec URL; nothing is created before the first write."""
@@ -60,10 +60,11 @@ class LandingZone:
         return self.store.url
 
     def write(self, rows_by_table: Mapping[str, Sequence[Row]], run_id: str) -> Landed:
-        """Land rows of several tables as one bundle: all of them count, durably, when this returns, and none before.
+        """Land rows of several tables as one bundle, atomically and durably.
 
-        Raise `ValueError` for rows that do not belong together (another run's, a step without its episode, a key
-        twice) and `LandingError` where the rows cannot be written.
+        Raises:
+            ValueError: The rows do not belong together: another run's, a step without its episode, a repeated key.
+            LandingError: The rows cannot be written.
         """
         tables = {table: rows for table, rows in rows_by_table.items() if rows}
         if not tables:
@@ -119,7 +120,7 @@ class LandingZone:
         }
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """Return a table's landed rows as a lazy frame, each row once; reads nothing but manifests until collected."""
+        """Return a table's landed rows as a lazy frame, deduplicated; until it is collected only manifests are read."""
         return scan_bundles(self.store, self.manifests().bundles, table)
 
     def read(self, table: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Marts brought up to date with the episodes that came since, instead of computed again from every recorded event.
+"""Incremental refresh of the marts: only new episodes are measured.
 
 A mart with an `episode_id` holds rows per episode, which depend on that episode's rows, on its instance, on the other
 episodes of a plan on that instance (which attempt is the last one) and on the plan, whose run lands before any episode.
@@ -26,7 +26,7 @@ _EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
 def measure_new_episodes(
     connection: DuckDBPyConnection, sources: Sequence[MartSource], open_bar: OpenBar = no_bar
 ) -> bool:
-    """Measure the episodes that the marts do not know, and those that these concern; tell whether it was worth it.
+    """Measure new episodes and those that depend on them; return whether that was worth it.
 
     The marts must have been made from the same sources before. Nothing changes where most episodes are new.
     """

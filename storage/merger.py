@@ -1,4 +1,4 @@
-"""Merger: the one process that owns the warehouse file and takes landed bundles in, in one transaction."""
+"""Merger: the one process that writes the warehouse file; it inserts landed bundles in one transaction."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -53,7 +53,7 @@ def merge(
     threads: int | None = None,
     open_bar: OpenBar = no_bar,
 ) -> MergeReport:
-    """Take every bundle that is not yet in the warehouse into it, refresh the marts and publish a copy for readers.
+    """Insert every new bundle into the warehouse, refresh the marts and publish a copy for readers.
 
     Merging the same landing zone again changes nothing. Torn and foreign files go to quarantine, with a row that says
     why, and the rest goes on. `open_bar` shows rows and marts as they come. Raise `WarehouseBusyError` while another

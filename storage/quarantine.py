@@ -1,4 +1,4 @@
-"""Quarantine: landed files that cannot be taken in are put aside with a reason, and the rest goes on."""
+"""Quarantine: damaged, foreign and abandoned files of a landing zone are moved aside with a reason."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -24,7 +24,7 @@ _OWN_FILE = re.compile(
 
 
 class Refusal(NamedTuple):
-    """A file that is not taken in; with a manifest its whole bundle is not."""
+    """A refused file; a refused manifest stands for its whole bundle."""
 
     path: str
     """Relative to the landing zone."""
@@ -72,9 +72,9 @@ def inspect_bundles(
 
 
 def find_damage(landing: LandingZone) -> list[Refusal]:
-    """Return the manifests that are damaged or whose files are, with what is wrong; reads every landed file.
+    """Return the damaged manifests, and those of damaged files, with the reason; reads every landed file.
 
-    Nothing is moved: `merge` puts damaged bundles aside that it has not taken in.
+    Nothing is moved: `merge` quarantines the damaged bundles that it has not merged.
     """
     manifests = landing.manifests()
     _, refusals = inspect_bundles(manifests.bundles, landing.store.find(), landing.store, reads_content=True)
@@ -98,7 +98,7 @@ def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: 
 
 
 def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:
-    """Move refused files out of the readers' way; a bundle is out of the way once its manifest is."""
+    """Move refused files to the quarantine folder; without its manifest a bundle does not count."""
     for refusal in refusals:
         store.move(refusal.path, f"{QUARANTINE_FOLDER}/{refusal.path}")
 

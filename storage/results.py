@@ -1,4 +1,4 @@
-"""Results kept in the repository: a study's rows per episode without any text, so that its tables print without a run.
+"""Results kept in the repository: a study's rows per episode without text, from which its tables print.
 
 A folder of results holds `episodes.parquet` (rows of `marts.episode_metrics`, each with the digest of its plan),
 `statistics.parquet` (computed from them, with the folder's name for a plan), `plans.json` (what each digest stands

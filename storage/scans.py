@@ -1,4 +1,4 @@
-"""Lazy scans: over landed Parquet, every row once as the merger would take it, and over a warehouse's tables."""
+"""Lazy scans of landed Parquet, deduplicated as a merge would, and of a warehouse's tables."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -15,7 +15,7 @@ from tasks.traces.rows import EpisodeRow
 
 
 def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) -> pl.LazyFrame:
-    """Return the rows of a table as a lazy frame, each row once: what a merge of the bundles would hold."""
+    """Return a table's rows as a lazy frame, deduplicated: what a merge of the bundles would hold."""
     model = row_model(table)
     bundles = [manifest for manifest in manifests if manifest.file(table)]
     if not bundles:
@@ -36,7 +36,7 @@ def scan_relation(begin: Callable[[], DuckDBPyRelation]) -> pl.LazyFrame:
 
 
 class _FreshRelation:
-    """A relation that begins anew whenever it is used: a connection of DuckDB bears one open result at a time."""
+    """A relation made anew at every use: a DuckDB connection holds one open result at a time."""
 
     def __init__(self, begin: Callable[[], DuckDBPyRelation]) -> None:
         self._begin = begin

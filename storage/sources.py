@@ -1,4 +1,4 @@
-"""SQL over the Parquet files of bundles: the rows of a table as DuckDB reads them, whichever version landed them."""
+"""SQL over the Parquet files of bundles, also of files that lack columns which came later."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class _Piece(NamedTuple):
 
 
 def table_source(store: FileStore, table: str, shares: Sequence[Share]) -> str | None:
-    """Return a query for a table's rows in the shares' bundles, with `bundle_id` as last column; none for no files.
+    """Return a query for a table's rows in the bundles, with `bundle_id` as last column; `None` without files.
 
     A row of an episode that is taken from elsewhere is left out by a table `lost_episodes` (bundle_id, episode_id),
     which the connection must hold.
@@ -31,7 +31,7 @@ def table_source(store: FileStore, table: str, shares: Sequence[Share]) -> str |
 
 
 def each_once(table: str, source: str) -> str:
-    """Return a query for the rows of a source without `bundle_id`, of one key the row landed first (or latest)."""
+    """Return a query for a source's rows without `bundle_id`, deduplicated by key: the first or latest wins."""
     columns = ", ".join(arrow_schema(table).names)
     model = row_model(table)
     if table == EpisodeRow.TABLE or table in EPISODE_CHILDREN:
@@ -43,7 +43,7 @@ qualify row_number() over (partition by {", ".join(model.KEY)} order by bundle_i
 
 
 def lost_episodes(shares: Sequence[Share]) -> pa.Table:
-    """Return the episodes that a share's bundle holds but that are taken from elsewhere."""
+    """Return the episodes of the bundles whose rows are taken from another bundle."""
     lost = [(share.manifest.bundle_id, episode_id) for share in shares for episode_id in share.lost_episode_ids]
     return pa.table(
         {
