@@ -261,11 +261,17 @@ def import_command(
 
 
 @app.command()
-def doctor(home: Home = None) -> None:
+def doctor(
+    home: Home = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Compare every landed file with its checksum.")] = False,
+) -> None:
     """Say what is installed, which sandbox level is reached, and how the warehouse is."""
     from flows.cli.doctor import print_health
+    from flows.cli.verification import print_damage
 
     print_health(home)
+    if verify:
+        print_damage(home)
 
 
 def run() -> None:

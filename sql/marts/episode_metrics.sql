@@ -131,8 +131,9 @@ final as (
         counted_by_source.prompt_tokens,
         counted_by_source.cached_prompt_tokens,
         counted_by_source.completion_tokens,
-        episodes.total_tokens,
-        episodes.total_tokens / nullif(episodes.turn_count, 0) as tokens_per_turn,
+        counted_by_source.prompt_tokens + counted_by_source.completion_tokens as total_tokens,
+        (counted_by_source.prompt_tokens + counted_by_source.completion_tokens) / nullif(episodes.turn_count, 0)
+            as tokens_per_turn,
         episodes.training_tokens,
         counted_by_source.injected_fault_count,
         counted_by_source.model_seconds,

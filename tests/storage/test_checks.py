@@ -82,6 +82,7 @@ CLAUSES = {
     "episode_tokens_add_up": [
         "update turns set prompt_tokens = 14 where episode_id = 'e-stateless' and turn = 1",
         "update turns set cached_prompt_tokens = 4 where episode_id = 'e-stateless' and turn = 2",
+        "update episodes set total_tokens = 35 where episode_id = 'e-stateless'",
         "delete from turns where episode_id = 'e-stateless'",
     ],
     "episode_references_exist": [
@@ -92,8 +93,9 @@ CLAUSES = {
             for table, columns, values in (
                 (
                     "errors",
-                    "turn, error_index, step, kind, error_type, message, is_caught, is_injected, is_missing_name",
-                    "1, 0, 9, 'tool', 'ValueError', 'no', true, false, false",
+                    "turn, error_index, step, kind, error_type, message, is_caught, is_injected, is_missing_name, "
+                    "is_injected_missing_name",
+                    "1, 0, 9, 'tool', 'ValueError', 'no', true, false, false, false",
                 ),
                 (
                     "name_events",

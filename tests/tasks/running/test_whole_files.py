@@ -12,11 +12,15 @@ def test_a_file_is_replaced_whole_and_missing_folders_are_made(tmp_path):
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_what_raises_leaves_neither_part_nor_temporary(tmp_path, kind):
-    with pytest.raises(ValueError, match="in between"), written_whole(tmp_path / "a") as temporary:
-        if kind == "folder":
-            temporary.mkdir()
-        (temporary / "part" if kind == "folder" else temporary).write_text("part")
-        raise ValueError("in between")
+    def write_a_part() -> None:
+        with written_whole(tmp_path / "a") as temporary:
+            if kind == "folder":
+                temporary.mkdir()
+            (temporary / "part" if kind == "folder" else temporary).write_text("part")
+            raise ValueError("in between")
+
+    with pytest.raises(ValueError, match="in between"):
+        write_a_part()
     assert list(tmp_path.iterdir()) == []
 
 
