@@ -58,10 +58,16 @@ def insert_bundles(
             if source := table_source(landing.store, table, shares):
                 counts[table] = _insert_table(connection, table, source)
                 advance(row_count, table)
-        now = datetime.now(UTC)
-        ledger = [(bundle.bundle_id, bundle.run_id, landing.url, bundle.row_count, now) for bundle in bundles]
-        if ledger:
-            connection.executemany("insert into main.merged_bundles values (?, ?, ?, ?, ?)", ledger)
+        connection.execute(
+            "insert into main.merged_bundles select unnest($ids), unnest($run_ids), $url, unnest($row_counts), $now",
+            {
+                "ids": [manifest.bundle_id for manifest in bundles],
+                "run_ids": [manifest.run_id for manifest in bundles],
+                "row_counts": [manifest.row_count for manifest in bundles],
+                "url": landing.url,
+                "now": datetime.now(UTC),
+            },
+        )
         record_refusals(connection, landing.url, refusals)
     connection.unregister("lost_episodes")
     repeated = sum(len(share.lost_episode_ids) for share in shares)

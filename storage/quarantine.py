@@ -86,15 +86,20 @@ def find_damage(landing: LandingZone) -> list[Refusal]:
 
 def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: Sequence[Refusal]) -> None:
     """Note refusals in the table `quarantine`, each once."""
-    for refusal in refusals:
-        connection.execute(
-            """
-            insert into main.quarantine
-            select $url, $path, $reason, $now
-            where not exists (from main.quarantine where path = $path and reason = $reason)
-            """,
-            {"url": landing_url, "now": datetime.now(UTC), **refusal._asdict()},
-        )
+    connection.execute(
+        """
+        insert into main.quarantine
+        select $url, path, reason, $now
+        from (select unnest($paths) as path, unnest($reasons) as reason)
+        anti join main.quarantine as noted using (path, reason)
+        """,
+        {
+            "paths": [refusal.path for refusal in refusals],
+            "reasons": [refusal.reason for refusal in refusals],
+            "url": landing_url,
+            "now": datetime.now(UTC),
+        },
+    )
 
 
 def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:
