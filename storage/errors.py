@@ -1,4 +1,4 @@
-"""What can go wrong between rows and warehouse, by who can mend it."""
+"""Errors of landing zone and warehouse."""
 
 
 class StorageError(Exception):

@@ -7,6 +7,7 @@ from prefect import task
 from carryover.tasks.plans.models import BASE_NAME, StudyModel, model_folder, model_name, own_base_folder
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.running.whole_files import written_whole
 from carryover.tasks.sft.card import load_for_runtime
 from carryover.tasks.sft.quiet import quiet_libraries
 from carryover.tasks.sft.tiny import save_untrained
@@ -49,8 +50,8 @@ def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel
         folder = run.places.models / f"{run.plan.digest}-{part.variant}-untrained-{seed}"
         if not folder.exists():
             quiet_libraries()
-            unfinished = folder.with_suffix(".unfinished")
-            save_untrained(part.training.architecture, tokenizer, unfinished, seed).rename(folder)
+            with written_whole(folder) as unfinished:
+                save_untrained(part.training.architecture, tokenizer, unfinished, seed)
         path = str(folder)
     assert path is not None
     return StudyModel(

@@ -21,6 +21,7 @@ from carryover.tasks.plans.spec import StudyPart, teacher_conditions
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.running.source_digest import stage_key
+from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.sft.load import load_training_tokenizer
 
 
@@ -107,10 +108,7 @@ def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
 
 
 def _note(run: Run, part: StudyPart, data: TrainingData) -> None:
-    file = data_file(run, part)
-    unfinished = file.with_suffix(".unfinished")
-    unfinished.write_text(data.model_dump_json(), encoding="utf-8")
-    unfinished.replace(file)
+    write_whole(data_file(run, part), data.model_dump_json())
 
 
 def _refuse_missing_traces(run: Run, part: StudyPart, zone: LandingZone) -> None:

@@ -18,6 +18,7 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import StudyPart, teacher_conditions
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.running.whole_files import written_whole
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.sft.spec import TokenizerSpec
@@ -41,9 +42,8 @@ def provide_tokenizer(run: Run, part: StudyPart) -> Path:
     """
     spec, folder = _learned_tokenizer(part), tokenizer_folder(run, part)
     if spec is not None and not folder.exists():
-        unfinished = folder.with_suffix(".unfinished")
-        build_tokenizer(_sample_texts(run, part), spec, unfinished)
-        unfinished.rename(folder)
+        with written_whole(folder) as unfinished:
+            build_tokenizer(_sample_texts(run, part), spec, unfinished)
     if (revision := part.training.base_revision) is not None:
         return fetch_tokenizer(str(folder), revision)
     return folder

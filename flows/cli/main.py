@@ -5,6 +5,7 @@ write files beside the warehouse, and all the rest write nothing.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -82,12 +83,14 @@ def keep(
 ) -> None:
     """Keep a study's rows per episode, without any text, in a small folder that `--results` reads."""
     from carryover.storage.study.results import keep_results, write_statistics
+    from carryover.tasks.analysis.kept import kept_statistics
 
+    compute = partial(kept_statistics, open_bar=progress_bar)
     if recompute:
-        typer.echo(f"{write_statistics(folder, progress_bar)} statistics in {folder}")
+        typer.echo(f"{write_statistics(folder, compute)} statistics in {folder}")
         return
     with open_warehouse(home) as warehouse:
-        count = keep_results(warehouse, plan or [choose_plan(warehouse, None)], folder, where, open_bar=progress_bar)
+        count = keep_results(warehouse, plan or [choose_plan(warehouse, None)], folder, compute, where)
     typer.echo(f"{count} episodes in {folder}")
 
 
@@ -258,11 +261,17 @@ def import_command(
 
 
 @app.command()
-def doctor(home: Home = None) -> None:
+def doctor(
+    home: Home = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Compare every landed file with its checksum.")] = False,
+) -> None:
     """Say what is installed, which sandbox level is reached, and how the warehouse is."""
     from carryover.flows.cli.doctor import print_health
+    from carryover.flows.cli.verification import print_damage
 
     print_health(home)
+    if verify:
+        print_damage(home)
 
 
 def run() -> None:

@@ -9,6 +9,7 @@ import click
 
 from carryover.storage.study.results import open_results
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import Places, name_places
 
@@ -35,7 +36,8 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator[Wa
         UserError: It is missing or holds no run; the message says how to fill it.
     """
     if results is not None:
-        with open_results(find_results(results)) as warehouse:
+        folder = find_results(results)
+        with open_results(folder, published_claims(folder.name)) as warehouse:
             yield warehouse
         return
     places = find_places(home)

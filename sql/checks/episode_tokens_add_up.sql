@@ -1,4 +1,5 @@
--- episodes whose prompt, cached or completion tokens are not the sums over their turns, or with more cached than sent
+-- episodes whose prompt, cached or completion tokens are not the sums over their turns, or whose total is not theirs, or
+-- with more cached than sent
 with summed_turns as (
     select
         turns.episode_id,
@@ -21,6 +22,7 @@ final as (
     from main.episodes
     left join summed_turns on episodes.episode_id = summed_turns.episode_id
     where episodes.cached_prompt_tokens > episodes.prompt_tokens
+    or episodes.total_tokens <> episodes.prompt_tokens + episodes.completion_tokens
     -- foreign traces may know the tokens of an episode only
     or (
         episodes.token_source <> 'imported'

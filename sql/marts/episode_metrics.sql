@@ -112,28 +112,10 @@ final as (
         episodes.training_seed,
         episodes.replicate,
         episodes.attempt,
-        -- an episode that ended with `error` runs again, and so does one whose model was trained anew, from attempt 0;
-        -- only the last one counts
-        row_number() over (
-            partition by
-                episodes.plan_digest,
-                episodes.purpose,
-                episodes.variant,
-                episodes.base,
-                episodes.model_name,
-                episodes.train_contract,
-                episodes.runtime_contract,
-                episodes.visibility,
-                episodes.header,
-                episodes.bucket,
-                episodes.split,
-                episodes.instance_id,
-                episodes.training_seed,
-                episodes.replicate
-            order by episodes.started_at desc, episodes.attempt desc, episodes.episode_id
-        ) = 1 as is_last_attempt,
+        -- an episode that ended with `error` runs again, and so does one whose model was trained anew, from attempt 0
+        attempts.is_last_attempt,
         -- what the tables are about: an episode whose endpoint or runtime failed says nothing about its cell
-        is_last_attempt and (episodes.finish_reason <> 'error' or episodes.backend = 'imported') as is_counted,
+        attempts.is_last_attempt and (episodes.finish_reason <> 'error' or episodes.backend = 'imported') as is_counted,
         episodes.finish_reason,
         coalesce(finish_signals.category, 'other') as finish_category,
         coalesce(finish_signals.table_6_category, 'other') as table_6_category,
@@ -177,6 +159,8 @@ final as (
         default_behaviour.redefinitions_per_step
     from main.episodes
     inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
+    inner join staging.attempts
+        on episodes.plan_digest = attempts.plan_digest and episodes.episode_id = attempts.episode_id
     left join described_instances on episodes.instance_id = described_instances.instance_id
     left join staging.finish_signals on episodes.finish_reason = finish_signals.finish_reason
     left join staging.base_models

@@ -1,4 +1,4 @@
-"""What kept results hold of the training sets: which teachers' traces they take, with counts and no text; for Table 5.
+"""The training sets of kept results, without text: which teachers' traces they take. Table 5 reads them.
 
 Beside the episodes lie `training_examples.parquet` and `training_overlaps.parquet`. A folder without them has an empty
 Table 5.

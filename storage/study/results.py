@@ -1,4 +1,4 @@
-"""Results kept in the repository: a study's rows per episode without any text, so that its tables print without a run.
+"""Results kept in the repository: a study's rows per episode without text, from which its tables print.
 
 A folder of results holds `episodes.parquet` (rows of `marts.episode_metrics`, each with the digest of its plan),
 `statistics.parquet` (computed from them, with the folder's name for a plan), `plans.json` (what each digest stands
@@ -7,10 +7,10 @@ plans of their own are read as one study again.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 from duckdb import DuckDBPyConnection
@@ -19,16 +19,15 @@ from pydantic import BaseModel, ConfigDict
 from carryover.storage.errors import WarehouseError
 from carryover.storage.study.kept_training import insert_training, keep_training
 from carryover.storage.warehouse.connection import open_memory, quoted, shut_files_out
-from carryover.storage.warehouse.marts import refresh_marts
+from carryover.storage.warehouse.marts import create_views, refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
-from carryover.tasks.analysis.claims import published_claims
-from carryover.tasks.analysis.compute import compute_statistics
-from carryover.tasks.analysis.spec import StatisticsSpec
-from carryover.tasks.running.progress import OpenBar, no_bar
 from carryover.tasks.traces.rows import EpisodeRow, Row
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow, StatisticRow
+from carryover.tasks.traces.study_rows import ClaimRow, RunEndRow, RunRow, StatisticRow
+
+ComputeStatistics = Callable[[pl.DataFrame, str, dict[str, Any]], list[StatisticRow]]
+"""Returns the statistics of episodes of one plan digest, by the settings of a plan (its field `statistics`)."""
 
 EPISODES = "episodes.parquet"
 STATISTICS = "statistics.parquet"
@@ -75,60 +74,56 @@ def keep_results(
     warehouse: Warehouse,
     plan_digests: Sequence[str],
     folder: Path,
+    compute: ComputeStatistics,
     where: str = "true",
-    *,
-    open_bar: OpenBar = no_bar,
 ) -> int:
     """Add plans' counted episodes to a folder of results, compute its statistics, and return how many rows it holds.
 
     Rows of the same plans are replaced. A teacher's trace that the folder holds already is not added again: parts that
     ran apart play the same ones. `where` is a condition on the columns of `marts.episode_metrics`, which keeps cells
-    out that a run has not finished. `open_bar` shows the statistics.
+    out that a run has not finished.
 
     Raises:
         WarehouseError: A plan has no run here, or an episode of a trained model is there under two plans.
     """
     digests = list(dict.fromkeys(plan_digests))
-    new_plans = [_kept_plan(row) for row in warehouse.sql(_RUNS, digests=digests).arrow().to_pylist()]
+    new_plans = [
+        KeptPlan(plan=json.loads(row.pop("plan_json")), environment=json.loads(row.pop("environment_json")), **row)
+        for row in warehouse.sql(_RUNS, digests=digests).arrow().to_pylist()
+    ]
     if missing := sorted(set(digests) - {plan.plan_digest for plan in new_plans}):
         raise WarehouseError(f"no run of plan {', '.join(missing)} here; `carryover query` tells which have run")
     new = warehouse.sql(f"{_EPISODES} and ({where})", digests=digests).polars()
-    episodes = _without_twice(_former(folder, digests), new)
+    episodes = new
+    if (path := folder / EPISODES).exists():
+        episodes = _together(pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(digests)), new)
+    episodes = episodes.sort(EPISODE_KEY)
+    kept_ids = episodes.select(pl.col("episode_id").alias("kept_id"), *EPISODE_KEY)
+    same = new.join(kept_ids, on=EPISODE_KEY, nulls_equal=True).select("episode_id", "kept_id")
     plans = [plan for plan in read_plans(folder) if plan.plan_digest not in digests] + new_plans
 
     folder.mkdir(parents=True, exist_ok=True)
     episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
-    keep_training(warehouse, folder, _kept_ids(new, episodes), episodes["episode_id"])
+    keep_training(warehouse, folder, same, episodes["episode_id"])
     listed = [plan.model_dump(mode="json") for plan in plans]
     (folder / PLANS).write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    write_statistics(folder, open_bar)
+    write_statistics(folder, compute)
     return episodes.height
 
 
-def write_statistics(folder: Path, open_bar: OpenBar = no_bar) -> int:
+def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
     """Compute the statistics of a folder's kept episodes again, write them, and return how many there are.
 
+    The episodes are read as one plan that bears the folder's name, with the settings of the plan that was kept last.
+
     Raises:
         WarehouseError: The folder holds no results.
     """
-    statistics = kept_statistics(folder, read_statistics_spec(folder), open_bar)
-    cast(pl.DataFrame, pl.from_arrow(to_arrow(statistics))).write_parquet(folder / STATISTICS, compression="zstd")
-    return len(statistics)
-
-
-def kept_statistics(folder: Path, spec: StatisticsSpec, open_bar: OpenBar = no_bar) -> list[StatisticRow]:
-    """Return the statistics of a folder's kept episodes, read as one plan that bears the folder's name."""
+    settings = _plans_of(folder)[-1].plan.get("statistics", {})
     episodes = pl.read_parquet(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
-    return compute_statistics(episodes, plan_digest=folder.name, run_id=folder.name, spec=spec, open_bar=open_bar)
-
-
-def read_statistics_spec(folder: Path) -> StatisticsSpec:
-    """Return how the statistics of a folder are computed: as the plan that was kept last says, if it says so.
-
-    Raises:
-        WarehouseError: The folder holds no results.
-    """
-    return StatisticsSpec.model_validate(_plans_of(folder)[-1].plan.get("statistics", {}))
+    statistics = compute(episodes, folder.name, settings)
+    pl.DataFrame(to_arrow(statistics)).write_parquet(folder / STATISTICS, compression="zstd")
+    return len(statistics)
 
 
 def read_plans(folder: Path) -> list[KeptPlan]:
@@ -137,8 +132,8 @@ def read_plans(folder: Path) -> list[KeptPlan]:
     return [KeptPlan.model_validate(plan) for plan in json.loads(path.read_text("utf-8"))] if path.exists() else []
 
 
-def open_results(folder: Path) -> Warehouse:
-    """Return a folder of results as a warehouse: its marts of episodes, its statistics, published claims, and a run.
+def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
+    """Return a folder of results as a warehouse: its marts of episodes, its statistics, the claims given, and a run.
 
     The one plan of that warehouse bears the folder's name, and its run has finished; the digest of the plan that a row
     ran under stands in the column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not kept, so
@@ -159,12 +154,34 @@ def open_results(folder: Path) -> Warehouse:
         f"create table marts.episode_metrics as select * replace ({name} as plan_digest), "
         f"plan_digest as kept_plan_digest from read_parquet({quoted(str(folder / EPISODES))})"
     )
+    create_views(connection)  # a view of other columns than before binds no more
     connection.execute(
         f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
     )
     insert_training(connection, folder)
-    _insert_run(connection, folder.name, plans)
-    _insert(connection, published_claims(folder.name))
+    first = plans[0]
+    run = RunRow.model_validate(
+        {
+            "run_id": folder.name,
+            "flow": "reproduce_study",
+            "plan_name": first.plan_name,
+            "plan_digest": folder.name,
+            "scale": first.scale,
+            "plan_json": json.dumps([plan.plan for plan in plans]),
+            "environment_json": json.dumps(first.environment),
+            "source": first.environment.get("source"),
+            "started_at": min(plan.started_at for plan in plans),
+        }
+    )
+    end = RunEndRow(
+        run_id=folder.name,
+        status="finished",
+        message=f"kept from plans {', '.join(plan.plan_digest for plan in plans)}",
+        finished_at=max(plan.finished_at or plan.started_at for plan in plans),
+    )
+    _insert(connection, [run])
+    _insert(connection, [end])
+    _insert(connection, claims)
     shut_files_out(connection)
     return Warehouse(connection, folder / EPISODES)
 
@@ -175,57 +192,16 @@ def _plans_of(folder: Path) -> list[KeptPlan]:
     raise WarehouseError(f"no results in {folder}: {PLANS} is missing")
 
 
-def _insert_run(connection: DuckDBPyConnection, name: str, plans: Sequence[KeptPlan]) -> None:
-    first = plans[0]
-    run = RunRow.model_validate(
-        {
-            "run_id": name,
-            "flow": "reproduce_study",
-            "plan_name": first.plan_name,
-            "plan_digest": name,
-            "scale": first.scale,
-            "plan_json": json.dumps([plan.plan for plan in plans]),
-            "environment_json": json.dumps(first.environment),
-            "started_at": min(plan.started_at for plan in plans),
-        }
-    )
-    digests = ", ".join(plan.plan_digest for plan in plans)
-    end = RunEndRow(
-        run_id=name,
-        status="finished",
-        message=f"kept from plans {digests}",
-        finished_at=max(plan.finished_at or plan.started_at for plan in plans),
-    )
-    _insert(connection, [run])
-    _insert(connection, [end])
-
-
 def _insert(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
-    connection.register("arrived", to_arrow(rows))
-    connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
+    if rows:
+        connection.register("arrived", to_arrow(rows))
+        connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
 
 
-def _former(folder: Path, replaced_digests: Sequence[str]) -> pl.DataFrame | None:
-    path = folder / EPISODES
-    return pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(replaced_digests)) if path.exists() else None
-
-
-def _kept_ids(new: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
-    """Return the ids of new episodes (`episode_id`) and of the same ones among those that are kept (`kept_id`)."""
-    ids = kept.select(pl.col("episode_id").alias("kept_id"), *EPISODE_KEY)
-    return new.join(ids, on=EPISODE_KEY, nulls_equal=True).select("episode_id", "kept_id")
-
-
-def _without_twice(former: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
-    if former is None:
-        return new.sort(EPISODE_KEY)
+def _together(former: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """Return former and new episodes, teachers' traces that the former hold already left out of the new."""
     known = former.filter(pl.col("purpose") == "teacher").select(EPISODE_KEY)
     together = pl.concat([former, new.join(known, on=EPISODE_KEY, how="anti", nulls_equal=True)], how="diagonal")
     if twice := together.filter(together.select(EPISODE_KEY).is_duplicated())["plan_digest"].unique().to_list():
         raise WarehouseError(f"the same episodes stand under plans {', '.join(sorted(twice))}; keep one of them")
-    return together.sort(EPISODE_KEY)
-
-
-def _kept_plan(row: dict[str, Any]) -> KeptPlan:
-    plan, environment = json.loads(row.pop("plan_json")), json.loads(row.pop("environment_json"))
-    return KeptPlan(plan=plan, environment=environment, **row)
+    return together

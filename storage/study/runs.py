@@ -25,8 +25,6 @@ from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
 ANALYSIS_KEY = "analysis_source"
 """Key of a run's environment under which the source of its statistics stands, as a digest."""
-SOURCE_KEY = "source"
-"""Key under which the source of the packages that produce rows stands there, as it was when the run began."""
 JOINED_KEY = "joined_run"
 """Key under which the run stands that another process opened and that this one plays a stage of."""
 SERVER_KEY = "server"
@@ -162,7 +160,7 @@ def _run(run_id: str, plan: StudyPlan, limits: Limits, places: Places) -> Run:
 def _run_row(flow: str, run: Run, joined_run: str | None, known: Mapping[str, Any]) -> RunRow:
     environment = {
         **describe_environment(),
-        SOURCE_KEY: current_source(),
+        "source": current_source(),
         ANALYSIS_KEY: analysis_source(),
         **({} if joined_run is None else {JOINED_KEY: joined_run}),
         **known,
@@ -175,6 +173,7 @@ def _run_row(flow: str, run: Run, joined_run: str | None, known: Mapping[str, An
         scale=run.plan.scale,
         plan_json=run.plan.model_dump_json(),
         environment_json=json.dumps(environment),
+        source=current_source(),
         started_at=datetime.now(UTC),
     )
 

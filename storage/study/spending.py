@@ -20,20 +20,15 @@ def share_meter(run: Run, zone: LandingZone) -> Meter:
     limits = run.limits
     with _lock:
         if (run.run_id, limits) not in _meters:
-            _meters[run.run_id, limits] = _open_meter(run, zone)
+            spent = billed = Spent()
+            if limits.max_tokens_total is not None or limits.max_cost is not None:
+                for purpose in get_args(Purpose):
+                    landed = _landed_spending(run, zone, purpose)
+                    spent = spent.plus(landed)
+                    if run.plan.is_billed(purpose):
+                        billed = billed.plus(landed)
+            _meters[run.run_id, limits] = Meter(spent, billed, limits.prices, limits.max_tokens_total, limits.max_cost)
         return _meters[run.run_id, limits]
-
-
-def _open_meter(run: Run, zone: LandingZone) -> Meter:
-    limits = run.limits
-    spent = billed = Spent()
-    if limits.max_tokens_total is not None or limits.max_cost is not None:
-        for purpose in get_args(Purpose):
-            landed = _landed_spending(run, zone, purpose)
-            spent = spent.plus(landed)
-            if run.plan.is_billed(purpose):
-                billed = billed.plus(landed)
-    return Meter(spent, billed, limits.prices, limits.max_tokens_total, limits.max_cost)
 
 
 def _landed_spending(run: Run, zone: LandingZone, purpose: Purpose) -> Spent:

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 from duckdb import DuckDBPyConnection, StatementType, token_type
 
-from carryover.storage.errors import QueryError, WarehouseError
+from carryover.storage.errors import QueryError, WarehouseBusyError, WarehouseError
 
 _SETTINGS: dict[str, Any] = {
     "autoinstall_known_extensions": False,
@@ -25,6 +25,9 @@ WAY_AROUND = (
     "attach 'warehouse.published.duckdb' as warehouse (read_only)"
 )
 """What a person does who wants more than to query the warehouse."""
+
+_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) \(PID (?P<process>\d+)\)")
+"""What DuckDB says of a file that another process has open."""
 
 # A pivot is several statements.
 _QUERIES = (StatementType.SELECT, StatementType.MULTI)
@@ -41,7 +44,12 @@ def open_memory() -> DuckDBPyConnection:
 
 
 def open_for_writing(path: Path, memory_limit: str = "2500MB", threads: int | None = None) -> DuckDBPyConnection:
-    """Return the one writing connection to a warehouse file; raise `WarehouseError` where the file is no database."""
+    """Return the one writing connection to a warehouse file.
+
+    Raises:
+        WarehouseBusyError: Another process has the file open; the message names it.
+        WarehouseError: The file is no database.
+    """
     settings = _SETTINGS | {
         "memory_limit": memory_limit,
         # Rows carry their keys; keeping the order of the files as well would hold gigabytes back.
@@ -53,7 +61,7 @@ def open_for_writing(path: Path, memory_limit: str = "2500MB", threads: int | No
     try:
         return _in_utc(duckdb.connect(path, config=settings))
     except duckdb.Error as error:
-        raise WarehouseError(f"cannot open {path} as a warehouse: {error}") from error
+        raise _opening_error(path, error) from error
 
 
 def open_for_reading(path: Path) -> DuckDBPyConnection:
@@ -68,13 +76,22 @@ def open_for_reading(path: Path) -> DuckDBPyConnection:
         connection.execute("use warehouse")
     except duckdb.Error as error:
         connection.close()
-        raise WarehouseError(f"cannot open {path} as a warehouse: {error}") from error
+        raise _opening_error(path, error) from error
     shut_files_out(connection)
     return connection
 
 
+def _opening_error(path: Path, error: duckdb.Error) -> WarehouseError:
+    if held := _HOLDER.search(str(error)):
+        return WarehouseBusyError(
+            f"{path} is open in process {held['process']} ({held['program']}); close it there and try again; "
+            "to read while others merge, open the published copy"
+        )
+    return WarehouseError(f"cannot open {path} as a warehouse: {error}")
+
+
 def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) -> None:
-    """Keep SQL of the connection from any file but those attached and those below `folder`, a path or URL, for good."""
+    """Deny the connection's SQL every file but attached ones and those below `folder`; it cannot be undone."""
     if folder is not None:
         connection.execute(f"set global allowed_directories = [{quoted(folder)}]")
     connection.execute("set global enable_external_access = false")
@@ -82,7 +99,7 @@ def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) ->
 
 
 def require_query(connection: DuckDBPyConnection, sql: str) -> None:
-    """Raise `QueryError` for a statement that is no query: attaching anew would get around a read-only attachment.
+    """Raise `QueryError` for any other statement than a query: attaching anew would evade a read-only attachment.
 
     Raises `duckdb.Error` for SQL that cannot be parsed.
     """

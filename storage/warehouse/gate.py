@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from carryover.storage.plan_check import NAME as PLAN_CHECK
+from carryover.storage.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.checks.check import Check, Suite
 from carryover.tasks.checks.run import CheckBackendError, run_suites
@@ -26,11 +28,11 @@ SUBJECTS = {
     "training_run_id": "training_runs",
     "statistic_id": "statistics",
 }
-"""What a check is about, by the first column of its file: that column names the rows which break the rule."""
+"""Suite of a check, by the first column of its query: that column identifies the rows which break the rule."""
 
 
 class CheckFile(NamedTuple):
-    """A file of `sql/checks`: a query for the rows that break a rule."""
+    """A query for the rows that break a rule, mostly a file of `sql/checks`."""
 
     name: str
     query: str
@@ -66,10 +68,10 @@ def gate_warehouse(
     checked_at = datetime.now(UTC)
     with Warehouse.open(path) as warehouse:
         offenders = _find_offenders(warehouse, plan_digest, open_bar)
-        suites = [
-            _table_suite(warehouse, offenders["table_name"], required_tables),
-            *(_subject_suite(warehouse, id_column, offenders[id_column]) for id_column in list(SUBJECTS)[1:]),
-        ]
+        suites = [_table_suite(warehouse, offenders.pop("table_name", {}), required_tables)]
+        for id_column, name in list(SUBJECTS.items())[1:]:
+            subjects = warehouse.sql(f"select distinct {id_column} from main.{name}").polars()
+            suites.append(_suite(name, subjects, id_column, offenders.get(id_column, {})))
     suites = [suite for suite in suites if suite.frame.height]
     rows = run_suites(
         suites,
@@ -83,10 +85,43 @@ def gate_warehouse(
 
 
 def check_files() -> list[CheckFile]:
-    """Return the files of `sql/checks` in the order of their names."""
+    """Return the files of `sql/checks`, and the checks that are the same for every table, sorted by name."""
     folder = files("carryover.sql") / "checks"
-    sources = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return [CheckFile(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in sources]
+    sources = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    return sorted(
+        [
+            *(CheckFile(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in sources),
+            CheckFile(
+                "table_keys_are_unique",
+                _of_every_table(
+                    """
+                    select '{table}' as table_name, [{key_texts}] as key, count(*) as row_count
+                    from main.{table} group by {key} having count(*) > 1
+                    """
+                ),
+            ),
+            CheckFile(
+                "table_rows_trace_to_a_run",
+                _of_every_table(
+                    """
+                    select '{table}' as table_name, run_id, count(*) as row_count
+                    from main.{table} where run_id not in (select run_id from main.runs) group by run_id
+                    """
+                ),
+            ),
+        ]
+    )
+
+
+def _of_every_table(template: str) -> str:
+    """Return a query that asks the same of every table; what it fills in comes from the row models."""
+    queries = (
+        template.format(
+            table=table, key=", ".join(model.KEY), key_texts=", ".join(f"{column}::varchar" for column in model.KEY)
+        )
+        for table, model in TABLES.items()
+    )
+    return f"{' union all '.join(queries)} order by all"
 
 
 def require_same_counts(suites: Sequence[Suite], rows: Sequence[CheckResultRow]) -> None:
@@ -109,7 +144,7 @@ def _find_offenders(
     """Return, by id column and check, how many rows of each id break the check."""
     offenders: dict[str, dict[str, pl.DataFrame]] = defaultdict(dict)
     checks = check_files()
-    with open_bar("checks on the merged tables", len(checks), "checks") as advance:
+    with open_bar("checks on the merged tables", len(checks) + 1, "checks") as advance:
         for check in checks:
             rows = warehouse.sql(check.query).polars()
             if plan_digest is not None and "plan_digest" in rows.columns:
@@ -121,6 +156,12 @@ def _find_offenders(
                 )
             offenders[id_column][check.name] = rows.group_by(id_column).agg(pl.len().cast(pl.Int64).alias(check.name))
             advance(1, check.name)
+        miscounted = miscounted_conditions(warehouse.sql(PLANS).polars(), warehouse.sql(PLAYED).polars())
+        miscounted = miscounted.filter(plan_digest is None or pl.col("plan_digest") == plan_digest)
+        offenders["plan_digest"][PLAN_CHECK] = miscounted.group_by("plan_digest").agg(
+            pl.len().cast(pl.Int64).alias(PLAN_CHECK)
+        )
+        advance(1, PLAN_CHECK)
     return offenders
 
 
@@ -128,27 +169,21 @@ def _table_suite(warehouse: Warehouse, offenders: dict[str, pl.DataFrame], requi
     counts = [(table, warehouse.sql(f"select count(*) from main.{table}").rows()[0][0]) for table in TABLES]
     tables = pl.DataFrame(counts, schema={"table_name": pl.String, "row_count": pl.Int64}, orient="row")
     is_required = pl.col("table_name").is_in(list(required_tables))
-    frame = _with_verdicts(tables, "table_name", offenders).with_columns(
-        required_row_count=pl.when(is_required).then(pl.col("row_count"))
-    )
+    suite = _suite("tables", tables, "table_name", offenders)
+    frame = suite.frame.with_columns(required_row_count=pl.when(is_required).then(pl.col("row_count")))
     rows_exist = Check(name="table_rows_exist", kind="between", column="required_row_count", minimum=1)
-    return Suite("tables", frame, (rows_exist, *_checks(offenders)), "table_name")
+    return suite._replace(frame=frame, checks=(rows_exist, *suite.checks))
 
 
-def _subject_suite(warehouse: Warehouse, id_column: str, offenders: dict[str, pl.DataFrame]) -> Suite:
-    name = SUBJECTS[id_column]
-    subjects = warehouse.sql(f"select distinct {id_column} from main.{name}").polars()
-    return Suite(name, _with_verdicts(subjects, id_column, offenders), _checks(offenders), id_column)
+def _suite(name: str, subjects: pl.DataFrame, id_column: str, offenders: dict[str, pl.DataFrame]) -> Suite:
+    """Return a suite over one row per subject, with the number of rows that break each check.
 
-
-def _with_verdicts(subjects: pl.DataFrame, id_column: str, offenders: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return one row per subject with the number of rows that break each check; an offender unknown as subject too."""
+    An offender that is no subject has a row as well.
+    """
     ids = pl.concat([subjects.select(id_column), *(found.select(id_column) for found in offenders.values())]).unique()
     frame = ids.join(subjects, on=id_column, how="left")
     for found in offenders.values():
         frame = frame.join(found, on=id_column, how="left")
-    return frame.with_columns(pl.col(*offenders).fill_null(0)).sort(id_column)
-
-
-def _checks(offenders: dict[str, pl.DataFrame]) -> tuple[Check, ...]:
-    return tuple(Check(name=name, kind="between", column=name, maximum=0) for name in offenders)
+    frame = frame.with_columns(pl.col(*offenders).fill_null(0)).sort(id_column)
+    checks = tuple(Check(name=name, kind="between", column=name, maximum=0) for name in offenders)
+    return Suite(name, frame, checks, id_column)

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.errors import StorageError, WarehouseError
 from carryover.storage.warehouse.connection import transaction
-from carryover.storage.zone.bundles import Manifest, Share, share_episodes
+from carryover.storage.zone.bundles import Manifest, share_episodes
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, record_refusals
 from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model
@@ -34,14 +32,6 @@ class Inserted(NamedTuple):
     """Episodes of the bundles that are taken from an earlier bundle."""
 
 
-class UnreadableBundleError(StorageError):
-    """The landed files could not be read to the end; nothing was inserted."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-
 def insert_bundles(
     connection: DuckDBPyConnection,
     landing: LandingZone,
@@ -51,49 +41,37 @@ def insert_bundles(
 ) -> Inserted:
     """Insert the bundles' new rows, remember the bundles and note the refusals, all in one transaction.
 
-    Raise `UnreadableBundleError` where DuckDB fails while it reads the files. `open_bar` shows the rows, a table at a
-    time.
+    `open_bar` shows the rows, a table at a time.
     """
-    shares = share_episodes(bundles, _present_episodes(connection, bundles))
+    landed = pa.array([episode.episode_id for manifest in bundles for episode in manifest.episodes], pa.string())
+    connection.register("landed_episodes", pa.table({"episode_id": landed}))
+    present = connection.sql("select episode_id from landed_episodes semi join main.episodes using (episode_id)")
+    shares = share_episodes(bundles, {episode_id for (episode_id,) in present.fetchall()})
+    connection.unregister("landed_episodes")
+    row_counts = {
+        table: sum(file.row_count for share in shares if (file := share.manifest.file(table))) for table in TABLES
+    }
+    counts: dict[str, int] = {}
     connection.register("lost_episodes", lost_episodes(shares))
-    with transaction(connection):
-        counts = _insert_tables(connection, landing, shares, open_bar)
-        _remember(connection, landing, bundles)
+    with transaction(connection), open_bar("merge", sum(row_counts.values()), "rows") as advance:
+        for table, row_count in row_counts.items():
+            if source := table_source(landing.store, table, shares):
+                counts[table] = _insert_table(connection, table, source)
+                advance(row_count, table)
+        connection.execute(
+            "insert into main.merged_bundles select unnest($ids), unnest($run_ids), $url, unnest($row_counts), $now",
+            {
+                "ids": [manifest.bundle_id for manifest in bundles],
+                "run_ids": [manifest.run_id for manifest in bundles],
+                "row_counts": [manifest.row_count for manifest in bundles],
+                "url": landing.url,
+                "now": datetime.now(UTC),
+            },
+        )
         record_refusals(connection, landing.url, refusals)
     connection.unregister("lost_episodes")
     repeated = sum(len(share.lost_episode_ids) for share in shares)
     return Inserted({table: count for table, count in counts.items() if count}, repeated)
-
-
-def _present_episodes(connection: DuckDBPyConnection, bundles: Sequence[Manifest]) -> set[str]:
-    landed = [episode.episode_id for manifest in bundles for episode in manifest.episodes]
-    connection.register("landed_episodes", pa.table({"episode_id": pa.array(landed, pa.string())}))
-    present = connection.sql(
-        "select landed_episodes.episode_id from landed_episodes semi join main.episodes using (episode_id)"
-    ).fetchall()
-    connection.unregister("landed_episodes")
-    return {episode_id for (episode_id,) in present}
-
-
-def _insert_tables(
-    connection: DuckDBPyConnection, landing: LandingZone, shares: Sequence[Share], open_bar: OpenBar
-) -> dict[str, int]:
-    promised = {table: _promised_rows(table, shares) for table in TABLES}
-    counts = {}
-    try:
-        with open_bar("merge", sum(promised.values()), "rows") as advance:
-            for table in TABLES:
-                if source := table_source(landing.store, table, shares):
-                    counts[table] = _insert_table(connection, table, source)
-                    advance(promised[table], table)
-        _check_counts(counts, shares)
-    except (duckdb.Error, WarehouseError) as error:
-        raise UnreadableBundleError(error) from error
-    return counts
-
-
-def _promised_rows(table: str, shares: Sequence[Share]) -> int:
-    return sum(file.row_count for share in shares if (file := share.manifest.file(table)))
 
 
 def _insert_table(connection: DuckDBPyConnection, table: str, source: str) -> int:
@@ -145,29 +123,3 @@ def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> i
 def _count(connection: DuckDBPyConnection, statement: str) -> int:
     row = connection.execute(statement).fetchone()
     return int(row[0]) if row else 0
-
-
-def _check_counts(counts: dict[str, int], shares: Sequence[Share]) -> None:
-    """Every episode row that the manifests promise arrived; with repeated episodes the promise says less."""
-    if any(share.lost_episode_ids for share in shares):
-        return
-    for table in _EPISODE_TABLES:
-        promised = _promised_rows(table, shares)
-        if counts.get(table, 0) != promised:
-            raise WarehouseError(f"{counts.get(table, 0)} rows of {table!r} read, the manifests say {promised}")
-
-
-def _remember(connection: DuckDBPyConnection, landing: LandingZone, bundles: Sequence[Manifest]) -> None:
-    ledger = pa.table(
-        {
-            "bundle_id": pa.array([manifest.bundle_id for manifest in bundles], pa.string()),
-            "run_id": pa.array([manifest.run_id for manifest in bundles], pa.string()),
-            "row_count": pa.array([sum(file.row_count for file in bundle.files) for bundle in bundles], pa.int64()),
-        }
-    )
-    connection.register("new_bundles", ledger)
-    connection.execute(
-        "insert into main.merged_bundles select bundle_id, run_id, $url, row_count, $now from new_bundles",
-        {"url": landing.url, "now": datetime.now(UTC)},
-    )
-    connection.unregister("new_bundles")

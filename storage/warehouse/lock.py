@@ -18,7 +18,7 @@ def owned(warehouse_path: Path) -> Iterator[None]:
 
     The system frees the lock when its owner dies, however it dies.
     """
-    path = warehouse_path.with_name(warehouse_path.name + ".lock")
+    path = lock_path(warehouse_path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+", encoding="utf-8")
@@ -30,8 +30,12 @@ def owned(warehouse_path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
+            try:
+                holder = "process {process} on {host} since {since}".format(**json.loads(path.read_text("utf-8")))
+            except (OSError, ValueError, KeyError):
+                holder = "another process"
             raise WarehouseBusyError(
-                f"{warehouse_path} is being written by {_holder(path)}; wait for it, or stop it and try again"
+                f"{warehouse_path} is being written by {holder}; wait for it, or stop it and try again"
             ) from error
         file.truncate(0)
         json.dump(
@@ -46,9 +50,6 @@ def owned(warehouse_path: Path) -> Iterator[None]:
         yield
 
 
-def _holder(path: Path) -> str:
-    try:
-        holder = json.loads(path.read_text(encoding="utf-8"))
-        return f"process {holder['process']} on {holder['host']} since {holder['since']}"
-    except (OSError, ValueError, KeyError):
-        return "another process"
+def lock_path(warehouse_path: Path) -> Path:
+    """Return where the lock file of a warehouse lies; it stays once a merger has begun."""
+    return warehouse_path.with_name(warehouse_path.name + ".lock")

@@ -1,4 +1,4 @@
-"""Marts brought up to date with the episodes that came since, instead of computed again from every recorded event.
+"""Incremental refresh of the marts: only new episodes are measured.
 
 A mart with an `episode_id` holds rows per episode, which depend on that episode's rows, on its instance, on the other
 episodes of a plan on that instance (which attempt is the last one) and on the plan, whose run lands before any episode.
@@ -26,7 +26,7 @@ _EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
 def measure_new_episodes(
     connection: DuckDBPyConnection, sources: Sequence[MartSource], open_bar: OpenBar = no_bar
 ) -> bool:
-    """Measure the episodes that the marts do not know, and those that these concern; tell whether it was worth it.
+    """Measure new episodes and those that depend on them; return whether that was worth it.
 
     The marts must have been made from the same sources before. Nothing changes where most episodes are new.
     """
@@ -34,7 +34,12 @@ def measure_new_episodes(
         stale_count = _find_stale(connection, live)
         if stale_count > LARGEST_SHARE * _count(connection, f"{live}.main.episodes"):
             return False
-        with_episodes = _marts_with_episodes(connection, live)
+        rows = connection.sql(
+            "select table_name from duckdb_columns() "
+            "where '\"' || database_name || '\"' = $live and schema_name = 'marts' and column_name = 'episode_id'",
+            params={"live": live},
+        ).fetchall()
+        with_episodes = {name for (name,) in rows}
         marts = [source for source in sources if source.schema == "marts"]
         measured = [mart for mart in marts if mart.name in with_episodes] if stale_count else []
         summaries = [mart for mart in marts if mart.name not in with_episodes]
@@ -43,9 +48,14 @@ def measure_new_episodes(
                 _measure(connection, live, sources, measured, advance)
             connection.execute(f"use {live}")
             with transaction(connection):
-                _replace_stale(connection, measured)
+                for mart in measured:
+                    stale = "episode_id in (from increment.main.stale_episodes)"
+                    connection.execute(f'delete from marts."{mart.name}" where {stale}')
+                    connection.execute(f'insert into marts."{mart.name}" by name from increment.marts."{mart.name}"')
                 for mart in summaries:
-                    connection.execute(f'create or replace table marts."{mart.name}" as {mart.statement}')
+                    # Not replaced as a table: it would lose its comments.
+                    connection.execute(f'delete from marts."{mart.name}"')
+                    connection.execute(f'insert into marts."{mart.name}" by name {mart.statement}')
                     advance(1, mart.name)
     return True
 
@@ -109,23 +119,6 @@ def _measure(
     for mart in marts:
         connection.execute(f'create table marts."{mart.name}" as {mart.statement}')
         advance(1, mart.name)
-
-
-def _replace_stale(connection: DuckDBPyConnection, marts: Sequence[MartSource]) -> None:
-    for mart in marts:
-        connection.execute(f'delete from marts."{mart.name}" where episode_id in (from increment.main.stale_episodes)')
-        connection.execute(f'insert into marts."{mart.name}" by name from increment.marts."{mart.name}"')
-
-
-def _marts_with_episodes(connection: DuckDBPyConnection, live: str) -> set[str]:
-    rows = connection.sql(
-        """
-        select table_name from duckdb_columns()
-        where '"' || database_name || '"' = $live and schema_name = 'marts' and column_name = 'episode_id'
-        """,
-        params={"live": live},
-    ).fetchall()
-    return {name for (name,) in rows}
 
 
 def _count(connection: DuckDBPyConnection, table: str) -> int:

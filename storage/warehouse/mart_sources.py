@@ -7,6 +7,20 @@ from typing import NamedTuple
 
 from carryover.storage.warehouse.connection import quoted
 from carryover.storage.warehouse.migrations import read_migrations
+from carryover.tasks.traces.rows import EpisodeRow
+
+_ATTEMPTS = f"""
+-- one row per episode: whether it is the last attempt at what it is an attempt at
+select
+    plan_digest,
+    episode_id,
+    row_number() over (
+        partition by {", ".join(EpisodeRow.SAME_EPISODE)}
+        order by started_at desc, attempt desc, episode_id
+    ) = 1 as is_last_attempt
+from main.episodes
+order by plan_digest, episode_id
+"""
 
 
 class MartSource(NamedTuple):
@@ -19,13 +33,23 @@ class MartSource(NamedTuple):
     content: str
     """What the rows depend on besides the warehouse's own."""
 
+    @property
+    def relation(self) -> str:
+        """Name of the relation in the database: views for readers stand in `main`."""
+        return f"{'main' if self.schema == 'views' else self.schema}.{self.name}"
+
 
 def read_mart_sources() -> list[MartSource]:
     """Return the files in the order in which they build on each other: by schema, then by name."""
-    return [
-        *(_published_source(file) for file in _files("published", ".csv")),
-        *(_sql_source(schema, file) for schema in ("staging", "marts") for file in _files(schema, ".sql")),
+    published = [
+        MartSource("published", name, f"from read_csv({quoted(str(file))}, header = true)", _text(file))
+        for name, file in _files("published", ".csv")
     ]
+    staging, marts, views = (
+        [MartSource(schema, name, _text(file), _text(file)) for name, file in _files(schema, ".sql")]
+        for schema in ("staging", "marts", "views")
+    )
+    return [*published, *staging, MartSource("staging", "attempts", _ATTEMPTS, _ATTEMPTS), *marts, *views]
 
 
 def sources_digest(sources: list[MartSource]) -> str:
@@ -35,18 +59,11 @@ def sources_digest(sources: list[MartSource]) -> str:
     return hashlib.sha256(repr((contents, migrations)).encode()).hexdigest()[:16]
 
 
-def _published_source(file: Traversable) -> MartSource:
-    statement = f"from read_csv({quoted(str(file))}, header = true)"
-    return MartSource("published", file.name.removesuffix(".csv"), statement, file.read_text(encoding="utf-8"))
+def _files(folder: str, suffix: str) -> list[tuple[str, Traversable]]:
+    """Return the files of a folder of `sql` with their names, sorted."""
+    found = (file for file in (files("carryover.sql") / folder).iterdir() if file.name.endswith(suffix))
+    return sorted(((file.name.removesuffix(suffix), file) for file in found), key=lambda pair: pair[0])
 
 
-def _sql_source(schema: str, file: Traversable) -> MartSource:
-    text = file.read_text(encoding="utf-8").rstrip().rstrip(";")
-    return MartSource(schema, file.name.removesuffix(".sql"), text, text)
-
-
-def _files(folder_name: str, suffix: str) -> list[Traversable]:
-    folder = files("carryover.sql") / folder_name
-    if not folder.is_dir():
-        return []
-    return sorted((file for file in folder.iterdir() if file.name.endswith(suffix)), key=lambda file: file.name)
+def _text(file: Traversable) -> str:
+    return file.read_text(encoding="utf-8").rstrip()

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Literal
 
 import duckdb
 from duckdb import DuckDBPyConnection
 
+from carryover.storage.comments import comment_on_schema
 from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import transaction
 from carryover.storage.warehouse.mart_increment import measure_new_episodes
@@ -15,20 +15,9 @@ from carryover.storage.warehouse.mart_sources import MartSource, read_mart_sourc
 from carryover.tasks.running.progress import OpenBar, no_bar
 
 
-class Refresh(StrEnum):
-    """What a refresh of the marts had to do."""
-
-    NOTHING = "nothing"
-    """The marts were as new as the files and the merged bundles."""
-    INCREMENT = "increment"
-    """Only what the newly merged bundles concern was computed."""
-    REBUILD = "rebuild"
-    """Everything was computed."""
-
-
 def refresh_marts(
     connection: DuckDBPyConnection, *, is_materialized: bool = True, open_bar: OpenBar = no_bar
-) -> Refresh:
+) -> Literal["nothing", "increment", "rebuild"]:
     """Make `published.NAME` a table of every CSV file, `staging.NAME` a view and `marts.NAME` a table; tell how.
 
     Within a schema, files run in the order of their names; the schemas stand in this order. Where the files are those
@@ -39,33 +28,31 @@ def refresh_marts(
     sources = read_mart_sources()
     if not is_materialized:
         _rebuild(connection, sources, "view", no_bar)
-        return Refresh.REBUILD
+        return "rebuild"
     digest = sources_digest(sources)
-    is_same_sql = _is_of(connection, digest)
-    if is_same_sql and _measured_bundle_counts(connection) == [(_bundle_count(connection),)]:
-        return Refresh.NOTHING
-    if is_same_sql and measure_new_episodes(connection, sources, open_bar):
+    former, bundle_count = _computed_from(connection)
+    if former == digest and bundle_count == _bundle_count(connection):
+        return "nothing"
+    if former == digest and measure_new_episodes(connection, sources, open_bar):
         # A merger that is killed right here finds nothing left to measure the next time.
         connection.execute(
             "update main.refreshed_marts set bundle_count = $count, refreshed_at = $now",
             {"count": _bundle_count(connection), "now": datetime.now(UTC)},
         )
-        return Refresh.INCREMENT
+        return "increment"
     _rebuild(connection, sources, "table", open_bar, digest)
-    return Refresh.REBUILD
+    return "rebuild"
 
 
 def are_of_this_sql(connection: DuckDBPyConnection) -> bool:
     """Return whether a warehouse's marts were computed by the SQL files that are installed here."""
-    return _is_of(connection, sources_digest(read_mart_sources()))
+    return _computed_from(connection)[0] == sources_digest(read_mart_sources())
 
 
-def _is_of(connection: DuckDBPyConnection, digest: str) -> bool:
-    return connection.sql("select sql_digest from main.refreshed_marts").fetchall() == [(digest,)]
-
-
-def _measured_bundle_counts(connection: DuckDBPyConnection) -> list[tuple[int]]:
-    return connection.sql("select bundle_count from main.refreshed_marts").fetchall()
+def _computed_from(connection: DuckDBPyConnection) -> tuple[str | None, int]:
+    """Return the digest of the SQL that computed the marts last, and the number of bundles then."""
+    rows = connection.sql("select sql_digest, bundle_count from main.refreshed_marts").fetchall()
+    return rows[0] if rows else (None, 0)
 
 
 def _rebuild(
@@ -75,25 +62,31 @@ def _rebuild(
     open_bar: OpenBar,
     digest: str | None = None,
 ) -> None:
-    kinds = {"published": "table", "staging": "view", "marts": mart_kind}
+    kinds = {"published": "table", "staging": "view", "marts": mart_kind, "views": "view"}
     mart_count = sum(source.schema == "marts" for source in sources)
     with transaction(connection), open_bar("marts", mart_count, "marts") as advance:
         _drop_leftovers(connection)
-        connection.execute("create schema if not exists published")
         for source in sources:
             try:
-                connection.execute(
-                    f'create {kinds[source.schema]} {source.schema}."{source.name}" as {source.statement}'
-                )
+                connection.execute(f"create or replace {kinds[source.schema]} {source.relation} as {source.statement}")
             except duckdb.Error as error:
                 raise WarehouseError(f"sql/{source.schema}/{source.name}: {error}") from error
             advance(source.schema == "marts", source.name)
         connection.execute("delete from main.refreshed_marts")
         if digest is not None:
+            # Not for a landing zone: its views are made anew at every opening, and comments would double that time.
+            comment_on_schema(connection, [(source.relation, source.statement) for source in sources])
             connection.execute(
                 "insert into main.refreshed_marts values ($digest, $count, $now)",
                 {"digest": digest, "count": _bundle_count(connection), "now": datetime.now(UTC)},
             )
+
+
+def create_views(connection: DuckDBPyConnection) -> None:
+    """Create the views of `sql/views` on the marts as they are."""
+    for source in read_mart_sources():
+        if source.schema == "views":
+            connection.execute(f"create or replace view {source.relation} as {source.statement}")
 
 
 def _bundle_count(connection: DuckDBPyConnection) -> int:

@@ -1,4 +1,4 @@
-"""Merger: the one process that owns the warehouse file and takes landed bundles in, in one transaction."""
+"""Merger: the one process that writes the warehouse file; it inserts landed bundles in one transaction."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -10,20 +10,13 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import open_for_writing
-from carryover.storage.warehouse.insertion import UnreadableBundleError, insert_bundles
+from carryover.storage.warehouse.insertion import insert_bundles
 from carryover.storage.warehouse.lock import owned
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
-from carryover.storage.warehouse.published import is_published, publish, settle
-from carryover.storage.zone.files import filesystem_for_duckdb
+from carryover.storage.warehouse.published import is_published, publish
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.quarantine import (
-    Refusal,
-    inspect_bundles,
-    inspect_contents,
-    inspect_landing,
-    quarantine_files,
-)
+from carryover.storage.zone.quarantine import Refusal, inspect_bundles, inspect_landing, quarantine_files
 from carryover.tasks.running.progress import OpenBar, no_bar
 
 GRACE = timedelta(hours=1)
@@ -60,7 +53,7 @@ def merge(
     threads: int | None = None,
     open_bar: OpenBar = no_bar,
 ) -> MergeReport:
-    """Take every bundle that is not yet in the warehouse into it, refresh the marts and publish a copy for readers.
+    """Insert every new bundle into the warehouse, refresh the marts and publish a copy for readers.
 
     Merging the same landing zone again changes nothing. Torn and foreign files go to quarantine, with a row that says
     why, and the rest goes on. `open_bar` shows rows and marts as they come. Raise `WarehouseBusyError` while another
@@ -69,14 +62,18 @@ def merge(
     started = time.monotonic()
     landing = landing if isinstance(landing, LandingZone) else LandingZone(landing)
     path = Path(warehouse_path)
-    _check_place(landing, path)
+    if path.stem in TAKEN_NAMES:
+        raise WarehouseError(f"{path} has the name of a schema; choose another one, e.g. warehouse.duckdb")
+    # The merger moves unknown files out of a landing zone, and would move its own.
+    if landing.store.is_local and path.absolute().is_relative_to(Path(landing.store.root).absolute()):
+        raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")
     with owned(path):
         _create_if_absent(path)
         connection = open_for_writing(path, memory_limit, threads)
         try:
             migrate(connection)
-            if filesystem := filesystem_for_duckdb(landing.store):
-                connection.register_filesystem(filesystem)
+            if not landing.store.is_local:
+                connection.register_filesystem(landing.store.filesystem)
             report = _take_in(connection, landing, grace, open_bar)
             refresh_marts(connection, open_bar=open_bar)
             # Closing would do it too, but keep a full disk to itself and leave the rows beside the file.
@@ -91,16 +88,8 @@ def merge(
     return report._replace(is_published=has_news, seconds=time.monotonic() - started)
 
 
-def _check_place(landing: LandingZone, path: Path) -> None:
-    if path.stem in TAKEN_NAMES:
-        raise WarehouseError(f"{path} bears the name of a schema in it; call it warehouse.duckdb, say")
-    # The merger puts aside whatever it does not know in a landing zone, and would do so with its own file.
-    if landing.store.is_local and path.absolute().is_relative_to(Path(landing.store.root).absolute()):
-        raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")
-
-
 def _create_if_absent(path: Path) -> None:
-    """Create an empty warehouse, under its final name only when it is whole and readers have a copy."""
+    """Create an empty warehouse, under its name only when it is whole; readers get nothing before the first merge."""
     if path.exists():
         return
     draft = path.with_name(f".{path.name}.new")
@@ -109,10 +98,9 @@ def _create_if_absent(path: Path) -> None:
     connection = open_for_writing(draft)
     try:
         migrate(connection)
+        connection.execute("checkpoint")
     finally:
         connection.close()
-    settle(draft)
-    publish(path, draft)
     draft.replace(path)
 
 
@@ -122,16 +110,9 @@ def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timede
     manifests = landing.manifests(known=merged)
     files = landing.store.find()
     strays = inspect_landing(files, manifests, merged, datetime.now(UTC) - grace)
-    bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store)
+    bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store, reads_content=True)
     refusals = [*strays, *unfit]
-    try:
-        inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
-    except UnreadableBundleError as error:
-        bundles, torn = inspect_contents(bundles, landing.store)
-        if not torn:
-            raise error.cause from error
-        refusals += torn
-        inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
+    inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
     # After the commit: a kill in between leaves the files where the next merge finds and moves them.
     quarantine_files(landing.store, refusals)
     return MergeReport(

@@ -1,9 +1,11 @@
-"""Numbered migrations of the warehouse's schema, with a ledger of the ones applied."""
+"""Numbered migrations of the warehouse's schema, with a ledger of the ones applied.
+
+The first one creates the tables of the row models as they are. Until a release freezes it as text, a warehouse of other
+models is refused, and its landing zone is merged into a new file.
+"""
 
 import hashlib
-import re
 from datetime import UTC, datetime
-from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -14,6 +16,7 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import transaction
+from carryover.storage.zone.schemas import create_tables
 
 _LEDGER = """
 create table if not exists main.schema_migrations (
@@ -49,7 +52,12 @@ def read_migrations(folder: Traversable | Path | None = None) -> list[Migration]
         key=lambda source: source.name,
     )
     migrations = [
-        Migration(int(source.name[:4]), source.name[5:-4], source.read_text(encoding="utf-8")) for source in sources
+        Migration(
+            version=int(source.name[:4]),
+            name=source.name[5:-4],
+            statements=(create_tables() if source.name.startswith("0001") else "") + source.read_text(encoding="utf-8"),
+        )
+        for source in sources
     ]
     if [migration.version for migration in migrations] != list(range(1, len(migrations) + 1)):
         raise ValueError(f"migrations are not numbered 0001, 0002, ...: {[source.name for source in sources]}")
@@ -63,7 +71,8 @@ def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = 
     a newer version, or one whose migrations had other contents.
     """
     migrations = read_migrations(folder)
-    applied = _applied(connection) if not is_empty(connection) else {}
+    tables = connection.sql("select 1 from duckdb_tables() where database_name = current_database() limit 1").fetchall()
+    applied = _applied(connection) if tables else {}
     _check(applied, migrations)
     pending = migrations[len(applied) :]
     if not pending:
@@ -72,21 +81,19 @@ def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = 
         with transaction(connection):
             connection.execute(_LEDGER)
             for migration in pending:
-                _apply(connection, migration)
+                connection.execute(migration.statements)
+                connection.execute(
+                    "insert into main.schema_migrations values ($version, $name, $digest, $now)",
+                    {
+                        "version": migration.version,
+                        "name": migration.name,
+                        "digest": migration.digest,
+                        "now": datetime.now(UTC),
+                    },
+                )
     except duckdb.Error as error:
         raise WarehouseError(f"cannot upgrade the warehouse, nothing was changed: {error}") from error
     return len(pending)
-
-
-@cache
-def value_of_older_rows(table: str, column: str) -> str | None:
-    """Return the SQL expression that a migration gave all rows from before a column came; none for empty.
-
-    Files that were landed before hold rows from before as well, whenever they are read.
-    """
-    update = re.compile(rf"update main\.{table}\s+set {column} = ((?:(?!\swhere\s).)+?);", re.DOTALL)
-    found = (update.search(migration.statements) for migration in read_migrations())
-    return next((match[1] for match in found if match), None)
 
 
 def check_version(connection: DuckDBPyConnection, folder: Traversable | Path | None = None) -> None:
@@ -99,26 +106,6 @@ def check_version(connection: DuckDBPyConnection, folder: Traversable | Path | N
             f"the warehouse has schema version {len(applied)}, this Carryover reads {len(migrations)}; "
             "`carryover merge` upgrades it and keeps its rows"
         )
-
-
-def is_empty(connection: DuckDBPyConnection) -> bool:
-    """Tell whether the database holds no table at all."""
-    return not connection.sql(
-        "select 1 from duckdb_tables() where database_name = current_database() limit 1"
-    ).fetchall()
-
-
-def _apply(connection: DuckDBPyConnection, migration: Migration) -> None:
-    connection.execute(migration.statements)
-    connection.execute(
-        "insert into main.schema_migrations values ($version, $name, $digest, $applied_at)",
-        {
-            "version": migration.version,
-            "name": migration.name,
-            "digest": migration.digest,
-            "applied_at": datetime.now(UTC),
-        },
-    )
 
 
 def _applied(connection: DuckDBPyConnection) -> dict[int, str]:

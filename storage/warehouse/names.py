@@ -1,4 +1,4 @@
-"""Near names: what a person may have meant by a table or column that is not there."""
+"""Suggestions for unknown tables and columns."""
 
 import difflib
 import re
@@ -16,7 +16,7 @@ _READ_ONLY = "read-only mode"
 
 
 def query_error(error: duckdb.Error, connection: DuckDBPyConnection) -> QueryError:
-    """Return DuckDB's refusal as ours, with the names of the warehouse that are close to the unknown one."""
+    """Return a DuckDB error as a `QueryError`, with similar names of the warehouse for an unknown one."""
     if isinstance(error, duckdb.PermissionException):
         return QueryError(f"{error}; a query reads its warehouse alone; {WAY_AROUND}")
     message = str(error)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -10,6 +9,7 @@ import duckdb
 from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import open_for_writing
 from carryover.tasks.running.errors import name_write_remedy
+from carryover.tasks.running.whole_files import written_whole
 
 
 def published_path(warehouse_path: Path) -> Path:
@@ -34,24 +34,22 @@ def settle(warehouse_path: Path) -> None:
         connection.close()
 
 
-def publish(warehouse_path: Path, draft: Path | None = None) -> Path:
+def publish(warehouse_path: Path) -> Path:
     """Replace the published copy by the live file as it is, atomically, and return the copy's path.
 
     The caller owns the warehouse and has closed its connection. Readers of the former copy keep it until they close.
-    A `draft` is what becomes the live file next: publishing it first leaves no moment without something to read.
-    Raise `WarehouseError` naming the copy where it cannot be written.
+
+    Raises:
+        WarehouseError: The copy cannot be written.
     """
     copy = published_path(warehouse_path)
-    temporary = copy.with_name(f".{copy.name}.tmp")
     try:
-        shutil.copyfile(draft or warehouse_path, temporary)
-        shutil.copystat(draft or warehouse_path, temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(copy)
+        with written_whole(copy) as temporary:
+            shutil.copyfile(warehouse_path, temporary)
+            shutil.copystat(warehouse_path, temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         remedy = name_write_remedy(error)
         raise WarehouseError(f"cannot publish {copy}: {error.strerror}; {remedy} and merge again") from error
     return copy

@@ -13,21 +13,26 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import LandingError, WarehouseError
 from carryover.storage.warehouse.connection import open_for_reading, open_memory, require_query, shut_files_out
-from carryover.storage.warehouse.lock import owned
+from carryover.storage.warehouse.lock import lock_path, owned
 from carryover.storage.warehouse.marts import are_of_this_sql, refresh_marts
 from carryover.storage.warehouse.migrations import check_version, migrate
 from carryover.storage.warehouse.names import query_error
 from carryover.storage.warehouse.published import publish, published_path, settle
 from carryover.storage.warehouse.stoppable_query import stoppable
 from carryover.storage.zone.bundles import MANIFEST_FOLDER, Manifest, share_episodes
-from carryover.storage.zone.files import FileStore, filesystem_for_duckdb
-from carryover.storage.zone.landed_scan import landed_scan
+from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, inspect_bundles, inspect_contents
-from carryover.storage.zone.scans import scan_relation
+from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, find_damage, inspect_bundles
+from carryover.storage.zone.scans import scan_bundles, scan_relation
 from carryover.storage.zone.schemas import row_model
 from carryover.storage.zone.sources import each_once, lost_episodes, table_source
 from carryover.tasks.traces.study_rows import TABLES
+
+_ERRORS_OF_THE_QUERY = (
+    duckdb.BinderException, duckdb.CatalogException, duckdb.InterruptException, duckdb.ParserException,
+    duckdb.PermissionException, duckdb.SyntaxException,
+)  # fmt: skip
+"""What a query can be blamed for alone."""
 
 
 class Result:
@@ -91,16 +96,27 @@ class Warehouse:
         return cls(_open_file(path), path, storage_options)
 
     def sql(self, query: str, **parameters: Any) -> Result:
-        """Run a query with `$name` parameters; raise `QueryError` with DuckDB's message and near names.
+        """Run a query with `$name` parameters and return its rows.
 
         A query reads the warehouse and no other file, and writes none: only queries run, no other statements.
+
+        Raises:
+            QueryError: DuckDB refused the query.
+            WarehouseError: A landed file is damaged; the message names it.
         """
         try:
             require_query(self._connection, query)
             cursor = self._cursor()
             return Result(stoppable(cursor, lambda: _fetch(cursor, query, parameters)))
         except duckdb.Error as error:
+            if isinstance(self._source, LandingZone) and not isinstance(error, _ERRORS_OF_THE_QUERY):
+                _refuse_damage(self._source, error)
             raise query_error(error, self._connection) from error
+
+    def latest_plan(self) -> str | None:
+        """Return the digest of the plan whose study finished last, of the last import without a study; else `None`."""
+        rows = self.sql("select plan_digest from staging.latest_plan").rows()
+        return rows[0][0] if rows else None
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Return a table as a lazy Polars frame over the landed Parquet, as it landed.
@@ -112,7 +128,7 @@ class Warehouse:
         if isinstance(self._source, LandingZone):
             return self._source.scan(table)
         try:
-            landed = landed_scan(self._cursor(), table, self._storage_options)
+            landed = self._scan_landed(table)
         except LandingError as error:
             warnings.warn(f"scan reads the published copy of {self._source}: {error}", stacklevel=2)
             landed = None
@@ -124,6 +140,30 @@ class Warehouse:
         if isinstance(self._source, LandingZone):
             return self._source.scan(table)
         return scan_relation(lambda: self._cursor().table(f"main.{table}"))
+
+    def _scan_landed(self, table: str) -> pl.LazyFrame | None:
+        """Return a scan of the landed bundles that the copy holds, `None` where rows never landed.
+
+        Raises:
+            LandingError: The bundles do not all lie in one landing zone as they were landed.
+        """
+        merged = self._cursor().sql("select bundle_id, landing_url from main.merged_bundles").fetchall()
+        if not merged:
+            return None
+        bundle_ids, spellings = ({row[column] for row in merged} for column in (0, 1))
+        urls = {LandingZone(spelling, self._storage_options).url for spelling in spellings}
+        if len(urls) > 1:
+            raise LandingError(f"it was merged from {len(urls)} landing zones, {', '.join(sorted(urls))}")
+        zone = LandingZone(urls.pop(), self._storage_options)
+        bundles = [manifest for manifest in zone.manifests().bundles if manifest.bundle_id in bundle_ids]
+        if len(bundles) < len(bundle_ids):
+            raise LandingError(
+                f"{len(bundle_ids) - len(bundles)} of its {len(bundle_ids)} bundles are not in {zone.url}"
+            )
+        _, refusals = inspect_bundles(bundles, zone.store.find(), zone.store)
+        if refusals:
+            raise LandingError(f"not all of its bundles are whole in {zone.url}: {refusals[0].reason}")
+        return scan_bundles(zone.store, bundles, table)
 
     def has_current_marts(self) -> bool:
         """Return whether the marts were computed by the SQL of this Carryover; `merge` computes them again if not.
@@ -178,6 +218,11 @@ def _fetch(cursor: DuckDBPyConnection, query: str, parameters: Mapping[str, Any]
 
 def _open_file(path: Path) -> DuckDBPyConnection:
     copy = published_path(path)
+    if not copy.exists() and lock_path(path).exists():
+        # Opening the live file would keep the merger from it.
+        raise WarehouseError(
+            f"no merge into {path} has finished yet; wait for the one that is running, or run `carryover merge`"
+        )
     readable = copy if copy.exists() else path
     if not readable.exists():
         raise WarehouseError(f"no warehouse at {path}; `carryover merge` makes one from a landing zone")
@@ -215,17 +260,15 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
     if not bundles:
         _require_landing_zone(landing.store)
     connection = open_memory()
-    if filesystem := filesystem_for_duckdb(landing.store):
-        connection.register_filesystem(filesystem)
+    if not landing.store.is_local:
+        connection.register_filesystem(landing.store.filesystem)
     migrate(connection)
     try:
         _show_bundles(connection, landing.store, bundles)
     except (duckdb.Error, pa.ArrowException, FileNotFoundError) as error:
         connection.close()
-        reason = _why_unreadable(landing.store, bundles)
-        if reason is None:
-            raise
-        raise WarehouseError(f"{landing.url} cannot be read: {reason}; `carryover merge` puts it aside") from error
+        _refuse_damage(landing, error)
+        raise
     shut_files_out(connection, landing.store.location(""))
     return connection
 
@@ -242,9 +285,8 @@ def _show_bundles(connection: DuckDBPyConnection, store: FileStore, bundles: Seq
     refresh_marts(connection, is_materialized=False)
 
 
-def _why_unreadable(store: FileStore, bundles: Sequence[Manifest]) -> str | None:
-    """Return the file of the bundles that is not as it was landed, and how; reads them all if their sizes are right."""
-    _, refusals = inspect_bundles(bundles, store.find(), store)
-    if not refusals:
-        _, refusals = inspect_contents(bundles, store)
-    return " ".join(refusals[0].reason.split()) if refusals else None
+def _refuse_damage(landing: LandingZone, error: Exception) -> None:
+    """Raise `WarehouseError` where a landed file is damaged, which explains the error; reads every file."""
+    if damage := find_damage(landing):
+        reason = " ".join(damage[0].reason.split())
+        raise WarehouseError(f"{landing.url} cannot be read: {reason}; `carryover merge` puts it aside") from error

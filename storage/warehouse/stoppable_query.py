@@ -1,4 +1,4 @@
-"""Queries that Ctrl-C stops: DuckDB's relations look at no signal while they run."""
+"""Queries that Ctrl-C interrupts: DuckDB's relations ignore signals while they run."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -8,7 +8,7 @@ from typing import TypeVar
 from duckdb import DuckDBPyConnection
 
 WAIT_SECONDS = 0.05
-"""How long a query is waited for at a time.
+"""Seconds of one wait for a query.
 
 Polars' handler of the signal restarts a wait, so that only one which ends by itself hears the keyboard; and DuckDB
 forgets an interrupt of a query that has not begun.

@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -14,14 +15,11 @@ from carryover.tasks.traces.rows import Row
 
 EPISODES_PER_BATCH = 50
 SECONDS_PER_BATCH = 20.0
-
-
-async def _pause() -> None:
-    await asyncio.sleep(1.0)
+_SECOND = partial(asyncio.sleep, 1.0)
 
 
 class BatchedLanding:
-    """Gathers episodes' rows and lands them when enough have come, enough time has passed, or it closes.
+    """A buffer of episodes' rows that lands when it is full, when it is old, or when it closes.
 
     Rows that were added are landed also when the block around it raises: a failed episode is data, and so are those
     that ended before a failure. Use it from one thread.
@@ -53,8 +51,8 @@ class BatchedLanding:
         if self._episode_count >= self._episodes_per_batch or self._is_old():
             self.flush()
 
-    async def land_regularly(self, pause: Callable[[], Awaitable[None]] = _pause) -> None:
-        """Land what is old, looked at after every pause, until cancelled: the next episode may end much later.
+    async def land_regularly(self, pause: Callable[[], Awaitable[None]] = _SECOND) -> None:
+        """Land an old batch after every pause, until cancelled: the next episode may end much later.
 
         What cannot be landed is tried again, and its error raised, with the next episode or at the end.
         """

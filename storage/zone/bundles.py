@@ -1,9 +1,10 @@
 """Bundles: what one write lands, as a manifest that commits it, and which bundle an episode is taken from."""
 
 import uuid
+import zlib
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,8 +24,10 @@ class BundleFile(BaseModel):
     """Relative to the landing zone."""
     row_count: int
     byte_count: int
-    schema_digest: str
-    """Digest of the columns it was written with."""
+    checksum: str
+    """CRC-32 of the content, in hexadecimal."""
+    columns: tuple[str, ...]
+    """Columns that it was written with."""
 
 
 class BundledEpisode(BaseModel):
@@ -48,11 +51,33 @@ class Manifest(BaseModel):
     run_id: str
     files: tuple[BundleFile, ...]
     episodes: tuple[BundledEpisode, ...]
+    checksum: str = ""
+    """CRC-32 of the other fields as JSON."""
+
+    @classmethod
+    def from_json(cls, content: bytes) -> Self:
+        """Return the manifest of a file's content; raise `ValueError` where it is damaged or of another version."""
+        manifest = cls.model_validate_json(content)
+        if manifest.checksum != manifest._own_checksum():
+            raise ValueError(f"damaged: checksum {manifest._own_checksum()} instead of {manifest.checksum}")
+        return manifest
+
+    def to_json(self) -> bytes:
+        """Return the content of the manifest's file, checksum included."""
+        return self.model_copy(update={"checksum": self._own_checksum()}).model_dump_json().encode()
+
+    def _own_checksum(self) -> str:
+        return checksum(self.model_dump_json(exclude={"checksum"}).encode())
 
     @property
     def path(self) -> str:
         """Where the manifest lies in the landing zone."""
         return f"{MANIFEST_FOLDER}/run_id={self.run_id}/{self.bundle_id}.json"
+
+    @property
+    def row_count(self) -> int:
+        """Rows of all tables."""
+        return sum(file.row_count for file in self.files)
 
     def file(self, table: str) -> BundleFile | None:
         """Return the bundle's file of a table, if it has one."""
@@ -64,6 +89,11 @@ class Share(NamedTuple):
 
     manifest: Manifest
     lost_episode_ids: tuple[str, ...]
+
+
+def checksum(content: bytes | memoryview) -> str:
+    """Return the CRC-32 of a content: fast enough for every merge, and no single flipped bit has the same one."""
+    return f"{zlib.crc32(content):08x}"
 
 
 def new_bundle_id(now: datetime) -> str:

@@ -13,9 +13,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from carryover.storage.errors import LandingError
 from carryover.tasks.running.errors import name_write_remedy
+from carryover.tasks.running.whole_files import write_whole
 
-TEMPORARY_SUFFIX = ".tmp"
-"""Ends the name of a file that is still being written."""
 REACH = "see that it can be reached, and with which credentials"
 """Way out where a store refuses to be read, and where one that is no folder refuses anything."""
 
@@ -48,7 +47,7 @@ class FileStore:
         target = self.absolute(path)
         with self._telling(f"write {target}", is_reading=False):
             if self.is_local:
-                _write_local(Path(target), content)
+                write_whole(Path(target), content)
             else:
                 # One put of one object is atomic on object storage: there is nothing to rename.
                 self.filesystem.pipe_file(target, bytes(content))
@@ -58,22 +57,14 @@ class FileStore:
         with self._telling(f"read {self.absolute(path)}"):
             return self.filesystem.cat_file(self.absolute(path))
 
-    def read_footer(self, path: str) -> bytes:
-        """Return the end of a Parquet file, which tells its columns; raise `FileNotFoundError` where there is no file.
-
-        It ends with the footer's length and a mark, eight bytes together. Nothing of it is parsed here.
-        """
-        with self._telling(f"read {self.absolute(path)}"), self.filesystem.open(self.absolute(path)) as file:
-            end = file.seek(0, os.SEEK_END) - 8
-            file.seek(max(0, end))
-            length = int.from_bytes(file.read(4), "little")
-            file.seek(max(0, end - length))
-            return file.read()
-
     def read_many(self, paths: list[str]) -> dict[str, bytes]:
         """Return the bytes of several files by path, vanished ones left out; fetched at once where the store can."""
         if self.is_local:
-            return {path: content for path in paths if (content := _read_local(Path(self.absolute(path)))) is not None}
+            found = {}
+            for path in paths:
+                with suppress(FileNotFoundError), self._telling(f"read {self.absolute(path)}"):
+                    found[path] = Path(self.absolute(path)).read_bytes()
+            return found
         with self._telling(f"read from {self.url}"):
             found = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return") if paths else {}
         for error in found.values():
@@ -144,11 +135,6 @@ class FileStore:
             raise LandingError(f"cannot {deed}: {said}; {remedy}") from error
 
 
-def filesystem_for_duckdb(store: FileStore) -> AbstractFileSystem | None:
-    """Return the filesystem that a DuckDB connection must register to read the store; none for local files."""
-    return None if store.is_local else store.filesystem
-
-
 def _errors_of(filesystem: AbstractFileSystem) -> tuple[type[Exception], ...]:
     """Return what a filesystem raises where its files cannot be reached."""
     if "s3" not in filesystem.protocol:
@@ -156,45 +142,6 @@ def _errors_of(filesystem: AbstractFileSystem) -> tuple[type[Exception], ...]:
     from botocore.exceptions import BotoCoreError, ClientError
 
     return (OSError, BotoCoreError, ClientError)
-
-
-def _write_local(target: Path, content: bytes | memoryview) -> None:
-    _make_folder(target.parent)
-    temporary = target.with_name(f".{target.name}{TEMPORARY_SUFFIX}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    _sync_folder(target.parent)
-
-
-def _make_folder(folder: Path) -> None:
-    if not folder.exists():
-        _make_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
-        _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    # A name is durable only once its folder is.
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _read_local(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
 
 
 def _modified_at(info: Mapping[str, Any]) -> datetime | None:

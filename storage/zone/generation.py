@@ -1,8 +1,9 @@
-"""Identity of a data folder: what was cached of rows that have gone since counts no more."""
+"""Identity of a data folder: results cached for another generation are stale."""
 
 import secrets
 
 from carryover.tasks.running.folders import Places
+from carryover.tasks.running.whole_files import write_whole
 
 GENERATION_FILE = ".generation"
 """File in the data folder that tells it from another made later at the same place, or around another landing zone."""
@@ -10,10 +11,7 @@ GENERATION_FILE = ".generation"
 
 def begin_generation(places: Places) -> None:
     """Give the data folder a new identity."""
-    file = places.home / GENERATION_FILE
-    unfinished = file.with_name(f"{file.name}.{secrets.token_hex(3)}")
-    unfinished.write_text(secrets.token_hex(8), encoding="utf-8")
-    unfinished.replace(file)
+    write_whole(places.home / GENERATION_FILE, secrets.token_hex(8))
 
 
 def read_generation(places: Places) -> str:

@@ -1,6 +1,5 @@
 """Landing zone: any number of workers append immutable bundles of Parquet files, on a folder or on object storage."""
 
-import hashlib
 import io
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from carryover.storage.zone.bundles import (
     BundledEpisode,
     BundleFile,
     Manifest,
+    checksum,
     data_path,
     new_bundle_id,
 )
@@ -46,16 +46,16 @@ class Landed(BaseModel):
 
 
 class Manifests(NamedTuple):
-    """What a landing zone's manifests say."""
+    """The manifests of a landing zone."""
 
     bundles: tuple[Manifest, ...]
     """Committed bundles, earliest first."""
     unreadable: dict[str, str]
-    """Reason by path of each manifest that cannot be understood."""
+    """Reason by path of each unreadable manifest."""
 
 
 class LandingZone:
-    """Rows on their way to the warehouse, and everything a reader needs who does not want to wait for it."""
+    """A folder or bucket where workers land rows, and from which they are merged or read."""
 
     def __init__(self, url: str | Path, storage_options: Mapping[str, Any] | None = None) -> None:
         """Open a landing zone at a folder or fsspec URL; nothing is created before the first write."""
@@ -68,10 +68,11 @@ class LandingZone:
         return self.store.url
 
     def write(self, rows_by_table: Mapping[str, Sequence[Row]], run_id: str) -> Landed:
-        """Land rows of several tables as one bundle: all of them count, durably, when this returns, and none before.
+        """Land rows of several tables as one bundle, atomically and durably.
 
-        Raise `ValueError` for rows that do not belong together (another run's, a step without its episode, a key
-        twice) and `LandingError` where the rows cannot be written.
+        Raises:
+            ValueError: The rows do not belong together: another run's, a step without its episode, a repeated key.
+            LandingError: The rows cannot be written.
         """
         tables = {table: rows for table, rows in rows_by_table.items() if rows}
         if not tables:
@@ -82,10 +83,13 @@ class LandingZone:
         try:
             for table, rows in tables.items():
                 files.append(self._write_file(to_arrow(rows), data_path(table, run_id, bundle_id), table))
-            manifest = Manifest(
-                bundle_id=bundle_id, run_id=run_id, files=tuple(files), episodes=_bundled_episodes(tables)
+            episodes = tuple(
+                BundledEpisode(episode_id=row.episode_id, plan_digest=row.plan_digest, finish_reason=row.finish_reason)
+                for row in tables.get(EpisodeRow.TABLE, ())
+                if isinstance(row, EpisodeRow)
             )
-            self.store.write(manifest.path, manifest.model_dump_json().encode())
+            manifest = Manifest(bundle_id=bundle_id, run_id=run_id, files=tuple(files), episodes=episodes)
+            self.store.write(manifest.path, manifest.to_json())
         except LandingError:
             with suppress(LandingError):  # what is left behind without a manifest counts for nothing
                 for file in files:
@@ -106,11 +110,11 @@ class LandingZone:
         unreadable: dict[str, str] = {}
         for path, content in self.store.read_many(unread).items():
             try:
-                manifest = Manifest.model_validate_json(content)
+                self._read_manifests[Path(path).stem] = Manifest.from_json(content)
             except ValidationError as error:
                 unreadable[path] = f"not a manifest of this version: {error.errors()[0]['msg']}"
-                continue
-            self._read_manifests[Path(path).stem] = manifest
+            except ValueError as error:
+                unreadable[path] = str(error)
         found = (self._read_manifests[bundle_id] for bundle_id in sorted(paths) if bundle_id in self._read_manifests)
         return Manifests(tuple(found), unreadable)
 
@@ -123,13 +127,8 @@ class LandingZone:
             if episode.plan_digest == plan_digest
         }
 
-    def finished_episode_ids(self, plan_digest: str) -> frozenset[str]:
-        """Return the ids of a plan's episodes that need not run again: all that landed without ending in `error`."""
-        landed = self.landed_episodes(plan_digest)
-        return frozenset(episode_id for episode_id, reason in landed.items() if reason is not FinishReason.ERROR)
-
     def scan(self, table: str) -> pl.LazyFrame:
-        """Return a table's landed rows as a lazy frame, each row once; reads nothing but manifests until collected."""
+        """Return a table's landed rows as a lazy frame, deduplicated; until it is collected only manifests are read."""
         return scan_bundles(self.store, self.manifests().bundles, table)
 
     def read(self, table: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None) -> pa.Table:
@@ -151,22 +150,9 @@ class LandingZone:
             path=path,
             row_count=rows.num_rows,
             byte_count=sink.getbuffer().nbytes,
-            schema_digest=schema_digest(rows.schema),
+            checksum=checksum(sink.getbuffer()),
+            columns=tuple(rows.column_names),
         )
-
-
-def schema_digest(schema: pa.Schema) -> str:
-    """Return a digest of column names, types and nullability."""
-    columns = ",".join(f"{field.name}:{field.type}:{field.nullable}" for field in schema)
-    return hashlib.sha256(columns.encode()).hexdigest()[:16]
-
-
-def _bundled_episodes(tables: Mapping[str, Sequence[Row]]) -> tuple[BundledEpisode, ...]:
-    return tuple(
-        BundledEpisode(episode_id=row.episode_id, plan_digest=row.plan_digest, finish_reason=row.finish_reason)
-        for row in tables.get(EpisodeRow.TABLE, ())
-        if isinstance(row, EpisodeRow)
-    )
 
 
 def _check_rows(tables: Mapping[str, Sequence[Row]], run_id: str) -> None:
@@ -182,10 +168,6 @@ def _check_rows(tables: Mapping[str, Sequence[Row]], run_id: str) -> None:
         keys = set(map(attrgetter(*model.KEY), rows))
         if len(keys) < len(rows):
             raise ValueError(f"{len(rows) - len(keys)} rows of {table!r} repeat a key ({', '.join(model.KEY)})")
-    _check_children(tables)
-
-
-def _check_children(tables: Mapping[str, Sequence[Row]]) -> None:
     present = _episode_ids(tables.get(EpisodeRow.TABLE, ()))
     for table in EPISODE_CHILDREN:
         if orphans := sorted(_episode_ids(tables.get(table, ())) - present):

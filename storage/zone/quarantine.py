@@ -1,17 +1,18 @@
-"""Quarantine: landed files that cannot be taken in are put aside with a reason, and the rest goes on."""
+"""Quarantine: damaged, foreign and abandoned files of a landing zone are moved aside with a reason."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.zone.bundles import MANIFEST_FOLDER, Manifest
-from carryover.storage.zone.files import TEMPORARY_SUFFIX, FileStore, FoundFile
-from carryover.storage.zone.landing import Manifests
-from carryover.storage.zone.sources import why_torn, why_unfit
+from carryover.storage.errors import LandingError
+from carryover.storage.zone.bundles import MANIFEST_FOLDER, Manifest, checksum
+from carryover.storage.zone.files import FileStore, FoundFile
+from carryover.storage.zone.landing import LandingZone, Manifests
+from carryover.storage.zone.schemas import duckdb_columns
+from carryover.tasks.running.whole_files import TEMPORARY_SUFFIX
 from carryover.tasks.traces.study_rows import TABLES
 
 QUARANTINE_FOLDER = "quarantine"
@@ -23,7 +24,7 @@ _OWN_FILE = re.compile(
 
 
 class Refusal(NamedTuple):
-    """A file that is not taken in; with a manifest its whole bundle is not."""
+    """A refused file; a refused manifest stands for its whole bundle."""
 
     path: str
     """Relative to the landing zone."""
@@ -53,53 +54,16 @@ def inspect_landing(
 
 
 def inspect_bundles(
-    bundles: Sequence[Manifest], files: Sequence[FoundFile], store: FileStore
+    bundles: Sequence[Manifest], files: Sequence[FoundFile], store: FileStore, *, reads_content: bool = False
 ) -> tuple[list[Manifest], list[Refusal]]:
-    """Part the bundles into those whose files are all there with the right size and columns, and refusals."""
+    """Part bundles into those whose files are all there with the right size and columns, and refusals.
+
+    With `reads_content` every file is read and compared with its checksum.
+    """
     sizes = {file.path: file.byte_count for file in files}
-    return _part(bundles, lambda manifest: _why_unfit(manifest, sizes, store))
-
-
-def inspect_contents(bundles: Sequence[Manifest], store: FileStore) -> tuple[list[Manifest], list[Refusal]]:
-    """Part the bundles into those whose files can be read to the last row, and refusals; reads every file."""
-    return _part(
-        bundles,
-        lambda manifest: next((f"{f.path}: {why}" for f in manifest.files if (why := why_torn(f, store))), None),
-    )
-
-
-def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: Sequence[Refusal]) -> None:
-    """Note refusals in the table `quarantine`, each once."""
-    table = pa.table(
-        {
-            "path": pa.array([refusal.path for refusal in refusals], pa.string()),
-            "reason": pa.array([refusal.reason for refusal in refusals], pa.string()),
-        }
-    )
-    connection.register("refusals", table)
-    connection.execute(
-        """
-        insert into main.quarantine
-        select $url, refusals.path, refusals.reason, $now
-        from refusals anti join main.quarantine as noted using (path, reason)
-        """,
-        {"url": landing_url, "now": datetime.now(UTC)},
-    )
-    connection.unregister("refusals")
-
-
-def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:
-    """Move refused files out of the readers' way; a bundle is out of the way once its manifest is."""
-    for refusal in refusals:
-        store.move(refusal.path, f"{QUARANTINE_FOLDER}/{refusal.path}")
-
-
-def _part(
-    bundles: Sequence[Manifest], why_refused: Callable[[Manifest], str | None]
-) -> tuple[list[Manifest], list[Refusal]]:
     kept, refusals = [], []
     for manifest in bundles:
-        if reason := why_refused(manifest):
+        if reason := _why_unfit(manifest, sizes) or (_why_damaged(manifest, store) if reads_content else None):
             refusals.append(Refusal(manifest.path, reason))
             refusals += [Refusal(file.path, f"of the refused bundle {manifest.bundle_id}") for file in manifest.files]
         else:
@@ -107,7 +71,44 @@ def _part(
     return kept, refusals
 
 
-def _why_unfit(manifest: Manifest, sizes: dict[str, int], store: FileStore) -> str | None:
+def find_damage(landing: LandingZone) -> list[Refusal]:
+    """Return the damaged manifests, and those of damaged files, with the reason; reads every landed file.
+
+    Nothing is moved: `merge` quarantines the damaged bundles that it has not merged.
+    """
+    manifests = landing.manifests()
+    _, refusals = inspect_bundles(manifests.bundles, landing.store.find(), landing.store, reads_content=True)
+    return [
+        *(Refusal(path, reason) for path, reason in manifests.unreadable.items()),
+        *(refusal for refusal in refusals if refusal.path.startswith(f"{MANIFEST_FOLDER}/")),
+    ]
+
+
+def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: Sequence[Refusal]) -> None:
+    """Note refusals in the table `quarantine`, each once."""
+    connection.execute(
+        """
+        insert into main.quarantine
+        select $url, path, reason, $now
+        from (select unnest($paths) as path, unnest($reasons) as reason)
+        anti join main.quarantine as noted using (path, reason)
+        """,
+        {
+            "paths": [refusal.path for refusal in refusals],
+            "reasons": [refusal.reason for refusal in refusals],
+            "url": landing_url,
+            "now": datetime.now(UTC),
+        },
+    )
+
+
+def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:
+    """Move refused files to the quarantine folder; without its manifest a bundle does not count."""
+    for refusal in refusals:
+        store.move(refusal.path, f"{QUARANTINE_FOLDER}/{refusal.path}")
+
+
+def _why_unfit(manifest: Manifest, sizes: dict[str, int]) -> str | None:
     for file in manifest.files:
         if file.table not in TABLES:
             return f"table {file.table!r} is unknown to this version; upgrade Carryover"
@@ -115,6 +116,24 @@ def _why_unfit(manifest: Manifest, sizes: dict[str, int], store: FileStore) -> s
             return f"{file.path}: file missing"
         if sizes[file.path] != file.byte_count:
             return f"{file.path}: torn, {sizes[file.path]} bytes instead of {file.byte_count}"
-        if reason := why_unfit(file, store):
-            return f"{file.path}: {reason}"
+        known = duckdb_columns(file.table)
+        if unknown := sorted(set(file.columns) - {column.name for column in known}):
+            return f"{file.path}: column {unknown[0]!r} is unknown to this version; upgrade Carryover"
+        if missing := [column.name for column in known if not column.is_nullable and column.name not in file.columns]:
+            return f"{file.path}: column {missing[0]!r} is missing; an older version landed it"
+    return None
+
+
+def _why_damaged(manifest: Manifest, store: FileStore) -> str | None:
+    try:
+        contents = store.read_many([file.path for file in manifest.files])
+    except LandingError as error:
+        if not store.is_local:  # a bucket out of reach says nothing about the file
+            raise
+        return str(error)
+    for file in manifest.files:
+        if file.path not in contents:
+            return f"{file.path}: file missing"
+        if (found := checksum(contents[file.path])) != file.checksum:
+            return f"{file.path}: damaged, checksum {found} instead of {file.checksum}"
     return None

@@ -1,4 +1,4 @@
-"""Lazy scans: over landed Parquet, every row once as the merger would take it, and over a warehouse's tables."""
+"""Lazy scans of landed Parquet, deduplicated as a merge would, and of a warehouse's tables."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -8,7 +8,6 @@ import pyarrow.dataset as ds
 from duckdb import DuckDBPyRelation
 from duckdb.polars_io import duckdb_source
 
-from carryover.storage.warehouse.migrations import value_of_older_rows
 from carryover.storage.zone.bundles import Manifest, Share, share_episodes
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model
@@ -16,7 +15,7 @@ from carryover.tasks.traces.rows import EpisodeRow
 
 
 def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) -> pl.LazyFrame:
-    """Return the rows of a table as a lazy frame, each row once: what a merge of the bundles would hold."""
+    """Return a table's rows as a lazy frame, deduplicated: what a merge of the bundles would hold."""
     model = row_model(table)
     bundles = [manifest for manifest in manifests if manifest.file(table)]
     if not bundles:
@@ -37,7 +36,7 @@ def scan_relation(begin: Callable[[], DuckDBPyRelation]) -> pl.LazyFrame:
 
 
 class _FreshRelation:
-    """A relation that begins anew whenever it is used: a connection of DuckDB bears one open result at a time."""
+    """A relation made anew at every use: a DuckDB connection holds one open result at a time."""
 
     def __init__(self, begin: Callable[[], DuckDBPyRelation]) -> None:
         self._begin = begin
@@ -58,13 +57,6 @@ def _scan_shares(store: FileStore, table: str, shares: Sequence[Share]) -> pl.La
 
 
 def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
-    values = ((name, value_of_older_rows(table, name)) for name in arrow_schema(table).names)
-    filled = [pl.coalesce(name, pl.sql_expr(value).alias(name)) for name, value in values if value]
-    frame = _read_files(store, table, bundles)
-    return frame.with_columns(filled) if filled else frame
-
-
-def _read_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
     files = [file for manifest in bundles if (file := manifest.file(table))]
     if store.is_local:
         return pl.scan_parquet(

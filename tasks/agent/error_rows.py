@@ -69,7 +69,8 @@ class ErrorRows:
                 message=message,
                 is_caught=is_caught,
                 is_injected=is_injected,
-                is_missing_name=is_missing_name,
+                is_missing_name=is_missing_name and not is_injected,
+                is_injected_missing_name=is_missing_name and is_injected,
             )
         )
 

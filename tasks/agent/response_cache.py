@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from carryover.tasks.agent.protocol import Completion, ReplyNotKeptError
 from carryover.tasks.running.errors import name_write_remedy
 from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.running.whole_files import written_whole
 
 _FILE = TypeAdapter(dict[str, JsonValue])
 _COMPLETION = TypeAdapter(Completion)
@@ -49,16 +48,13 @@ class ResponseCache:
             ReplyNotKeptError: The folder cannot be written, e.g. as the disk is full.
         """
         file = self._file(request)
-        unfinished = file.with_suffix(f".{os.getpid()}-{id(completion)}")
         content = completion._asdict() | {"episode_id": episode_id}
         del content["is_replayed"]
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_text(json.dumps(content), encoding="utf-8")
-            unfinished.rename(file)
+            with written_whole(file) as unfinished:
+                unfinished.write_text(json.dumps(content), encoding="utf-8")
         except OSError as error:
-            with suppress(OSError):
-                unfinished.unlink()
             raise ReplyNotKeptError(
                 f"cannot keep a reply in {self._folder}: {error.strerror}; {name_write_remedy(error)} and start again",
                 completion,

@@ -23,6 +23,7 @@ from carryover.tasks.datasets.truncation import CostedMessage, Room, truncate
 from carryover.tasks.datasets.validation import GIVEN_UP, Frame, judge_traces
 from carryover.tasks.running.errors import UserError, name_write_remedy
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
+from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.traces.study_rows import TrainingExampleRow, TrainingOverlapRow
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ class PreparedDataset:
         """
         folder.mkdir(parents=True, exist_ok=True)
         for contract in self.contracts:
-            _write_whole(folder / f"{contract}.parquet", self.parquet(contract))
-            _write_whole(folder / f"{contract}.jsonl", self.jsonl(contract))
+            _write(folder / f"{contract}.parquet", self.parquet(contract))
+            _write(folder / f"{contract}.jsonl", self.jsonl(contract))
         return {contract: folder / f"{contract}.jsonl" for contract in self.contracts}
 
     def token_total(self, contract: str) -> int:
@@ -160,13 +161,10 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     return PreparedDataset(dataset_id, tuple(contracts), rows, verdicts, records)
 
 
-def _write_whole(path: Path, content: bytes) -> None:
-    unfinished = path.with_name(f"{path.name}.unfinished")
+def _write(path: Path, content: bytes) -> None:
     try:
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
+        write_whole(path, content)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise UserError(f"cannot write {path}: {error.strerror}; {name_write_remedy(error)} and start again") from error
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.training_log import TrainingMetric
 
@@ -61,9 +62,7 @@ class ContractMismatchWarning(UserWarning):
 def write_card(folder: Path, card: ModelCard) -> None:
     """Write README.md and, as the last file of a finished training, carryover.json."""
     (folder / "README.md").write_text(_in_words(card), encoding="utf-8")
-    temporary = folder / f".{CARD_NAME}.tmp"
-    temporary.write_text(card.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    temporary.replace(folder / CARD_NAME)
+    write_whole(folder / CARD_NAME, card.model_dump_json(indent=2) + "\n")
 
 
 def read_card(folder: Path) -> ModelCard:

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.sft.card import CARD_NAME
 
 CHECKPOINTS = "checkpoints"
@@ -108,9 +109,7 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
             f"{output} holds a training of another start, contract, data, seed or settings; "
             "choose another folder or delete it"
         )
-    temporary = output / f".{IDENTITY}.tmp"
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, text)
 
 
 def last_checkpoint(folder: Path) -> str | None:

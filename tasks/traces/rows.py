@@ -7,9 +7,9 @@ content, so that landing the same row twice is harmless.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class Row(BaseModel):
@@ -183,6 +183,8 @@ class EpisodeRow(Row):
     prompt_tokens: int
     cached_prompt_tokens: int
     completion_tokens: int
+    total_tokens: int | None = None
+    """Prompt and completion tokens together; null where nobody counted them."""
     token_source: Literal["server", "training_tokenizer", "imported"]
     """Who counted the tokens; imported sums of 0 were counted by nobody, and are null in the marts."""
     training_tokens: int | None
@@ -201,6 +203,17 @@ class EpisodeRow(Row):
     """Whether the canary agreed with the contract before every step; false where no step was run."""
     error_message: str | None
     """Why the harness or the client gave up, for `error`; the foreign word, for `other`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_total_tokens(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        prompt, completion = values.get("prompt_tokens"), values.get("completion_tokens")
+        is_uncounted = values.get("token_source") == "imported" and 0 in (prompt, completion)
+        if prompt is None or completion is None or is_uncounted:
+            return values
+        return {**values, "total_tokens": prompt + completion}
 
 
 class TurnRow(Row):
@@ -337,7 +350,9 @@ class ErrorRow(Row):
     is_injected: bool
     """Caused by a fault that the harness injected."""
     is_missing_name: bool
-    """NameError, UnboundLocalError or `is not defined` (arXiv 2603.01209, D.1)."""
+    """NameError, UnboundLocalError or `is not defined` (arXiv 2603.01209, D.1) that no injected fault caused."""
+    is_injected_missing_name: bool = False
+    """Such an error that an injected fault caused."""
 
 
 class RuntimeEventRow(Row):

@@ -21,7 +21,9 @@ class RunRow(Row):
     plan_json: str
     """The resolved plan."""
     environment_json: str
-    """Python, package versions, CPU or GPU, the source that was here, and the run that this one is a stage of."""
+    """Python, package versions, CPU or GPU, and the run that this one is a stage of, as JSON."""
+    source: str | None = None
+    """Digest of the source of the packages that produce rows, as it was when the run began; null for imports."""
     started_at: datetime
 
 

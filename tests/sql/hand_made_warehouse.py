@@ -42,9 +42,9 @@ class HandMade:
 
     def add(self, *rows: Row) -> None:
         for row in rows:
-            arrow = to_arrow([row])
-            self.connection.register("arrived", arrow)
-            self.connection.execute(f"insert into main.{row.TABLE} by name select * from arrived")
+            self.connection.register("arrived", to_arrow([row]))
+            insert = "insert or ignore" if isinstance(row, InstanceRow) else "insert"  # cells share instances
+            self.connection.execute(f"{insert} into main.{row.TABLE} by name select * from arrived")
 
     def instance(
         self,

@@ -7,7 +7,7 @@ import pytest
 
 from carryover.tasks.analysis.queries import table_names, table_query
 
-FOLDERS = ("staging", "marts", "tables")
+FOLDERS = ("staging", "marts", "views", "tables")
 SQL_FILES = [
     f"{folder}/{file.name}"
     for folder in FOLDERS
@@ -35,7 +35,7 @@ def test_every_file_becomes_a_relation_of_its_schema(warehouse, schema):
         schema=schema,
     )
     stems = {file.removeprefix(f"{schema}/").removesuffix(".sql") for file in SQL_FILES if file.startswith(schema)}
-    assert {row["table_name"] for row in relations} == stems
+    assert {row["table_name"] for row in relations} - {"attempts"} == stems  # made from `EpisodeRow.SAME_EPISODE`
 
 
 @pytest.mark.parametrize("file", SQL_FILES)

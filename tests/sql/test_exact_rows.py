@@ -10,18 +10,22 @@ from tests.sql.hand_made_warehouse import HandMade, migrated_memory
 from tests.sql.small_study import TOOLS_JSON, add_cells, add_the_rest
 from tests.sql.written_rows import read_rows, write_row
 from tests.storage.broken_studies import BREAKS
+from tests.storage.test_checks import GENERATED
 
 SQL = Path(str(files("carryover.sql")))
 ROWS = Path(__file__).parent / "rows"
 EXPECTED = sorted(str(path.relative_to(ROWS).with_suffix("")) for path in ROWS.rglob("*.txt"))
-BROKEN = {f"checks/{name}" for name, _, _ in BREAKS}
+BROKEN = {f"checks/{name}" for name, _, _ in BREAKS if name not in GENERATED}
 """A check gives rows of what is broken alone: `tests/storage/broken_studies.py` writes down the rows of each."""
+
+LATEST = {"staging/latest_plan", "views/latest_episodes"}
+"""No study of the small one has finished: `test_latest_plan.py` writes down the rows of these."""
 
 
 def test_every_sql_file_has_its_exact_rows_written_down():
     on_disk = {str(path.relative_to(SQL).with_suffix("")) for path in SQL.rglob("*.sql")}
     statements = {name for name in on_disk if not name.startswith("migrations/")}
-    assert {*EXPECTED, *BROKEN} == statements
+    assert {*EXPECTED, *BROKEN, *LATEST} == statements
 
 
 @pytest.fixture(scope="module")

@@ -1,20 +1,32 @@
 """Ways to break the sound study: check, SQL that breaks it, and the rows that the check gives."""
 
 import json
+from typing import Any
+
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
+
+PLAN = resolve_plan("smoke", Overrides())
 
 
-def _played_as_planned(**evaluation: object) -> str:
+def played_as_planned(**evaluation: Any) -> str:
     """Return the change that makes the sound study all that a plan wants; `evaluation` is what that plan wants else."""
-    plan = {
+    part = PLAN.parts[0].model_dump(mode="json")
+    (played, *_) = part["evaluations"]
+    instances = {"bucket": "", "split": "evaluation", "count": 1, "first_seed": 0, **evaluation.pop("instances", {})}
+    part |= {
         "variant": "",
         "base": "scratch",
-        "teacher": {"contracts": ["persistent", "stateless"]},
-        "train_instances": {"bucket": "", "count": 1},
+        "own_base": None,
+        "train_instances": {"bucket": "", "split": "train", "count": 1, "first_seed": 0},
         "training_seeds": evaluation.pop("training_seeds", [1]),
-        "evaluations": [{"instances": {"bucket": "", "count": 1}, "has_base_rows": False, **evaluation}],
+        "evaluations": [
+            {**played, "has_base_rows": False, "has_scripted_rows": False, **evaluation, "instances": instances}
+        ],
     }
+    plan = PLAN.model_dump(mode="json") | {"parts": [part]}
     return f"""
-        update runs set plan_json = '{json.dumps({"parts": [plan]})}';
+        update runs set plan_json = '{json.dumps(plan).replace("'", "''")}';
         update episodes set base = 'teacher' where purpose = 'teacher';
         update episodes set base = 'scratch', training_seed = 1 where purpose = 'evaluation';
         insert into episodes
@@ -34,38 +46,38 @@ def _unplayed(train: str | None, runtime: str, counts: tuple[int, int, int] = (1
 
 CONTRACTS = ("persistent", "stateless")
 PLAN_BREAKS = [
-    (_played_as_planned(), []),
+    (played_as_planned(), []),
     (
-        _played_as_planned() + "delete from episodes where episode_id = 't-stateless'",
+        played_as_planned() + "delete from episodes where episode_id = 't-stateless'",
         [("", "teacher", "", "teacher", None, None, "stateless", "declared", "names", "", 0, 1, 0, 0)],
     ),
     (
-        _played_as_planned() + "delete from episodes where episode_id = 'e-persistent'",
+        played_as_planned() + "delete from episodes where episode_id = 'e-persistent'",
         [_unplayed("stateless", "persistent")],
     ),
     (
-        _played_as_planned() + "delete from episodes where train_contract = 'persistent'",
+        played_as_planned() + "delete from episodes where train_contract = 'persistent'",
         [_unplayed("persistent", runtime) for runtime in CONTRACTS],
     ),
     (
-        _played_as_planned(training_seeds=[1, 2]),
+        played_as_planned(training_seeds=[1, 2]),
         [_unplayed(train, runtime, seed=2) for train in CONTRACTS for runtime in CONTRACTS],
     ),
-    (_played_as_planned(has_base_rows=True), [_unplayed(None, runtime) for runtime in CONTRACTS]),
+    (played_as_planned(has_base_rows=True), [_unplayed(None, runtime) for runtime in CONTRACTS]),
     (
-        _played_as_planned(has_scripted_rows=True),
+        played_as_planned(has_scripted_rows=True),
         [_unplayed(None, runtime, base="teacher") for runtime in CONTRACTS],
     ),
     (
-        _played_as_planned(replicates=2),
+        played_as_planned(replicates=2),
         [_unplayed(train, runtime, replicate=1) for train in CONTRACTS for runtime in CONTRACTS],
     ),
     (
-        _played_as_planned(instances={"bucket": "", "count": 2}),
+        played_as_planned(instances={"bucket": "", "count": 2}),
         [_unplayed(train, runtime, (2, 1, 1)) for train in CONTRACTS for runtime in CONTRACTS],
     ),
     (
-        _played_as_planned(instances={"bucket": "hard", "count": 1}),
+        played_as_planned(instances={"bucket": "hard", "count": 1}),
         [
             _unplayed(train, runtime, counts, bucket=bucket)
             for train in CONTRACTS
@@ -74,36 +86,35 @@ PLAN_BREAKS = [
         ],
     ),
     (
-        _played_as_planned()
+        played_as_planned()
         + "insert into episodes select * replace ('e-3' as episode_id, 'other' as instance_id) "
         + "from episodes where episode_id = 'e-stateless'",
         [_unplayed("stateless", "stateless", (1, 2, 2))],
     ),
     (
-        _played_as_planned()
+        played_as_planned()
         + "insert into episodes select * replace ('e-3' as episode_id, 1 as attempt) "
         + "from episodes where episode_id = 'e-stateless'",
         [_unplayed("stateless", "stateless", (1, 1, 2))],
     ),
     (
-        _played_as_planned() + "update episodes set training_seed = 7 where episode_id = 'e-stateless'",
+        played_as_planned() + "update episodes set training_seed = 7 where episode_id = 'e-stateless'",
         [_unplayed("stateless", "stateless"), _unplayed("stateless", "stateless", (0, 1, 1), seed=7)],
     ),
-    (_played_as_planned() + "update episodes set finish_reason = 'error'", []),
+    (played_as_planned() + "update episodes set finish_reason = 'error'", []),
     (
-        _played_as_planned(instances={"bucket": "", "count": 9}) + "delete from episodes where purpose = 'evaluation'",
+        played_as_planned(instances={"bucket": "", "count": 9}) + "delete from episodes where purpose = 'evaluation'",
         [],
     ),
     (
-        _played_as_planned()
+        played_as_planned()
         + "insert into episodes select * replace ('r' || episode_id as episode_id, 'again' as variant) from episodes",
         [],
     ),
 ]
 
-SOURCES = """update runs set plan_json = '{"source": "a"}', environment_json = '{"source": "b"}';"""
+SOURCES = """update runs set plan_json = '{"source": "a"}', source = 'b';"""
 BREAKS = [
-    *(("plan_instance_counts", change, expected) for change, expected in PLAN_BREAKS),
     (
         "episode_scores_agree",
         "update episodes set score = 1.5 where episode_id = 'e-stateless'",
@@ -232,7 +243,8 @@ BREAKS = [
         "instance_in_paired_examples",
         """
         insert into training_examples
-        select * replace (1 as position, 'other' as instance_id) from training_examples where contract = 'stateless'
+        select * replace (1 as position, 'other' as instance_id, 'other' as episode_id) from training_examples
+        where contract = 'stateless'
         """,
         [("other", 1, "stateless", "persistent", None)],
     ),

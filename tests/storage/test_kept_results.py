@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from carryover.storage.study.results import EPISODES, STATISTICS, kept_statistics, open_results, read_statistics_spec
+from carryover.storage.study.results import EPISODES, STATISTICS, open_results, read_plans
 from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.analysis.kept import kept_statistics
 from carryover.tasks.analysis.queries import table_query
 
 KEPT = sorted(entry for entry in Path(str(files("carryover.sql") / "results")).iterdir() if entry.is_dir())
@@ -18,8 +19,9 @@ BY_RESAMPLING = pl.col("interval_kind").is_in(["percentile", "BCa"]).fill_null(v
 
 
 def _recomputed(folder: Path, **changes: int) -> pl.DataFrame:
-    spec = read_statistics_spec(folder).model_copy(update=changes)
-    return pl.DataFrame(to_arrow(kept_statistics(folder, spec))).sort("statistic_id")
+    settings = read_plans(folder)[-1].plan.get("statistics", {}) | changes
+    episodes = pl.read_parquet(folder / EPISODES).with_columns(plan_digest=pl.lit(folder.name))
+    return pl.DataFrame(to_arrow(kept_statistics(episodes, folder.name, settings))).sort("statistic_id")
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.sources import why_torn, why_unfit
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +43,7 @@ def test_bundles_on_object_storage_are_merged_like_local_ones(landing, tmp_path,
 def test_object_storage_is_read_without_a_warehouse(landing, options, make_episode):
     landing.write(make_episode("e", step_count=1, code="first"), "run")
     landing.write(make_episode("e", step_count=3, code="second"), "run")
-    assert landing.finished_episode_ids("plan") == {"e"}
+    assert set(landing.landed_episodes("plan")) == {"e"}
     assert landing.scan("steps").filter(pl.col("code") == "first").collect()["step"].to_list() == [1]
     with Warehouse.open(landing.url, options) as warehouse:
         assert warehouse.sql("select code from steps").rows() == [("first",)]
@@ -70,9 +69,9 @@ def test_a_scan_of_a_merged_file_reads_the_bucket_and_the_files_copy_where_it_is
 
 
 def test_another_machine_s_bundles_are_seen_at_once(landing, options, make_episode):
-    assert landing.finished_episode_ids("plan") == frozenset()
+    assert landing.landed_episodes("plan") == {}
     LandingZone(landing.url, options).write(make_episode("e"), "run")
-    assert landing.finished_episode_ids("plan") == {"e"}
+    assert set(landing.landed_episodes("plan")) == {"e"}
 
 
 def test_a_damaged_object_is_quarantined(landing, tmp_path, make_episode):
@@ -87,35 +86,16 @@ def test_a_damaged_object_is_quarantined(landing, tmp_path, make_episode):
     assert landing.read("episodes", ["episode_id"]).to_pylist() == [{"episode_id": "whole"}]
 
 
-def test_a_file_that_is_refused_to_whoever_reads_is_not_taken_for_a_damaged_one(landing, make_episode, monkeypatch):
+def test_an_object_that_may_not_be_read_counts_as_unreachable(landing, tmp_path, make_episode, monkeypatch):
     landing.write(make_episode("e"), "run")
-    (file,) = (each for each in landing.manifests().bundles[0].files if each.table == "steps")
 
     def refuse(*_, **__):
         raise PermissionError("An error occurred (403)\nwhen calling GetObject: Forbidden")
 
-    for name in ("cat_file", "open"):
-        monkeypatch.setattr(landing.store.filesystem, name, refuse)
-    for judge, judged in ((why_torn, file), (why_unfit, file.model_copy(update={"schema_digest": "other"}))):
-        with pytest.raises(LandingError, match=r"^cannot read .*steps.*\(403\) when .*; see that it can be reached"):
-            judge(judged, landing.store)
-
-
-def test_a_footer_that_cannot_be_parsed_is_damage_and_no_refusal(landing, make_episode):
-    landing.write(make_episode("e"), "run")
-    (file,) = (each for each in landing.manifests().bundles[0].files if each.table == "steps")
-    content = landing.store.read(file.path)
-    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    of_another_version = file.model_copy(update={"schema_digest": "other"})
-    assert why_unfit(of_another_version, landing.store) is None
-    for damaged in (
-        b"\0" * len(content),
-        content[:footer] + b"\xff" * (len(content) - 8 - footer) + content[-8:],
-        content[:-8] + b"\xff" * 4 + content[-4:],
-        content[-4:],
-    ):
-        landing.store.write(file.path, damaged)
-        assert (why_unfit(of_another_version, landing.store) or "").startswith("not readable as Parquet: ")
+    landing.manifests()
+    monkeypatch.setattr(landing.store.filesystem, "cat", refuse)
+    with pytest.raises(LandingError, match=r"^cannot read from .*\(403\) when .*; see that it can be reached"):
+        merge(landing, tmp_path / "study.duckdb")
 
 
 def test_a_bucket_that_does_not_exist_is_named(options, make_episode):

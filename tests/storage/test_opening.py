@@ -1,14 +1,21 @@
 """Opening a warehouse: its copies, its readers, and places that are none."""
 
 import re
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import duckdb
 import pytest
 
 from carryover.storage.errors import WarehouseBusyError, WarehouseError
+from carryover.storage.warehouse.connection import open_for_writing
 from carryover.storage.warehouse.lock import owned
 from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.published import published_path
 from carryover.storage.warehouse.reader import Warehouse
 
@@ -63,6 +70,39 @@ def test_a_published_copy_alone_is_a_warehouse(merged, tmp_path):
 def test_a_missing_warehouse_says_how_to_make_one(tmp_path):
     with pytest.raises(WarehouseError, match=r"no warehouse at .*absent.duckdb; `carryover merge` makes one"):
         Warehouse.open(tmp_path / "absent.duckdb")
+
+
+def test_a_reader_before_the_first_merge_ends_hears_that_none_has_finished(landing, path, make_episode):
+    landing.write(make_episode("e"), "run")
+    with owned(path), open_for_writing(path) as live:
+        migrate(live)
+        with pytest.raises(WarehouseError, match=r"no merge into .*study.duckdb has finished yet; wait for the one"):
+            Warehouse.open(path)
+    merge(landing, path)
+    with Warehouse.open(path) as warehouse:
+        assert warehouse.sql("select count(*) from marts.episode_metrics").rows() == [(1,)]
+
+
+def test_a_merge_names_the_process_that_has_the_live_file_open(landing, merged, make_episode):
+    landing.write(make_episode("f"), "run")
+    with (
+        holding(merged) as process,
+        pytest.raises(WarehouseBusyError, match=rf"study.duckdb is open in process {process} \(.*python.*\); close it"),
+    ):
+        merge(landing, merged)
+    assert merge(landing, merged).bundle_count == 1
+
+
+@contextmanager
+def holding(path: Path) -> Iterator[int]:
+    """Keep a database open in another process while the block runs; yield its process id."""
+    script = "import duckdb, sys; kept = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", script, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield process.pid
+        process.communicate()
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path):

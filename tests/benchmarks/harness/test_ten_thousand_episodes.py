@@ -88,7 +88,7 @@ def test_cost_and_memory_do_not_grow_with_the_number_of_episodes(
             f"  last over first: {growth:.2f} x the CPU each, {last.host_bytes / first.host_bytes:.2f} x the host's "
             f"memory, {last.sandbox_bytes / first.sandbox_bytes:.2f} x the sandbox's"
         )
-    assert len(LandingZone(tmp_path).finished_episode_ids("plan")) == CHECKPOINTS[-1]
+    assert len(LandingZone(tmp_path).landed_episodes("plan")) == CHECKPOINTS[-1]
     assert last.host_bytes - first.host_bytes < 30e6, "the host's memory grew with the number of episodes"
     assert last.sandbox_bytes - first.sandbox_bytes < 30e6, "the sandbox's memory grew with the number of episodes"
     assert growth < GROWTH_LIMIT, "an episode's processor time grew with the number of episodes"

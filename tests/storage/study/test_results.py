@@ -10,6 +10,7 @@ from carryover.storage.study.results import STATISTICS, keep_results, open_resul
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
+from carryover.tasks.analysis.kept import kept_statistics
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow, TrainingExampleRow, TrainingOverlapRow
@@ -64,8 +65,8 @@ def study(tmp_path, make_row):
 
 def test_seeds_that_ran_as_plans_of_their_own_are_read_as_one_study(study, tmp_path):
     folder = tmp_path / "mechanism"
-    assert keep_results(study("a", 1), ["a"], folder) == 9
-    assert keep_results(study("b", 2), ["b"], folder) == 17  # the teacher's trace is there already
+    assert keep_results(study("a", 1), ["a"], folder, kept_statistics) == 9
+    assert keep_results(study("b", 2), ["b"], folder, kept_statistics) == 17  # the teacher's trace is there already
     with open_results(folder) as results:
         rows = results.sql(
             "select plan_digest, kept_plan_digest, count(*) from marts.episode_metrics "
@@ -85,25 +86,25 @@ def test_seeds_that_ran_as_plans_of_their_own_are_read_as_one_study(study, tmp_p
 def test_a_plan_that_is_kept_again_replaces_its_rows(study, tmp_path):
     folder = tmp_path / "mechanism"
     warehouse = study("a", 1)
-    assert [keep_results(warehouse, ["a"], folder) for _ in range(2)] == [9, 9]
+    assert [keep_results(warehouse, ["a"], folder, kept_statistics) for _ in range(2)] == [9, 9]
 
 
 def test_cells_that_are_not_finished_can_be_left_out(study, tmp_path):
-    count = keep_results(study("a", 1), ["a"], tmp_path / "mechanism", "condition <> 'S->P'")
+    count = keep_results(study("a", 1), ["a"], tmp_path / "mechanism", kept_statistics, "condition <> 'S->P'")
     assert count == 7
 
 
 def test_the_same_cell_and_seed_under_two_plans_is_refused(study, tmp_path):
     folder = tmp_path / "mechanism"
-    keep_results(study("a", 1), ["a"], folder)
+    keep_results(study("a", 1), ["a"], folder, kept_statistics)
     with pytest.raises(WarehouseError, match="the same episodes stand under plans a, b"):
-        keep_results(study("b", 1), ["b"], folder)
+        keep_results(study("b", 1), ["b"], folder, kept_statistics)
 
 
 def test_training_examples_are_kept_without_their_digests_and_name_the_kept_trace(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2)):
-        keep_results(study(plan_digest, seed), [plan_digest], folder)
+        keep_results(study(plan_digest, seed), [plan_digest], folder, kept_statistics)
     table_5 = table_query("table_05").sql
     with open_results(folder) as results:
         examples = results.sql("select dataset_id, episode_id, token_count, content_digest from training_examples")
@@ -119,7 +120,7 @@ def test_training_examples_are_kept_without_their_digests_and_name_the_kept_trac
 def test_sets_of_one_variant_are_kept_beside_each_other_and_told_apart_where_they_differ(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2), ("c", 3)):
-        keep_results(study(plan_digest, seed, token_count=7 if seed < 3 else 8), [plan_digest], folder)
+        keep_results(study(plan_digest, seed, token_count=7 if seed < 3 else 8), [plan_digest], folder, kept_statistics)
     with open_results(folder) as results:
         measured = results.sql(table_query("table_05").sql, plan_digest="mechanism").polars()
     tokens = measured.filter(metric="total_tokens").select("variant", "dataset_id", "persistent").rows()
@@ -129,7 +130,7 @@ def test_sets_of_one_variant_are_kept_beside_each_other_and_told_apart_where_the
 def test_sets_of_two_variants_are_kept_also_where_they_hold_the_same(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed, trained_variant in (("a", 1, "main"), ("b", 2, "half"), ("c", 3, "main")):
-        keep_results(study(plan_digest, seed, trained_variant=trained_variant), [plan_digest], folder)
+        keep_results(study(plan_digest, seed, trained_variant=trained_variant), [plan_digest], folder, kept_statistics)
     examples = pl.read_parquet(folder / "training_examples.parquet")
     kept = examples.select("dataset_id", "variant", "episode_id").sort("dataset_id").rows()
     assert kept == [("set-b", "half", "a-t"), ("set-c", "main", "a-t")]
@@ -138,23 +139,23 @@ def test_sets_of_two_variants_are_kept_also_where_they_hold_the_same(study, tmp_
 def test_of_sets_that_hold_the_same_that_of_the_later_run_is_kept_whichever_part_is_kept_last(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("b", 2), ("a", 1)):
-        keep_results(study(plan_digest, seed), [plan_digest], folder)
+        keep_results(study(plan_digest, seed), [plan_digest], folder, kept_statistics)
     assert pl.read_parquet(folder / "training_examples.parquet")["run_id"].to_list() == ["run-b"]
 
 
 def test_examples_of_traces_that_are_kept_no_more_go(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2)):
-        keep_results(study(plan_digest, seed), [plan_digest], folder)
+        keep_results(study(plan_digest, seed), [plan_digest], folder, kept_statistics)
     episodes = folder / "episodes.parquet"
     pl.read_parquet(episodes).filter(pl.col("plan_digest") != "a").write_parquet(episodes)
-    keep_results(study("c", 3), ["c"], folder)
+    keep_results(study("c", 3), ["c"], folder, kept_statistics)
     assert pl.read_parquet(folder / "training_examples.parquet")["episode_id"].to_list() == ["c-t"]
 
 
 def test_results_without_training_examples_have_an_empty_table_5(study, tmp_path):
     folder = tmp_path / "mechanism"
-    keep_results(study("a", 1), ["a"], folder)
+    keep_results(study("a", 1), ["a"], folder, kept_statistics)
     for name in ("training_examples", "training_overlaps"):
         (folder / f"{name}.parquet").unlink()
     with open_results(folder) as results:
@@ -163,20 +164,20 @@ def test_results_without_training_examples_have_an_empty_table_5(study, tmp_path
 
 def test_a_plan_without_a_run_is_named(study, tmp_path):
     with pytest.raises(WarehouseError, match="no run of plan c here"):
-        keep_results(study("a", 1), ["a", "c"], tmp_path / "mechanism")
+        keep_results(study("a", 1), ["a", "c"], tmp_path / "mechanism", kept_statistics)
 
 
 def test_results_hold_no_text_of_an_episode(study, tmp_path):
-    keep_results(study("a", 1), ["a"], tmp_path / "mechanism")
+    keep_results(study("a", 1), ["a"], tmp_path / "mechanism", kept_statistics)
     columns = set(pl.read_parquet_schema(tmp_path / "mechanism" / "episodes.parquet"))
     assert {"score", "total_tokens", "plan_digest"} <= columns
     assert not {"assistant_text", "observation", "code", "error_message", "contract_json"} & columns
 
 
 def test_every_table_can_be_asked_of_kept_results(study, tmp_path):
-    keep_results(study("a", 1), ["a"], tmp_path / "mechanism")
+    keep_results(study("a", 1), ["a"], tmp_path / "mechanism", kept_statistics)
     known = {"plan_digest": "mechanism", "tools_json": "[]"}
-    with open_results(tmp_path / "mechanism") as results:
+    with open_results(tmp_path / "mechanism", published_claims("mechanism")) as results:
         heights = {
             name: len(results.sql(query.sql, **{key: known[key] for key in query.parameters}))
             for name, query in ((name, table_query(name)) for name in table_names())
@@ -188,15 +189,15 @@ def test_every_table_can_be_asked_of_kept_results(study, tmp_path):
 
 def test_statistics_that_no_longer_fit_the_rows_are_computed_again(study, tmp_path):
     folder = tmp_path / "mechanism"
-    keep_results(study("a", 1), ["a"], folder)
+    keep_results(study("a", 1), ["a"], folder, kept_statistics)
     statistics = pl.read_parquet(folder / STATISTICS)
     statistics.with_columns(estimate=pl.lit(0.0)).write_parquet(folder / STATISTICS)
-    assert write_statistics(folder) == statistics.height
+    assert write_statistics(folder, kept_statistics) == statistics.height
     assert_frame_equal(pl.read_parquet(folder / STATISTICS), statistics)
 
 
 def test_a_folder_without_results_says_so(tmp_path):
     with pytest.raises(WarehouseError, match=r"plans\.json is missing"):
-        write_statistics(tmp_path)
+        write_statistics(tmp_path, kept_statistics)
     with pytest.raises(WarehouseError, match=r"plans\.json is missing"):
         open_results(tmp_path)

@@ -43,7 +43,7 @@ def test_a_run_lands_its_plan_and_environment_before_any_work(home):
     assert landed_plan(run.run_id) == PLAN
     environment = json.loads(row["environment_json"])
     assert environment["packages"]["duckdb"]
-    assert environment["source"] == PLAN.source
+    assert environment["source"] == row["source"] == PLAN.source
 
 
 @pytest.mark.parametrize(

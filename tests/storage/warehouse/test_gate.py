@@ -7,11 +7,15 @@ import pytest
 
 from carryover.storage.errors import QueryError
 from carryover.storage.warehouse.gate import check_files, gate_warehouse, require_same_counts
+from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.tasks.checks.check import Check, Suite
 from carryover.tasks.checks.run import CheckBackendError
 from carryover.tasks.traces.study_rows import CheckResultRow
 from tests.bars import RecordedBars
+from tests.storage.broken_studies import played_as_planned
+
+CHECK_NAMES = {"table_rows_exist", "plan_instance_counts", *(check.name for check in check_files())}
 
 
 @pytest.fixture
@@ -20,6 +24,7 @@ def path(tmp_path, study_rows, insert_rows) -> Path:
     with duckdb.connect(path) as connection:
         migrate(connection)
         insert_rows(connection, study_rows)
+        refresh_marts(connection)
     return path
 
 
@@ -33,9 +38,9 @@ def test_a_sound_study_passes_every_check_and_has_data_docs(path, tmp_path):
     bars = RecordedBars()
     rows = gate_warehouse(path, tmp_path / "docs", run_id="run", open_bar=bars.open)
     queried, gated = bars.named("checks on the merged tables"), bars.named("Great Expectations")
-    assert queried.done == queried.total == len(check_files())
+    assert queried.done == queried.total == len(check_files()) + 1
     assert gated.done == gated.total == len(rows)
-    assert {row.check_name for row in rows} == {"table_rows_exist", *(check.name for check in check_files())}
+    assert {row.check_name for row in rows} == CHECK_NAMES
     assert [row.check_name for row in rows if not row.is_passed] == []
     assert {row.suite: row.row_count for row in rows if row.suite in ("episodes", "instances")} == {
         "episodes": 4,
@@ -59,10 +64,10 @@ def test_a_broken_study_names_the_offenders_and_an_unknown_episode_too(path, tmp
 def test_every_gate_fails_where_its_rule_is_broken(path, tmp_path):
     _change(
         path,
-        """
+        played_as_planned(instances={"count": 2})
+        + """
         insert into steps from steps where episode_id = 'e-stateless' and step = 2;
-        update runs set environment_json = '{"source": "b"}', plan_json =
-            '{"source": "a", "parts": [{"variant": "", "evaluations": [{"instances": {"bucket": "", "count": 2}}]}]}';
+        update runs set source = 'b';
         update episodes set
             score = 2, wall_seconds = -1, is_contract_verified = false, prompt_tokens = 31, turn_count = 3,
             instance_id = 'other'
@@ -79,7 +84,7 @@ def test_every_gate_fails_where_its_rule_is_broken(path, tmp_path):
     )
     rows = gate_warehouse(path, tmp_path / "docs")
     assert {row.check_name for row in rows if row.is_passed} == set()
-    assert {row.check_name for row in rows} == {"table_rows_exist", *(check.name for check in check_files())}
+    assert {row.check_name for row in rows} == CHECK_NAMES
 
 
 def test_an_empty_warehouse_does_not_pass(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.mart_sources import read_mart_sources
-from carryover.storage.warehouse.marts import Refresh, refresh_marts
+from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.schemas import EPISODE_CHILDREN
 from carryover.tasks.traces.rows import ErrorRow, FinishReason, InstanceRow, NameEventRow
@@ -52,7 +52,7 @@ def make_rows(make_row, make_episode):
 
 @pytest.fixture
 def merge_rows(insert_rows):
-    def merge(connection, rows) -> Refresh:
+    def merge(connection, rows) -> str:
         insert_rows(connection, rows)
         connection.execute("insert into main.merged_bundles select uuid(), 'run', 'landing', 1, now()")
         return refresh_marts(connection)
@@ -104,7 +104,7 @@ def test_increments_in_any_order_give_what_a_rebuild_gives(base, bundles, merge_
     at_once = _open([*base, *(row for bundle in bundles for row in bundle)], merge_rows)
     connection = _open(base, merge_rows)
     random.Random(seed).shuffle(bundles)
-    assert [merge_rows(connection, bundle) for bundle in bundles] == [Refresh.INCREMENT] * len(bundles)
+    assert [merge_rows(connection, bundle) for bundle in bundles] == ["increment"] * len(bundles)
     assert _marts(connection) == _marts(at_once)
 
 
@@ -125,7 +125,7 @@ def test_an_earlier_attempt_and_an_episode_without_instance_are_measured_again(b
 
 def test_statistics_that_come_without_an_episode_reach_the_marts(base, bundles, merge_rows):
     connection = _open(base, merge_rows)
-    assert merge_rows(connection, bundles[4]) == Refresh.INCREMENT
+    assert merge_rows(connection, bundles[4]) == "increment"
     assert connection.sql("select p_value from marts.score_comparisons").fetchall() == [(0.5,)]
     assert connection.sql(
         "select score_pct_low, score_pct_high from marts.evaluated_cells where runtime_contract = 'persistent'"
@@ -134,7 +134,7 @@ def test_statistics_that_come_without_an_episode_reach_the_marts(base, bundles, 
 
 def test_a_warehouse_whose_episodes_are_mostly_new_is_computed_again(base, make_rows, merge_rows):
     connection = _open(make_rows("one"), merge_rows)
-    assert merge_rows(connection, base) == Refresh.REBUILD
+    assert merge_rows(connection, base) == "rebuild"
 
 
 def test_a_refresh_that_was_killed_before_it_was_noted_is_repeated_without_harm(base, bundles, merge_rows):
@@ -142,7 +142,7 @@ def test_a_refresh_that_was_killed_before_it_was_noted_is_repeated_without_harm(
     merge_rows(connection, bundles[3])
     marts = _marts(connection)
     connection.execute("update main.refreshed_marts set bundle_count = 1")
-    assert refresh_marts(connection) == Refresh.INCREMENT
+    assert refresh_marts(connection) == "increment"
     assert _marts(connection) == marts
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from carryover.storage.warehouse.connection import open_memory
-from carryover.storage.warehouse.marts import Refresh, refresh_marts
+from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 
 
@@ -22,29 +22,29 @@ def _kinds(connection, schema: str) -> set[str]:
 
 
 def test_staging_becomes_views_and_marts_become_tables(connection):
-    assert refresh_marts(connection) == Refresh.REBUILD
+    assert refresh_marts(connection) == "rebuild"
     assert (_kinds(connection, "staging"), _kinds(connection, "marts")) == ({"VIEW"}, {"BASE TABLE"})
 
 
 def test_marts_of_a_database_without_rows_of_its_own_are_views(connection):
-    assert refresh_marts(connection, is_materialized=False) == Refresh.REBUILD
+    assert refresh_marts(connection, is_materialized=False) == "rebuild"
     assert _kinds(connection, "marts") == {"VIEW"}
-    assert refresh_marts(connection) == Refresh.REBUILD
+    assert refresh_marts(connection) == "rebuild"
     assert _kinds(connection, "marts") == {"BASE TABLE"}
 
 
 def test_marts_are_computed_again_only_after_another_bundle(connection):
     refresh_marts(connection)
-    assert refresh_marts(connection) == Refresh.NOTHING
+    assert refresh_marts(connection) == "nothing"
     connection.execute("insert into main.merged_bundles values ('b', 'run', 'landing', 1, now())")
-    assert refresh_marts(connection) == Refresh.INCREMENT
-    assert refresh_marts(connection) == Refresh.NOTHING
+    assert refresh_marts(connection) == "increment"
+    assert refresh_marts(connection) == "nothing"
 
 
 def test_marts_of_other_files_are_computed_again(connection):
     refresh_marts(connection)
     connection.execute("update main.refreshed_marts set sql_digest = 'another version'")
-    assert refresh_marts(connection) == Refresh.REBUILD
+    assert refresh_marts(connection) == "rebuild"
 
 
 def test_what_a_former_version_defined_goes(connection):

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from carryover.storage.zone.files import TEMPORARY_SUFFIX, FileStore
+from carryover.storage.zone.files import FileStore
+from carryover.tasks.running.whole_files import TEMPORARY_SUFFIX
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -58,7 +59,8 @@ def test_a_local_file_is_on_disk_before_it_has_its_name_and_the_name_is_so_befor
     fsync, replace = os.fsync, Path.replace
 
     def noted_fsync(descriptor):
-        calls.append(("fsync", Path(f"/proc/self/fd/{descriptor}").readlink().name))
+        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+        calls.append(("fsync", "temporary" if name.endswith(TEMPORARY_SUFFIX) else name))
         fsync(descriptor)
 
     def noted_replace(path, target):
@@ -68,7 +70,7 @@ def test_a_local_file_is_on_disk_before_it_has_its_name_and_the_name_is_so_befor
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(Path, "replace", noted_replace)
     FileStore(tmp_path).write("a.txt", b"four")
-    assert calls == [("fsync", f".a.txt{TEMPORARY_SUFFIX}"), ("replace", "a.txt"), ("fsync", tmp_path.name)]
+    assert calls == [("fsync", "temporary"), ("replace", "a.txt"), ("fsync", tmp_path.name)]
 
 
 def test_a_local_write_leaves_no_temporary_file(tmp_path):

@@ -85,18 +85,17 @@ def test_a_table_that_nobody_landed_is_empty_and_has_its_columns(landing):
     assert landing.scan("steps").collect_schema().names() == arrow_schema("steps").names
 
 
-def test_finished_episodes_leave_out_other_plans_and_errors(landing, make_episode):
+def test_landed_episodes_of_a_plan_tell_how_they_ended(landing, make_episode):
     landing.write(make_episode("done", finish_reason=FinishReason.MAX_TURNS), "run")
     landing.write(make_episode("broken", finish_reason=FinishReason.ERROR), "run")
-    assert landing.finished_episode_ids("plan") == {"done"}
     assert landing.landed_episodes("plan") == {"done": FinishReason.MAX_TURNS, "broken": FinishReason.ERROR}
-    assert landing.finished_episode_ids("other plan") == frozenset()
+    assert landing.landed_episodes("other plan") == {}
 
 
-def test_another_writer_s_bundles_are_seen_at_once(landing, make_episode):
-    assert landing.finished_episode_ids("plan") == frozenset()
+def test_bundles_of_another_writer_are_seen_at_once(landing, make_episode):
+    assert landing.landed_episodes("plan") == {}
     LandingZone(landing.url).write(make_episode("e"), "run")
-    assert landing.finished_episode_ids("plan") == {"e"}
+    assert set(landing.landed_episodes("plan")) == {"e"}
 
 
 @pytest.mark.parametrize(

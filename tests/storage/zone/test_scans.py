@@ -7,7 +7,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from carryover.storage.errors import WarehouseError
+from carryover.storage.errors import QueryError, WarehouseError
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
@@ -56,7 +56,7 @@ def _garble(landing: LandingZone) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "reason"),
-    [(_tear, "torn, 4 bytes instead of "), (_remove, "file missing"), (_garble, "not readable as Parquet")],
+    [(_tear, "torn, 4 bytes instead of "), (_remove, "file missing"), (_garble, "damaged, checksum ")],
 )
 def test_a_landing_zone_with_a_damaged_bundle_names_the_file_and_the_way_out(
     landing, make_episode, path, damage, reason
@@ -69,6 +69,19 @@ def test_a_landing_zone_with_a_damaged_bundle_names_the_file_and_the_way_out(
     merge(landing, path)
     with Warehouse.open(landing.url) as warehouse:
         assert warehouse.sql("select count(*) from steps").rows() == [(0,)]
+
+
+def test_a_bundle_torn_while_its_zone_is_open_is_named_with_the_way_out(landing, make_episode):
+    landing.write(make_episode("e", step_count=2), "run")
+    with Warehouse.open(landing.url) as warehouse:
+        assert warehouse.sql("select count(*) from steps where code <> ''").rows() == [(2,)]
+        _tear(landing)
+        with pytest.raises(
+            WarehouseError, match=r"steps/.*torn, 4 bytes instead of .*; `carryover merge` puts it aside$"
+        ):
+            warehouse.sql("select code from steps")
+        with pytest.raises(QueryError, match="stpes"):
+            warehouse.sql("select * from stpes")
 
 
 @pytest.mark.parametrize(

@@ -72,3 +72,10 @@ def test_an_unknown_table_is_named_beside_the_known_ones():
 def test_a_runtime_event_keeps_null_apart_from_empty(make_row):
     table = to_arrow([make_row(RuntimeEventRow, name=None, detail_json="")])
     assert (table["name"].to_pylist(), table["detail_json"].to_pylist()) == ([None], [""])
+
+
+def test_total_tokens_are_null_where_nobody_counted_them(make_row):
+    counts = {"prompt_tokens": 900, "completion_tokens": 100}
+    assert make_row(EpisodeRow, **counts, token_source="server").total_tokens == 1000
+    assert make_row(EpisodeRow, prompt_tokens=0, completion_tokens=0, token_source="server").total_tokens == 0
+    assert make_row(EpisodeRow, prompt_tokens=0, completion_tokens=100, token_source="imported").total_tokens is None

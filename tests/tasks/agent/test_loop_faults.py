@@ -15,6 +15,7 @@ def test_a_dropped_name_is_recorded_as_injected_with_every_error_that_follows(ru
     assert [step.injected_fault for step in steps] == [None, "drop:x", None, None, None, None]
     assert steps[1].active_globals_before == ()
     assert [(error.step, error.is_injected) for error in recorded.errors] == [(2, True), (3, True)]
+    assert [(error.is_missing_name, error.is_injected_missing_name) for error in recorded.errors] == [(False, True)] * 2
     assert steps[4].output == "2\n"
     assert recorded.episode.injected_fault_count == 1
     assert [event.kind for event in recorded.runtime_events] == ["drop"]
@@ -26,6 +27,7 @@ def test_a_missing_name_of_the_agents_own_is_not_injected(runtime):
     recorded = play(runtime, model, faults=ALWAYS)
 
     assert [(error.step, error.is_injected) for error in recorded.errors] == [(2, True), (3, False)]
+    assert [error.step for error in recorded.errors if error.is_missing_name] == [3]
 
 
 def test_a_tool_that_was_made_to_fail_is_recorded_as_injected(runtime):

@@ -2,6 +2,8 @@ import copy
 import io
 import json
 import random
+import resource
+import signal
 from collections import Counter
 
 import pyarrow.parquet
@@ -73,9 +75,16 @@ def test_the_traces_are_shown_as_they_are_checked_and_become_text(arms, prepare,
 
 
 def test_a_full_disk_is_told_from_a_file_that_may_not_be_written(arms, prepare, tmp_path):
-    (tmp_path / "stateless.jsonl.unfinished").symlink_to("/dev/full")
-    with pytest.raises(UserError, match=rf"cannot write {tmp_path}/stateless\.jsonl: No space .*; free space there"):
-        prepare(*arms).write(tmp_path)
+    prepared = prepare(*arms)
+    ignored, unlimited = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
+    try:
+        with pytest.raises(UserError, match=rf"cannot write {tmp_path}/\S+: File too large; free space there"):
+            prepared.write(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing_half_written(arms, prepare, tmp_path):

@@ -1,10 +1,16 @@
--- What the merger remembers: bundles taken in, files refused, and what the marts were computed from.
+-- What the merger remembers; the other tables of `main` are those of the row models (storage/schemas.py).
 create table main.merged_bundles (
-    bundle_id varchar not null,
+    bundle_id varchar not null primary key,
     run_id varchar not null,
     landing_url varchar not null,
     row_count bigint not null,
     merged_at timestamptz not null
+);
+
+create table main.latest_bundles (
+    table_name varchar not null,
+    row_key varchar[] not null,
+    bundle_id varchar not null
 );
 
 create table main.quarantine (
@@ -23,3 +29,5 @@ create table main.refreshed_marts (
 create schema staging;
 
 create schema marts;
+
+create schema published;

@@ -1,0 +1,127 @@
+"""What relations and columns mean, as comments in the database: from the row models, the SQL files and a glossary."""
+
+import ast
+import csv
+import inspect
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import NamedTuple
+
+from duckdb import DuckDBPyConnection
+
+from carryover.storage.warehouse.connection import quoted
+from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, Row
+from carryover.tasks.traces.study_rows import TABLES
+
+_RELATIONS = """
+select 'table', schema_name, table_name from duckdb_tables()
+where database_name = current_database() and comment is null
+union all
+select 'view', schema_name, view_name from duckdb_views()
+where database_name = current_database() and comment is null and not internal
+"""
+_COLUMNS = """
+select schema_name, table_name, column_name from duckdb_columns()
+where database_name = current_database() and comment is null and not internal
+"""
+_BESIDE = {
+    "qwen3_8b_": "{} As published for Qwen3-8B (arXiv 2603.01209).",
+    "_difference": "{} Ours minus the published value; null where the two cannot be compared.",
+    "_low": "{} Lower end of its interval.",
+    "_high": "{} Upper end of its interval.",
+    "_low_points": "{} Lower end of its interval.",
+    "_high_points": "{} Upper end of its interval.",
+}
+"""What the name of a column adds to that of the column that it stands beside."""
+
+
+class Meanings(NamedTuple):
+    """What is written about relations and columns."""
+
+    relations: dict[str, str]
+    """By name, e.g. `main.episodes`."""
+    columns: dict[tuple[str, str], str]
+    """By relation and column; with `*` for a column of any relation."""
+
+
+def comment_on_schema(connection: DuckDBPyConnection, statements: Sequence[tuple[str, str]]) -> None:
+    """Comment on every relation and column of a warehouse that has no comment yet.
+
+    Args:
+        connection: The warehouse.
+        statements: Names and queries of the relations that SQL files define; each begins with a comment on its rows.
+    """
+    relations, columns = read_meanings()
+    from_sql = {name: _leading_comment(query) for name, query in statements}
+    comments = []
+    for kind, schema, name in connection.sql(_RELATIONS).fetchall():
+        if meaning := relations.get(f"{schema}.{name}") or from_sql.get(f"{schema}.{name}"):
+            comments.append(f'comment on {kind} {schema}."{name}" is {quoted(meaning)}')
+    for schema, name, column in connection.sql(_COLUMNS).fetchall():
+        if meaning := columns.get((f"{schema}.{name}", column)) or _meaning(column, columns):
+            comments.append(f'comment on column {schema}."{name}"."{column}" is {quoted(meaning)}')
+    connection.execute(";\n".join(comments))
+
+
+def _meaning(column: str, columns: dict[tuple[str, str], str]) -> str | None:
+    """Return what a column of any relation means; columns beside another one are named after it."""
+    if meaning := columns.get(("*", column)):
+        return meaning
+    for affix, wording in _BESIDE.items():
+        beside = column.removeprefix(affix) if affix.endswith("_") else column.removesuffix(affix)
+        if beside != column and (meaning := _meaning(beside, columns) or _meaning(f"{beside}_points", columns)):
+            return wording.format(meaning)
+    return None
+
+
+@cache
+def read_meanings() -> Meanings:
+    """Return the docstrings of the row models and the entries of `sql/glossary.csv`, which come second."""
+    relations, columns = {}, {}
+    for model in (EpisodeRow, InstanceRow, *TABLES.values()):
+        documented = _field_docstrings(model)
+        relations[f"main.{model.TABLE}"] = f"{inspect.getdoc(model)} Key: {', '.join(model.KEY)}."
+        for column in model.model_fields:
+            if column in documented:
+                columns[f"main.{model.TABLE}", column] = documented[column]
+                columns.setdefault(("*", column), documented[column])
+    with (files("carryover.sql") / "glossary.csv").open(encoding="utf-8") as file:
+        for relation, column, meaning in csv.reader(file):
+            if column:
+                columns.setdefault((relation, column), meaning)
+            else:
+                relations.setdefault(relation, meaning)
+    return Meanings(relations, columns)
+
+
+def _field_docstrings(model: type[Row]) -> dict[str, str]:
+    """Return the docstrings below a model's fields, inherited ones included."""
+    classes = _classes(model.__module__) | _classes(Row.__module__)
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for each in (Row, model)
+        for field, text in pairwise(classes[each.__name__].body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _leading_comment(query: str) -> str:
+    lines = []
+    for line in query.strip().splitlines():
+        if not line.startswith("-- "):
+            break
+        lines.append(line.removeprefix("-- "))
+    return " ".join(lines)

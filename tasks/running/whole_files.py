@@ -1,0 +1,61 @@
+"""Files and folders that appear under their name only when they are complete."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+TEMPORARY_SUFFIX = ".tmp"
+"""Ends the name of a file or folder that is still being written."""
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; it becomes `path` when the block ends, or goes when it raises.
+
+    Raises:
+        OSError: The result cannot be renamed.
+    """
+    # Every writer has its own: two processes may write the same file at the same time.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
+        raise
+
+
+def write_whole(path: Path, content: str | bytes | memoryview) -> None:
+    """Write a file durably: after a crash there is the former file or the new one, never a part.
+
+    Missing folders are made.
+
+    Raises:
+        OSError: The file cannot be written; the former one is unchanged.
+    """
+    _make_folder(path.parent)
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    _sync_folder(path.parent)
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.exists():
+        _make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # A name is durable only once its folder is.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,51 @@
+"""The schema speaks for itself: every relation and column of a merged warehouse bears a comment."""
+
+import duckdb
+import pytest
+
+from carryover.storage.comments import read_meanings
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+
+RELATIONS = """
+select schema_name || '.' || table_name, comment from duckdb_tables() where database_name = current_database()
+union all
+select schema_name || '.' || view_name, comment from duckdb_views()
+where database_name = current_database() and not internal
+"""
+COLUMNS = """
+select schema_name || '.' || table_name || '.' || column_name, comment from duckdb_columns()
+where database_name = current_database() and not internal
+"""
+
+
+def _comments(merged, query: str) -> dict[str, str | None]:
+    with Warehouse.open(merged) as warehouse:
+        return dict(warehouse.sql(query).rows())
+
+
+@pytest.mark.parametrize("query", [RELATIONS, COLUMNS], ids=["relations", "columns"])
+def test_nothing_is_without_a_comment(merged, landing, make_episode, query):
+    assert [name for name, comment in _comments(merged, query).items() if not comment] == []
+    for number in range(3):  # the last merges measure the new episode alone
+        landing.write(make_episode(f"e-{number}"), "run")
+        merge(landing, merged)
+    assert [name for name, comment in _comments(merged, query).items() if not comment] == []
+
+
+def test_comments_are_those_of_the_row_models_the_sql_files_and_the_glossary(merged):
+    relations, columns = _comments(merged, RELATIONS), _comments(merged, COLUMNS)
+    assert relations["main.episodes"] == "One agent run on one instance. Key: episode_id."
+    assert (relations["marts.failure_counts"] or "").startswith("one row per evaluated cell and reading")
+    assert columns["main.instances.capacity"] == "Largest total weight, in weight units."
+    assert columns["main.steps.run_id"] == "Run that landed the row."
+    assert columns["marts.episode_metrics.total_tokens"] == columns["main.episodes.total_tokens"]
+    assert (columns["marts.score_comparisons.qwen3_8b_mean_a_pct"] or "").startswith("Mean score of a, in percent. As")
+
+
+def test_every_entry_of_the_glossary_is_of_something(merged):
+    with duckdb.connect(str(merged), read_only=True) as connection:
+        named = {name for (name,) in connection.sql("select column_name from duckdb_columns()").fetchall()}
+    assert [column for relation, column in read_meanings().columns if relation == "*" and column not in named] == [
+        "mean_turns"  # of `mean_turns_difference`
+    ]
