@@ -50,14 +50,6 @@ def check_folder(source: str, what: str) -> None:
         raise UserError(f"no {what} at {source}: there is no such folder; train or copy it there, or name a hub id")
 
 
-def downloaded_tokenizer(source: str, revision: str | None) -> Path | None:
-    """Return the folder of the cache that holds the tokenizer of a hub's model; none where it was not downloaded."""
-    from huggingface_hub import try_to_load_from_cache
-
-    found = try_to_load_from_cache(source, "tokenizer.json", revision=revision)
-    return Path(found).parent if isinstance(found, str) else None
-
-
 def is_downloaded(source: str, revision: str | None) -> bool:
     """Tell whether weights of a hub's model lie in the cache, whole or begun."""
     from huggingface_hub import try_to_load_from_cache

@@ -12,9 +12,8 @@ import pytest
 from tasks.agent.spec import EpisodeSpec
 from tasks.plans.spec import InstanceSetSpec
 from tasks.serving.spec import ServingSpec
-from tasks.sft.dry_run import CORE_FLOPS
 from tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
-from tasks.sft.resources import GIB
+from tasks.sft.resources import CORE_FLOPS, GIB
 from tasks.sft.spec import LoraSpec
 from tests.benchmarks.gpu import peak_flops, watched_memory
 from tests.benchmarks.serving.study_load import CELLS, cross_evaluate, plan_load, save_adapter, save_base

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from tasks.sft.conversations import Conversation, TrainingMessage, write_conversations
-from tasks.sft.dry_run import CORE_FLOPS, GPU_GIB
 from tasks.sft.load import attention
 from tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
-from tasks.sft.resources import GIB, estimate_resources
+from tasks.sft.resources import CORE_FLOPS, GIB, GPU_GIB, estimate_resources
 from tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
 from tasks.sft.tokenizer import build_tokenizer, load_tokenizer
 from tasks.sft.train import TrainedModel, train
