@@ -277,7 +277,7 @@ def test_what_openai_s_clients_send_passes(client):
 def test_a_stream_gives_the_same_reply_piece_by_piece(client, options):
     whole = ask(client, seed=5, max_completion_tokens=80, **options)
     stream = ask(
-        client, seed=5, max_completion_tokens=80, stream=True, stream_options={"include_usage": True}, **settings
+        client, seed=5, max_completion_tokens=80, stream=True, stream_options={"include_usage": True}, **options
     )
     *chunks, last = list(stream)
     pieces = [chunk.choices[0].delta.content or "" for chunk in chunks]
