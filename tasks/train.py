@@ -172,6 +172,7 @@ def _rows(run: Run, part: StudyPart, dataset_id: str, trained: TrainedModel) -> 
         final_loss=trained.final_loss,
         settings_json=trained.spec.model_dump_json(),
         device=trained.device,
+        attention=trained.attention,
         wall_seconds=trained.wall_seconds,
         started_at=trained.started_at,
     )

@@ -128,6 +128,12 @@ def training_hours(
     return operations / (PEAK_FLOPS[device] * UTILISATION * spec.gpus * share) / 3600
 
 
+def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float, device: str) -> float | None:
+    """Return the seconds that a token takes at the peak of a GPU, found by name; none for another device."""
+    peak = next((peak for name, peak in PEAK_FLOPS.items() if name.removeprefix("one ") in device), None)
+    return None if peak is None else training_flops(spec, shape, mean_length) / peak / spec.gpus
+
+
 def hours_on(hours: list[float], gpu_count: int) -> float:
     """Return the hours of trainings side by side, the longest first, each on the first GPU that is free."""
     busy = [0.0] * gpu_count

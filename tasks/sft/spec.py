@@ -140,6 +140,7 @@ class TrainingSpec(_Spec):
     save_steps: int = Field(default=100, gt=0)
     """Optimizer steps between checkpoints at most; a short training saves more often (`find_intervals`)."""
     evaluation_steps: int = Field(default=100, gt=0)
+    """Optimizer steps between validation losses at most; each training takes ten of them."""
     kept_checkpoints: int = Field(default=3, gt=0)
     cpu_threads: int = Field(default=1, gt=0)
     """Torch threads on a CPU: arms train side by side, one core each."""
@@ -178,6 +179,7 @@ _PAPER = TrainingSpec(
     name="paper",
     base="hub",
     base_model="Qwen/Qwen3-8B",
+    base_revision="b968826d9c46dd6066d109eabc6255188de91218",
     method="qlora",
     lora=LoraSpec(),
     chat_template="qwen3",

@@ -14,7 +14,8 @@ from tasks.sft.hub import expanded
 from tasks.sft.load import load_start
 from tasks.sft.prepare import prepare_data
 from tasks.sft.quiet import quiet_libraries
-from tasks.sft.room import check_room, telling_of_memory
+from tasks.sft.resources import seconds_per_token
+from tasks.sft.room import check_room, find_shape, telling_of_memory
 from tasks.sft.spec import TrainingSpec
 from tasks.sft.trainer import can_validate, open_trainer, train_to_the_end
 from tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
@@ -86,6 +87,8 @@ def train(
             seed=seed,
         )
         log_path = output / LOG_NAME
+        device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+        shape, mean_length = find_shape(spec, source), data.token_count / len(data.train)
         trainer = open_trainer(
             spec,
             model,
@@ -93,7 +96,9 @@ def train(
             data,
             checkpoints=output / CHECKPOINTS,
             seed=seed,
-            callback=log_callback(log_path, on_log),
+            callback=log_callback(
+                log_path, on_log, None if shape is None else seconds_per_token(spec, shape, mean_length, device)
+            ),
         )
         with telling_of_memory(spec):
             train_to_the_end(trainer, last_checkpoint(output / CHECKPOINTS))
@@ -123,7 +128,8 @@ def train(
             step_count=trainer.state.global_step,
             final_loss=metrics[-1].loss,
             validation_loss=validation_loss,
-            device=torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+            device=device,
+            attention=model.config._attn_implementation,
             wall_seconds=metrics[-1].wall_seconds,
             started_at=started_at,
             metrics=metrics,

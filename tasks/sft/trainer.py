@@ -63,15 +63,11 @@ def open_trainer(
             # The fused head of the library pays off where a vocabulary is large; it scores what is not learned too.
             if spec.batch.packing or return_outputs:
                 return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-            return learned_loss(model, inputs, num_items_in_batch)
-
-        def _load_from_checkpoint(self, resume_from_checkpoint: str, model: "torch.nn.Module | None" = None) -> None:
-            super()._load_from_checkpoint(resume_from_checkpoint, model)
-            if spec.method == "qlora":  # where TRL gives an adapter the format of the computation, PEFT loads float32
-                trained: Any = self.model
-                for parameter in trained.parameters():
-                    if parameter.requires_grad:
-                        parameter.data = parameter.data.bfloat16()
+            learned = learned_loss(model, inputs, num_items_in_batch)
+            metrics = self._metrics["train" if model.training else "eval"]
+            metrics["entropy"].append(learned.entropy)
+            metrics["mean_token_accuracy"].append(learned.token_accuracy)
+            return learned.loss
 
         def get_train_dataloader(self) -> DataLoader:
             if spec.batch.packing:
@@ -90,6 +86,10 @@ def open_trainer(
         peft_config=_adapter(spec),
         callbacks=[interval_callback(spec), callback],
     )
+    if spec.method == "qlora":  # TRL gives adapters bfloat16, in which most updates round to nothing
+        for parameter in start.parameters():
+            if parameter.requires_grad:
+                parameter.data = parameter.data.float()
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     return trainer

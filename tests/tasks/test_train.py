@@ -52,7 +52,8 @@ def finish_training(run, part, data):
         contract="persistent", kind="checkpoint", base_model="untrained", spec=part.training, seed=0,
         plan_digest=run.plan.digest, dataset_digest=hashlib.sha256(data).hexdigest(), example_count=1,
         model_digest="f" * 64, parameter_count=1, trained_parameter_count=1, token_count=1, step_count=1,
-        final_loss=1.0, validation_loss=None, device="cpu", wall_seconds=1.0, started_at=datetime.now(UTC), metrics=(),
+        final_loss=1.0, validation_loss=None, device="cpu", attention="sdpa",
+        wall_seconds=1.0, started_at=datetime.now(UTC), metrics=(),
     )  # fmt: skip
     write_card(folder, card)
     return folder

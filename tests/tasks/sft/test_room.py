@@ -9,7 +9,7 @@ from tasks.sft.resources import GIB
 from tasks.sft.room import check_room, find_shape, smallest_limit, telling_of_memory, unknown_size
 from tasks.sft.spec import TRAINING
 
-PAPER = TRAINING["paper"]
+PAPER = TRAINING["paper"].model_copy(update={"base_revision": None})
 QWEN3 = {
     "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
     "intermediate_size": 16, "vocab_size": 10, "max_position_embeddings": 64, "tie_word_embeddings": True,
