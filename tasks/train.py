@@ -1,10 +1,9 @@
 """Stage 4: one fine-tuning."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from prefect import task
 
@@ -22,15 +21,11 @@ from tasks.sft.conversations import digest_of_file
 from tasks.sft.hub import expanded
 from tasks.sft.plain_corpus import write_plain_corpus
 from tasks.sft.room import unknown_size
-from tasks.sft.spec import TrainingSpec
 from tasks.sft.train import TrainedModel, read_trained
 from tasks.sft.train_process import TrainingJob, train_in_process
 from tasks.sft.training_log import TrainingMetric
 from tasks.traces.rows import Row
 from tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow
-
-_gpu = Lock()
-"""Held by the training that has the GPU to itself."""
 
 
 @task(task_run_name="{part.variant}-{contract}-{seed}")
@@ -126,7 +121,7 @@ def _finish(run: Run, job: TrainingJob, label: str) -> TrainedModel:
 
 
 def _train_with_progress(run: Run, job: TrainingJob, label: str) -> TrainedModel:
-    with turn(job.spec), ExitStack() as stack:
+    with ExitStack() as stack:
         bar: list[Advance] = []
         done = 0
 
@@ -138,11 +133,6 @@ def _train_with_progress(run: Run, job: TrainingJob, label: str) -> TrainedModel
             done = metric.optimizer_step
 
         return train_in_process(job, show, partial(check_uninterrupted, run.run_id))
-
-
-def turn(spec: TrainingSpec) -> AbstractContextManager[object]:
-    """Return what a training waits for: none but one meant for a GPU, whose memory is estimated for one at a time."""
-    return _gpu if spec.is_for_gpu else nullcontext()
 
 
 def describe(metric: TrainingMetric) -> str:

@@ -19,7 +19,7 @@ from tasks.plans.run import Limits
 from tasks.plans.spec import EvaluationSpec, StudyPlan
 from tasks.running.places import name_places
 from tasks.sft.load import choose_attention
-from tasks.sft.resources import GIB, GPU_GIB, SCALING, hours_on
+from tasks.sft.resources import GIB, GPU_GIB, hours_on
 
 SHOWN_HOURS = 0.01
 """Fewest hours that a dry run tells apart."""
@@ -93,8 +93,7 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], *, has_prices: bool) -> I
         yield f"Warning: a training takes more than the {GPU_GIB} GiB of the paper's GPU; lower batch.max_length."
     if hours := [each for row in trained for each in row.trainings]:
         beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
-        shared = ", ".join(f"{sum(hours) / (count * SCALING):.1f} on {count}" for count in GPU_COUNTS[1:])
-        yield f"Training hours on H100 GPUs, one training each: {beside}; all GPUs share each training: {shared}."
+        yield f"Training hours on H100 GPUs, one training on each: {beside}."
         kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
         yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
 

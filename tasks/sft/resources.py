@@ -19,8 +19,6 @@ PACKED_SHARE = 0.92
 """How full best-fit packing fills a sequence with traces as long as Table 5's."""
 UTILISATION = 0.4
 """Share of a GPU's peak that training reaches on the operations counted here; not measured on this code."""
-SCALING = 0.9
-"""Share of their speed that GPUs keep when they share one training."""
 PEAK_FLOPS: dict[str, float] = {"one A100": 312e12, "one H100": 989e12}
 """Dense bfloat16 operations per second (vendor's data sheets)."""
 CORE_FLOPS = 2e10
@@ -30,7 +28,7 @@ GPU_GIB = 80
 
 
 class ResourceEstimate(NamedTuple):
-    """Bytes that a training takes on each of its GPUs, and on disk."""
+    """Bytes that a training takes in memory and on disk."""
 
     weight_bytes: int
     """Weights, quantized ones included."""
@@ -48,7 +46,7 @@ class ResourceEstimate(NamedTuple):
 
 
 def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimate:
-    """Estimate a training's bytes; weights and optimizer are sharded over its GPUs, activations are not.
+    """Estimate a training's bytes.
 
     Raises:
         UserError: A sequence is longer than the model's positions.
@@ -70,8 +68,8 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimat
     logits = 2 * LOGIT_BYTES if spec.batch.packing else tokens * shape.vocabulary_size * 4
     saved = trained * 4
     return ResourceEstimate(
-        weight_bytes=round(weights / spec.gpus),
-        optimizer_bytes=round(trained * OPTIMIZER_BYTES / spec.gpus),
+        weight_bytes=round(weights),
+        optimizer_bytes=trained * OPTIMIZER_BYTES,
         activation_bytes=activations + logits,
         disk_bytes=saved + (spec.kept_checkpoints + 1) * 3 * saved,  # a new checkpoint is whole before the oldest goes
     )
@@ -101,7 +99,7 @@ def step_count(spec: TrainingSpec, token_count: float) -> int:
     """Estimate the optimizer steps of a training from the tokens of one pass."""
     batch = spec.batch
     per_pass = batch.sequences * batch.max_length if batch.packing else batch.tokens
-    steps = math.ceil(math.ceil(token_count / (PACKED_SHARE * per_pass * batch.accumulation * spec.gpus)) * spec.epochs)
+    steps = math.ceil(math.ceil(token_count / (PACKED_SHARE * per_pass * batch.accumulation)) * spec.epochs)
     return steps if spec.max_steps is None else min(steps, spec.max_steps)
 
 
@@ -124,14 +122,13 @@ def training_hours(
     operations = training_flops(spec, shape, mean_length) * token_count
     if not spec.is_for_gpu:
         return operations / (CORE_FLOPS * spec.cpu_threads) / 3600
-    share = SCALING if spec.gpus > 1 else 1.0
-    return operations / (PEAK_FLOPS[device] * UTILISATION * spec.gpus * share) / 3600
+    return operations / (PEAK_FLOPS[device] * UTILISATION) / 3600
 
 
 def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float, device: str) -> float | None:
     """Return the seconds that a token takes at the peak of a GPU, found by name; none for another device."""
     peak = next((peak for name, peak in PEAK_FLOPS.items() if name.removeprefix("one ") in device), None)
-    return None if peak is None else training_flops(spec, shape, mean_length) / peak / spec.gpus
+    return None if peak is None else training_flops(spec, shape, mean_length) / peak
 
 
 def hours_on(hours: list[float], gpu_count: int) -> float:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 PAPER_SEED = 3407
 """Seed of the authors' training configuration."""
+Attention = Literal["auto", "flex_attention", "flash_attention_2", "kernels-community/flash-attn2", "sdpa"]
 LinearLayer = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 LINEAR_LAYERS: tuple[LinearLayer, ...] = get_args(LinearLayer)
 """Every projection of a Qwen3 layer (appendix C.2)."""
@@ -130,10 +131,8 @@ class TrainingSpec(_Spec):
     """Share of the conversations held out for the validation loss; 0 for none."""
     precision: Literal["bfloat16", "float32"] = "bfloat16"
     """Number format of the weights that are not quantized, and of the computation."""
-    attention: Literal["auto", "flex_attention", "flash_attention_2", "kernels-community/flash-attn2", "sdpa"] = "auto"
+    attention: Attention = "auto"
     """Implementation of attention; `auto` for the fastest that is installed (`choose_attention`)."""
-    gpus: int = Field(default=1, gt=0)
-    """GPUs, or processes on a CPU, that share this training by FSDP; other trainings run beside it on other GPUs."""
     gradient_checkpointing: bool = True
     """Recompute activations in the backward pass (non-reentrant) to save memory."""
     logging_steps: int = Field(default=10, gt=0)

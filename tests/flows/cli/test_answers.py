@@ -52,8 +52,7 @@ def test_a_dry_run_plans_the_paper_and_writes_nothing(home, capsys):
     assert 17 < float(memory) < 23
     for line in (
         "Estimated from Table 1's tokens, Table 2's time; Table 5's mean tokens; Table 2's tokens and time",
-        "Training hours on H100 GPUs, one training each: ",
-        "all GPUs share each training: ",
+        "Training hours on H100 GPUs, one training on each: ",
         "Attention on a GPU, installed as here: ",
     ):
         assert line in printed

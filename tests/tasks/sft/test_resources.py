@@ -12,7 +12,6 @@ from tasks.sft.resources import (
     download_bytes,
     estimate_resources,
     hours_on,
-    step_count,
     training_flops,
 )
 from tasks.sft.spec import TRAINING
@@ -87,15 +86,6 @@ def test_the_paper_s_weights_are_nf4_with_adapters_in_float32():
     # 6.95 G in NF4, 1.24 G of embedding and head in two bytes: 3.3 + 2.3 GiB; 174.6 M of adapter in 4 and 12 bytes
     assert 6.2 * GIB < estimate.weight_bytes < 6.4 * GIB
     assert estimate.optimizer_bytes == 174_587_904 * 12
-
-
-def test_gpus_that_share_a_training_share_weights_and_steps():
-    shared = PAPER.model_copy(update={"gpus": 8})
-    one, eight = (estimate_resources(spec, QWEN3_8B) for spec in (PAPER, shared))
-    assert eight.weight_bytes * 8 == pytest.approx(one.weight_bytes, rel=1e-6)
-    assert eight.activation_bytes == one.activation_bytes
-    # 4.4 M tokens in steps of 16 x 16,384, 92 % full, three passes; eight times the tokens a step
-    assert (step_count(PAPER, 4_399_070), step_count(shared, 4_399_070)) == (57, 9)
 
 
 def test_trainings_side_by_side_take_the_first_free_gpu():
