@@ -71,12 +71,13 @@ def explained(source: str, what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        if _is_full(error):
+        causes = list(_causes(error))
+        if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in causes):
             raise UserError(
                 f"the disk is full while {what} {source} is read into the hub's cache; free some space or set HF_HOME "
                 "to a folder on another disk"
             ) from error
-        if _cause(error, GatedRepoError):
+        if any(isinstance(each, GatedRepoError) for each in causes):
             raise UserError(
                 f"{what} {source} is gated on the hub; accept its licence there and set HF_TOKEN, or name a local copy"
             ) from error
@@ -84,14 +85,6 @@ def explained(source: str, what: str) -> Iterator[None]:
         raise UserError(
             f"no usable {what} {source} {place} ({first_line(error)}); name another folder or hub id"
         ) from error
-
-
-def _cause(error: BaseException, kind: type[BaseException]) -> bool:
-    return any(isinstance(each, kind) for each in _causes(error))
-
-
-def _is_full(error: BaseException) -> bool:
-    return any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in _causes(error))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

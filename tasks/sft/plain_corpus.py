@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasks.agent.protocol import Message
 from tasks.agent.teachers.plain import write_plain_conversation
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import open_bucket
@@ -13,12 +12,7 @@ from tasks.sft.conversations import Conversation, TrainingMessage, write_convers
 def write_plain_corpus(path: Path, bucket: str, seeds: Iterable[int]) -> int:
     """Write one conversation per instance seed as JSONL and return their count; equal seeds give equal bytes."""
     spec = open_bucket(bucket)
+    written = (write_plain_conversation(sample_instance(spec, seed)) for seed in seeds)
     return write_conversations(
-        path, (_as_training_data(write_plain_conversation(sample_instance(spec, seed))) for seed in seeds)
-    )
-
-
-def _as_training_data(messages: Iterable[Message]) -> Conversation:
-    return Conversation(
-        messages=tuple(TrainingMessage(role=message.role, content=message.content) for message in messages)
+        path, (Conversation(messages=tuple(TrainingMessage(**each.model_dump()) for each in one)) for one in written)
     )

@@ -75,7 +75,7 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
 
     `seconds_per_token` is what the GPU would take at its peak; utilization is measured against it.
 
-    A training that goes on from a checkpoint drops the lines behind it and adds to the time that they tell.
+    A resumed training drops the lines behind its checkpoint and adds to their time.
     A loss or gradient norm that is not finite is a `DivergedError` before the step is logged or saved.
     """
     from transformers import TrainerCallback
@@ -89,8 +89,7 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
             self.started = time.monotonic() - (earlier[-1].wall_seconds if earlier else 0.0)
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if state.global_step == state.max_steps:
-                control.should_log = True  # the last steps have their line, whatever the interval
+            control.should_log |= state.global_step == state.max_steps  # the last steps have a line, too
 
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
             if logs is None or "loss" not in logs:
