@@ -16,13 +16,17 @@ fail() {
 command -v "$python" >/dev/null || fail "$python is missing; name another Python 3.11 with PYTHON=..."
 [ -d "$programs" ] || fail "there is no $programs; run make install first"
 mkdir -p "$folder" || fail "$folder cannot be made; name another folder"
-free=$(df -Pk "$folder" | awk 'NR == 2 {print int($4 / 1048576)}')
-[ -e "$folder/bin/vllm" ] || [ "$free" -ge "$room" ] ||
-    fail "it takes up to $room GiB and $folder has $free; name a folder on another disk"
-"$python" -m venv "$folder" || fail "$python makes no environment in $folder"
-"$folder/bin/python" -m pip --disable-pip-version-check install --constraint deployments/constraints_gpu.txt vllm ||
-    fail "pip ended with what stands above; start again to go on"
-"$folder/bin/python" -c 'import sys, torch; sys.exit(torch.version.cuda is None)' ||
-    fail "pip took a torch without CUDA, as its own settings prefer; see 'pip config list'"
+# The marker is written last: a folder without it holds what an earlier failure left, a CPU build of torch among it.
+if [ ! -e "$folder/.installed" ]; then
+    free=$(df -Pk "$folder" | awk 'NR == 2 {print int($4 / 1048576)}')
+    [ "$free" -ge "$room" ] || fail "it takes up to $room GiB and $folder has $free; name a folder on another disk"
+    "$python" -m venv --clear "$folder" || fail "$python makes no environment in $folder"
+    "$folder/bin/python" -m pip --disable-pip-version-check install --constraint deployments/constraints_gpu.txt vllm ||
+        fail "pip ended with what stands above; start again to go on"
+    "$folder/bin/python" -c 'import sys, torch; sys.exit(torch.version.cuda is None)' ||
+        fail "pip took a torch without CUDA, as its own settings prefer; see 'pip config list', then start again"
+    touch "$folder/.installed"
+fi
 ln -sf "$(cd "$folder" && pwd)/bin/vllm" "$programs/vllm"
-"$programs/vllm" --version
+# Its program imports CUDA's driver, so without a GPU the version is read from the package.
+"$folder/bin/python" -c 'from importlib.metadata import version; print("vllm", version("vllm"))'

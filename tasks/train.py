@@ -1,10 +1,9 @@
 """Stage 4: one fine-tuning."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from prefect import task
 
@@ -22,15 +21,11 @@ from carryover.tasks.running.progress import Advance, progress_bar
 from carryover.tasks.sft.card import CARD_NAME
 from carryover.tasks.sft.hub import expanded
 from carryover.tasks.sft.room import unknown_size
-from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.train import TrainedModel, read_trained
 from carryover.tasks.sft.train_process import TrainingJob, train_in_process
 from carryover.tasks.sft.training_log import TrainingMetric
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow
-
-_gpu = Lock()
-"""Held by the training that has the GPU to itself."""
 
 
 @task(task_run_name="{part.variant}-{contract}-{seed}")
@@ -126,7 +121,7 @@ def _finish(run: Run, job: TrainingJob, label: str) -> TrainedModel:
 
 
 def _train_with_progress(run: Run, job: TrainingJob, label: str) -> TrainedModel:
-    with turn(job.spec), ExitStack() as stack:
+    with ExitStack() as stack:
         bar: list[Advance] = []
         done = 0
 
@@ -138,11 +133,6 @@ def _train_with_progress(run: Run, job: TrainingJob, label: str) -> TrainedModel
             done = metric.optimizer_step
 
         return train_in_process(job, show, partial(check_uninterrupted, run.run_id))
-
-
-def turn(spec: TrainingSpec) -> AbstractContextManager[object]:
-    """Return what a training waits for: none but one meant for a GPU, whose memory is estimated for one at a time."""
-    return _gpu if spec.is_for_gpu else nullcontext()
 
 
 def describe(metric: TrainingMetric) -> str:
@@ -172,6 +162,7 @@ def _rows(run: Run, part: StudyPart, dataset_id: str, trained: TrainedModel) -> 
         final_loss=trained.final_loss,
         settings_json=trained.spec.model_dump_json(),
         device=trained.device,
+        attention=trained.attention,
         wall_seconds=trained.wall_seconds,
         started_at=trained.started_at,
     )

@@ -14,8 +14,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 MAKES_ENVIRONMENTS = """#!/bin/sh
-mkdir -p "$3/bin"
-printf '#!/bin/sh\\ncase "$*" in *pip*) {pip} ;; *) {torch} ;; esac\\n' >"$3/bin/python"
+[ "$3" = --clear ] && shift
+rm -rf "$3"/* && mkdir -p "$3/bin"
+printf '#!/bin/sh\\ncase "$*" in *pip*) {pip} ;; *metadata*) echo vllm 0.32.0 ;; *) {torch} ;; esac\\n' >"$3/bin/python"
 printf '#!/bin/sh\\necho 0.32.0\\n' >"$3/bin/vllm"
 chmod +x "$3/bin/python" "$3/bin/vllm"
 """
@@ -63,7 +64,7 @@ def install(tmp_path, executable):
 
 def test_the_program_is_linked_beside_our_python(tmp_path, programs):
     done = install(tmp_path, python(tmp_path))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "0.32.0\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "vllm 0.32.0\n", "")
     assert (programs / "vllm").resolve() == tmp_path / "vllm" / "bin" / "vllm"
 
 
@@ -77,6 +78,17 @@ def test_a_vllm_that_cannot_serve_is_not_linked(tmp_path, programs, answers, rea
     assert done.stderr.startswith(f"vllm is not installed: {reason}")
     assert len(done.stderr.splitlines()) == 1
     assert not (programs / "vllm").is_symlink()
+
+
+def test_what_a_failure_left_is_cleared_and_what_succeeded_is_kept(tmp_path, programs):
+    install(tmp_path, python(tmp_path, torch="exit 1"))
+    left = tmp_path / "vllm" / "bin" / "torch-for-cpu"
+    left.touch()
+    assert install(tmp_path, python(tmp_path)).returncode == 0
+    assert not left.exists()
+    left.touch()
+    assert install(tmp_path, python(tmp_path, pip="exit 1")).returncode == 0  # nothing is installed twice
+    assert left.exists()
 
 
 def test_a_missing_python_and_a_missing_environment_are_named(tmp_path):

@@ -3,7 +3,7 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -11,18 +11,20 @@ from rich.table import Table
 
 from carryover.flows.cli.screen import screen
 from carryover.flows.cli.tables import CONTRAST_TABLES, STUDY_TABLES, print_pictures, print_tables
-from carryover.flows.cli.trainings import plan_trainings, print_trainings
 from carryover.storage.study.finished import count_failed_episodes
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.plans.estimate import estimate_study
-from carryover.tasks.plans.machine_stages import StageEstimate
+from carryover.tasks.plans.estimate import StageEstimate, estimate_study
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import EvaluationSpec, StudyPlan
 from carryover.tasks.running.folders import name_places
+from carryover.tasks.sft.load import choose_attention
+from carryover.tasks.sft.resources import GIB, GPU_GIB, hours_on
 
 SHOWN_HOURS = 0.01
 """Fewest hours that a dry run tells apart."""
+GPU_COUNTS = (1, 2, 8)
+UNKNOWN_SHAPE = "Base model of unknown size: no memory is estimated, and training takes as long as Qwen3-8B's."
 QUERIES = (
     (
         "which names did persistent-trained models miss under the stateless runtime?",
@@ -56,50 +58,53 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
     Raises:
         UserError: A training's setting cannot work.
     """
-    trainings = plan_trainings(plan)
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
     has_prices = not limits.prices.is_free
-    columns = ("stage", "episodes", "prompt tokens", "completion tokens", "training tokens", "hours", "cost", "basis")
-    table = Table(*columns, title=_title(plan))
+    title = f"{plan.name} (plan {plan.digest}): estimates, nothing was run"
+    table = Table(
+        "stage", "episodes", "prompt", "completion", "trained on", "steps", "GiB", "hours", "cost", title=title
+    )
     for row in rows:
         table.add_row(*_cells(row, has_prices=has_prices))
     table.add_section()
-    table.add_row(*_cells(_sum(rows), has_prices=has_prices))
+    sums = [sum(row[place] for row in rows) for place in range(2, 8)]  # pyright: ignore[reportArgumentType]
+    table.add_row(*_cells(StageEstimate("all, one after the other", "", *sums), has_prices=has_prices))
     console = screen()
     console.print(table)
+    for line in _notes(plan, rows, has_prices=has_prices):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _notes(plan: StudyPlan, rows: list[StageEstimate], *, has_prices: bool) -> Iterator[str]:
+    """Yield what a table of estimates rests on and what would change it."""
+    yield f"Estimated from {'; '.join(dict.fromkeys(row.basis for row in rows))}."
+    pace = [f"{plan.serving.max_concurrent} episodes of the models at a time"]
+    endpoints = [part.teacher.endpoint for part in plan.parts if part.teacher.endpoint is not None]
+    pace += list(dict.fromkeys(f"{endpoint.concurrency} of the teacher" for endpoint in endpoints))
+    yield f"Hours are at {', '.join(pace)}."
     asked = sum(row.prompt_tokens + row.completion_tokens for row in rows)
-    console.print(f"Endpoints are asked for about {asked:,} tokens, which is what --max-tokens-total counts.")
+    yield f"Endpoints are asked for about {asked:,} tokens, which is what --max-tokens-total counts."
     if not has_prices:
-        console.print('The cost is unknown: give --prices, e.g. \'{"prompt": 0.5, "completion": 3}\'.', markup=False)
-    print_trainings(console, trainings)
+        yield 'The cost is unknown: give --prices, e.g. \'{"prompt": 0.5, "completion": 3}\'.'
+    trained = [row for row in rows if row.training_tokens]
+    if any(row.memory_bytes is None for row in trained):
+        yield UNKNOWN_SHAPE
+    if any((row.memory_bytes or 0) > GPU_GIB * GIB for row in trained if row.trainings):
+        yield f"Warning: a training takes more than the {GPU_GIB} GiB of the paper's GPU; lower batch.max_length."
+    if hours := [each for row in trained for each in row.trainings]:
+        beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
+        yield f"Training hours on H100 GPUs, one training on each: {beside}."
+        kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
+        yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
 
 
 def _cells(row: StageEstimate, *, has_prices: bool) -> list[str]:
     """Return a row's cells; what a stage has none of is a dash, a cost where no endpoint is asked too."""
-    counts = (row.episodes, row.prompt_tokens, row.completion_tokens, row.training_tokens)
+    counts = (row.episodes, row.prompt_tokens, row.completion_tokens, row.training_tokens, row.steps)
+    memory = f"{row.memory_bytes / GIB:.1f}" if row.memory_bytes else "-"
     cost = f"{row.cost:.2f}" if has_prices and row.prompt_tokens else "-"
     hours = f"{row.hours:.2f}" if row.hours >= SHOWN_HOURS else f"<{SHOWN_HOURS}"
-    return [row.stage, *(f"{count:,}" if count else "-" for count in counts), hours, cost, row.basis]
-
-
-def _sum(rows: list[StageEstimate]) -> StageEstimate:
-    return StageEstimate(
-        stage="all",
-        basis="sum, as if one after the other",
-        hours=sum(row.hours for row in rows),
-        episodes=sum(row.episodes for row in rows),
-        prompt_tokens=sum(row.prompt_tokens for row in rows),
-        completion_tokens=sum(row.completion_tokens for row in rows),
-        training_tokens=sum(row.training_tokens for row in rows),
-        cost=sum(row.cost for row in rows),
-    )
-
-
-def _title(plan: StudyPlan) -> str:
-    paces = [f"{plan.serving.max_concurrent} episodes of the models at a time"]
-    endpoints = [part.teacher.endpoint for part in plan.parts if part.teacher.endpoint is not None]
-    paces += list(dict.fromkeys(f"{endpoint.concurrency} of the teacher" for endpoint in endpoints))
-    return f"{plan.name} (plan {plan.digest}): estimates, nothing was run; {', '.join(paces)}"
+    return [row.stage, *(f"{count:,}" if count else "-" for count in counts), memory, hours, cost]
 
 
 def print_study(plan: StudyPlan) -> None:

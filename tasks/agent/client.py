@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -68,7 +68,12 @@ async def open_client(
                 condition.bucket, condition.runtime_contract, count_tokens, prints_table=spec.prints_table
             )
         case EndpointClientSpec():
-            client = OpenAIClient(spec.endpoint, condition.model_name, cache_folder=spec.cache)
+            endpoint = spec.endpoint
+            if condition.purpose == "evaluation" and condition.train_contract is None:
+                variables: Any = endpoint.extra_body.get("chat_template_kwargs", {})
+                body = {**endpoint.extra_body, "chat_template_kwargs": {**variables, "is_base": True}}
+                endpoint = endpoint.model_copy(update={"extra_body": body})
+            client = OpenAIClient(endpoint, condition.model_name, cache_folder=spec.cache)
             try:
                 yield client
             finally:

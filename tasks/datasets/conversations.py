@@ -33,11 +33,6 @@ class Conversation(BaseModel):
         """Whether a reply is shown and not imitated."""
         return any(message.role == "assistant" and message.weight == 0 for message in self.messages)
 
-    @property
-    def has_learned(self) -> bool:
-        """Whether a reply is imitated."""
-        return any(message.role == "assistant" and message.weight for message in self.messages)
-
     def template_messages(self) -> list[dict[str, Any]]:
         """Return the messages as a chat template takes them; `weight` only where it is 0."""
         return [

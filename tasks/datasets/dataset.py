@@ -19,7 +19,7 @@ from carryover.tasks.datasets.extraction import Extraction, TextFormat, extract_
 from carryover.tasks.datasets.selection import Candidate, most_kept, order_candidates, select
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
-from carryover.tasks.datasets.truncation import CostedMessage, Room, truncate
+from carryover.tasks.datasets.truncation import CostedMessage, TokenBudget, truncate
 from carryover.tasks.datasets.validation import GIVEN_UP, Frame, judge_traces
 from carryover.tasks.running.errors import UserError, name_write_remedy
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
@@ -154,7 +154,13 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
             _give_text(batch, turns, steps, spec, costs, advance)
 
         select(candidates, contracts, spec, prepare)
-    digests = {each.episode_id: _content_digest(each) for each in candidates if each.status == "retained"}
+    digests = {
+        each.episode_id: hashlib.sha256(
+            json.dumps([[message.role, message.content, message.weight] for message in each.messages]).encode()
+        ).hexdigest()
+        for each in candidates
+        if each.status == "retained"
+    }
     dataset_id = _dataset_id(spec, tokenizer, candidates, digests)
     rows = [_row(each, spec, costs, digests, dataset_id=dataset_id, run_id=run_id) for each in candidates]
     records = {contract: list(_records(candidates, contract, contracts, spec)) for contract in contracts}
@@ -176,29 +182,33 @@ def _give_text(  # noqa: PLR0917 - of the caller's own
     )
     placeholder = TrainingMessage(role="user", content=PLACEHOLDERS[spec.text_format])
     costs.measure([placeholder])
-    room = Room(spec.token_budget, spec.maximum_sequence_tokens)
+    budget = TokenBudget(spec.token_budget, spec.maximum_sequence_tokens)
     for start in range(0, len(batch), TRACES_AT_A_TIME):
         some = [(each, extractions.get(each.episode_id)) for each in batch[start : start + TRACES_AT_A_TIME]]
         costs.measure(message for _, extraction in some if extraction for message in extraction.messages)
         for candidate, extraction in some:
-            _fit(candidate, extraction, room, _costed(placeholder, costs), costs)
+            _fit(candidate, extraction, budget, _costed(placeholder, costs), costs)
         advance(sum(candidate.truncation is not None for candidate, _ in some))
 
 
 def _fit(
-    candidate: Candidate, extraction: Extraction | None, room: Room, placeholder: CostedMessage, costs: TokenCosts
+    candidate: Candidate,
+    extraction: Extraction | None,
+    budget: TokenBudget,
+    placeholder: CostedMessage,
+    costs: TokenCosts,
 ) -> None:
     """Give a trace its training text, or the reason why it has none."""
     if extraction is None or extraction.reason:
         candidate.reason = extraction.reason if extraction else "extraction_without_task_or_steps"
         return
     costed = [_costed(message, costs) for message in extraction.messages]
-    truncation = truncate(costed, room, placeholder)
+    truncation = truncate(costed, budget, placeholder)
     if truncation.reason:
-        left = room.less(costed)
+        left = budget.less(costed)
         is_cost = left.cost <= left.length
         candidate.reason = truncation.reason
-        candidate.threshold = float(room.cost if is_cost else room.length)
+        candidate.threshold = float(budget.cost if is_cost else budget.length)
         candidate.measured = candidate.threshold - (left.cost if is_cost else left.length)
     else:
         candidate.truncation = truncation
@@ -264,11 +274,6 @@ def _row(
         sequence_token_count=candidate.truncation.length if is_retained and candidate.truncation else None,
         **spec.options,
     )
-
-
-def _content_digest(candidate: Candidate) -> str:
-    content = [[message.role, message.content, message.weight] for message in candidate.messages]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _dataset_id(

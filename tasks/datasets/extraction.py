@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 from pydantic import TypeAdapter
@@ -72,9 +72,10 @@ def paper_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> li
     for turn in executed:
         if turn.assistant_text.strip():
             messages.append(_reply(turn, turn.assistant_text, fault_weight))
-        observation = _observation(turn)
-        if observation and turn is not executed[-1]:
-            messages.append(TrainingMessage(role="user", content=_json(observation)))
+        observation = {"output": turn.output, "error": turn.error or None}
+        shown = {name: text for name, text in observation.items() if text is not None}
+        if shown and turn is not executed[-1]:
+            messages.append(TrainingMessage(role="user", content=json.dumps(shown, ensure_ascii=False)))
     return messages
 
 
@@ -133,12 +134,3 @@ def _task(content: str) -> str:
 def _reply(turn: RecordedTurn, text: str, fault_weight: Weight) -> TrainingMessage:
     ran: Weight = 0 if turn.step is None else 1
     return TrainingMessage(role="assistant", content=text, weight=fault_weight if turn.injected_fault else ran)
-
-
-def _observation(turn: RecordedTurn) -> dict[str, Any]:
-    observation = {} if turn.output is None else {"output": turn.output}
-    return observation | ({"error": turn.error} if turn.error else {})
-
-
-def _json(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)

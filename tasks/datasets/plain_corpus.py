@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers.plain import write_plain_conversation
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
 from carryover.tasks.knapsack.sampling import sample_instance
@@ -13,12 +12,7 @@ from carryover.tasks.knapsack.spec import open_bucket
 def write_plain_corpus(path: Path, bucket: str, seeds: Iterable[int]) -> int:
     """Write one conversation per instance seed as JSONL and return their count; equal seeds give equal bytes."""
     spec = open_bucket(bucket)
+    written = (write_plain_conversation(sample_instance(spec, seed)) for seed in seeds)
     return write_conversations(
-        path, (_as_training_data(write_plain_conversation(sample_instance(spec, seed))) for seed in seeds)
-    )
-
-
-def _as_training_data(messages: Iterable[Message]) -> Conversation:
-    return Conversation(
-        messages=tuple(TrainingMessage(role=message.role, content=message.content) for message in messages)
+        path, (Conversation(messages=tuple(TrainingMessage(**each.model_dump()) for each in one)) for one in written)
     )

@@ -20,12 +20,9 @@ def smallest_similarity(texts: Sequence[str], threshold: float) -> float:
     for text in earlier:
         if smallest <= threshold:
             break
-        smallest = min(smallest, _ratio(last, text))
+        ratio = 1.0 if last == text else SequenceMatcher(None, last, text).ratio()
+        smallest = min(smallest, ratio)
     return smallest
-
-
-def _ratio(first: str, second: str) -> float:
-    return 1.0 if first == second else SequenceMatcher(None, first, second).ratio()
 
 
 def _upper_bound(first: str, second: str) -> float:

@@ -60,9 +60,10 @@ def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str],
         verdicts.with_columns(arm_count=arms.over("instance_id", "replicate"), is_valid=pl.col("is_valid").cast(int))
         .filter(pl.col("contract") == contract, ~_is_given_up())
     )  # fmt: skip
+    least = math.ceil(round(spec.minimum_yield * of_contract.height, 9))  # whatever the share's last binary digit
     checks = (
         Check(name="traces_exist", kind="row_count", minimum=1),
-        Check(name="enough_not_given_up", kind="row_count", minimum=_least_kept(of_contract.height, spec)),
+        Check(name="enough_not_given_up", kind="row_count", minimum=least),
         *(_rule_check(rule, spec) for rule in rules(spec)),
         Check(name="yield", kind="between", column="is_valid", minimum=1, minimum_share=spec.minimum_yield),
         Check(name="known_reason", kind="in_set", column="reason", allowed=REASONS),
@@ -130,11 +131,6 @@ def _rule_check(rule: Rule, spec: ValidationSpec) -> Check:
         maximum=rule.maximum,
         minimum_share=share,
     )
-
-
-def _least_kept(count: int, spec: ValidationSpec) -> int:
-    """Return how many of a contract's episodes must be left, whatever the share's last binary digit."""
-    return math.ceil(round(spec.minimum_yield * count, 9))
 
 
 def _is_given_up() -> pl.Expr:

@@ -16,7 +16,7 @@ class CostedMessage(NamedTuple):
     """Tokens that the training sees: content and chat template."""
 
 
-class Room(NamedTuple):
+class TokenBudget(NamedTuple):
     """What messages may take together: cost, as the paper counts, and length, as the training does."""
 
     cost: int
@@ -27,10 +27,10 @@ class Room(NamedTuple):
         left = self.less(messages)
         return left.cost >= 0 and left.length >= 0
 
-    def less(self, messages: Sequence[CostedMessage]) -> "Room":
+    def less(self, messages: Sequence[CostedMessage]) -> "TokenBudget":
         """Return what the messages leave; negative where they do not fit."""
         cost, length = sum(message.cost for message in messages), sum(message.length for message in messages)
-        return Room(self.cost - cost, self.length - length)
+        return TokenBudget(self.cost - cost, self.length - length)
 
 
 class Truncation(NamedTuple):
@@ -51,7 +51,7 @@ class Truncation(NamedTuple):
         return sum(message.length for message in self.messages)
 
 
-def truncate(messages: Sequence[CostedMessage], room: Room, placeholder: CostedMessage) -> Truncation:
+def truncate(messages: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage) -> Truncation:
     """Fit a trace into a budget: keep its opening and its end, then fill with what came before the end.
 
     The opening is the system messages at the start (one in the paper's text) and the task. The end is the last reply
@@ -61,20 +61,20 @@ def truncate(messages: Sequence[CostedMessage], room: Room, placeholder: CostedM
 
     Args:
         messages: The trace, oldest first.
-        room: The paper's budget, and the longest sequence of the training. A trace of many short turns may keep the
+        budget: The paper's budget, and the longest sequence of the training. A trace of many short turns may keep the
             first and break the second: a chat template takes more per message than the paper counts.
         placeholder: Stands for an observation that was left out.
     """
-    if room.holds(messages):
+    if budget.holds(messages):
         return _close(messages)
     head_end = _head_end(messages)
     tail = _tail(messages, head_end)
     if not tail:
         return _rejected("trace_ends_with_user_unfixable")
     head, end = messages[:head_end], messages[tail.start : tail.stop]
-    if not room.holds([*head, *end]):
+    if not budget.holds([*head, *end]):
         return _rejected("trunc_head_tail_exceeds_limit")
-    middle = _backfill(messages[head_end : tail.start], room.less([*head, *end]), placeholder)
+    middle = _backfill(messages[head_end : tail.start], budget.less([*head, *end]), placeholder)
     kept = (*head, *middle, *end)
     if len(kept) < 2 or kept[-1].message.role != "assistant":
         return _rejected("trunc_too_short")
@@ -107,16 +107,16 @@ def _tail(messages: Sequence[CostedMessage], head_end: int) -> range:
     return range(0)
 
 
-def _backfill(middle: Sequence[CostedMessage], room: Room, placeholder: CostedMessage) -> list[CostedMessage]:
+def _backfill(middle: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage) -> list[CostedMessage]:
     filled: list[CostedMessage] = []
     for message in reversed(middle):
         kept = message
-        if not room.holds([kept]) and kept.message.role == "user":
+        if not budget.holds([kept]) and kept.message.role == "user":
             kept = placeholder
-        if not room.holds([kept]):
+        if not budget.holds([kept]):
             break
         filled.append(kept)
-        room = room.less([kept])
+        budget = budget.less([kept])
     while filled and filled[-1].message.role == "user":
         filled.pop()
     return filled[::-1]

@@ -1,24 +1,23 @@
-"""What a study will take, before any of it runs: episodes, tokens, hours and cost per stage, all estimates."""
+"""What a study takes, estimated before any of it runs: episodes, tokens, cost, steps, memory and hours per stage."""
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from typing import NamedTuple
 
 from carryover.tasks.agent.client import ScriptedClientSpec
-from carryover.tasks.plans.machine_stages import StageEstimate, analysis_row, instance_row, preparation_row
 from carryover.tasks.plans.models import scripted_conditions
 from carryover.tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
 from carryover.tasks.running.limits import Prices, Spent
-from carryover.tasks.sft.dry_run import training_hours
-from carryover.tasks.sft.example_lengths import ExpectedExamples, LengthRange, likely_lengths
 from carryover.tasks.sft.hub import expanded
-from carryover.tasks.sft.model_shape import shape_of
+from carryover.tasks.sft.model_shape import KNOWN_SHAPES, shape_of
 from carryover.tasks.sft.prepare import held_out_count
+from carryover.tasks.sft.resources import estimate_resources, step_count, training_hours
 from carryover.tasks.sft.spec import TrainingSpec
 
 PROMPT_SHARE = 0.95
 """Share of prompt tokens in a total, where only totals are published; ours, from scripted episodes."""
+LAPTOP = "means of an earlier laptop run"
 
 
 class EpisodeMean(NamedTuple):
@@ -33,32 +32,48 @@ class EpisodeMean(NamedTuple):
 
 
 LAPTOP_MEANS: dict[tuple[str | None, str], EpisodeMean] = {
-    # Tokens and seconds of a laptop run on two cores; (train contract, runtime contract), None for the untrained base.
+    # (train contract, runtime contract), None for the untrained base, which writes two turns of noise
     ("persistent", "persistent"): EpisodeMean(3_840, 410, 0.2, 2),
     ("persistent", "stateless"): EpisodeMean(10_500, 1_250, 0.5, 2),
     ("stateless", "stateless"): EpisodeMean(8_500, 1_050, 0.4, 2),
     ("stateless", "persistent"): EpisodeMean(8_500, 1_050, 0.4, 2),
-    (None, "persistent"): EpisodeMean(1_700, 600, 0.3, 2),  # two turns of noise
+    (None, "persistent"): EpisodeMean(1_700, 600, 0.3, 2),
     (None, "stateless"): EpisodeMean(1_700, 600, 0.3, 2),
 }
 SCRIPTED_MEAN = EpisodeMean(0, 0, 0.1, 2)
-"""A scripted episode on one core."""
-SCRIPTED_BASIS = "estimate: scripted, no endpoint is asked"
-SCRIPTED_CONCURRENCY = ScriptedClientSpec().concurrency
-PUBLISHED_TOKENS_PER_SECOND = 8_200
-"""Of Qwen3-8B in NF4 on one H100, published for Unsloth; it stands in for a base whose shape is not known here."""
-LAPTOP_LENGTHS: dict[str, LengthRange] = {
-    # Tokens of the scripted teachers' traces in a laptop run, chat template included.
-    "persistent": LengthRange(469, 1_049, 2_240),
-    "stateless": LengthRange(889, 2_181, 4_389),
-}
-PLAIN_LENGTHS = LengthRange(84, 263, 757)
-"""Tokens of the conversations of the `plain` corpus, by the tokenizer of a laptop run."""
-LAPTOP_LENGTHS_BASIS = "the range and mean of an earlier laptop run"
+LAPTOP_TOKENS = {"persistent": 1_049, "stateless": 2_181}
+"""Mean tokens of the scripted teachers' traces in a laptop run, chat template included."""
+PLAIN_TOKENS = 263
+"""Mean tokens of the conversations of the `plain` corpus, by the tokenizer of a laptop run."""
+
+
+class StageEstimate(NamedTuple):
+    """A row of the dry run."""
+
+    stage: str
+    basis: str
+    """Where the figures come from."""
+    hours: float
+    """On one GPU, or one core where the model needs none."""
+    episodes: int = 0
+    """Episodes played; none in a training."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    """Tokens of an endpoint, as `max_tokens_total` counts them."""
+    cost: float = 0.0
+    """At the given prices; nothing where the study serves the model itself."""
+    training_tokens: int = 0
+    """Tokens trained on, all passes and seeds; no endpoint is asked for them."""
+    steps: int = 0
+    """Optimizer steps of each training."""
+    memory_bytes: int | None = None
+    """On each GPU of each training; none where the size of the base is unknown."""
+    trainings: tuple[float, ...] = ()
+    """Hours of each training on a GPU, which can run side by side; none on a CPU."""
 
 
 def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[StageEstimate]:
-    """Return one estimate per stage and arm of a plan, in order of execution but for the parts that stand together.
+    """Return one estimate per stage and arm of a plan; generating, preparing and analysing take seconds to minutes.
 
     What parts share, the traces of a variant, the base of a variant and the models of a variant, base and seed, has one
     row, under the name of the first of them.
@@ -68,66 +83,60 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
         prices: Prices per million tokens, of teacher and evaluation endpoints alike.
         concurrency: Episodes of the models at a time; they are taken to share nothing. A teacher's endpoint has a
             number of its own.
+
+    Raises:
+        UserError: A training's sequences are beyond its model's positions.
     """
-    rows = [instance_row(instances) for instances in plan.instance_sets()]
+    rows: list[StageEstimate] = []
     shared: set[tuple[object, ...]] = set()
     for part in plan.parts:
         title = f"{part.name}, " if len(plan.parts) > 1 else ""
-        traces = ("traces", part.variant)
+        traces, base = ("traces", part.variant), ("base", part.variant, part.base)
         if traces not in shared:
             rows += _teacher_rows(part, title, prices)
-            rows.append(preparation_row(f"{title}{part.variant}: preparation", _trace_tokens(plan.scale, part)))
-        base = ("base", part.variant, part.base)
         if part.own_base is not None and base not in shared:
-            examples = base_examples(plan.scale, part, part.own_base)
             stage = f"{title}{part.variant}: training, {part.base} base"
-            rows.append(_training_row(stage, part.own_base.training, examples))
+            examples = base_examples(plan.scale, part, part.own_base)
+            rows.append(_training_row(plan.scale, stage, part.own_base.training, examples=examples))
         seeds = [seed for seed in part.training_seeds if ("model", part.variant, part.base, seed) not in shared]
-        if seeds:
-            for contract in part.teacher.contracts:
-                examples = arm_examples(plan.scale, part, contract)
-                stage = f"{title}{part.variant}: training, {contract}"
-                rows.append(_training_row(stage, part.training, examples, part.own_base, len(seeds)))
+        for contract in part.teacher.contracts if seeds else ():
+            stage = f"{title}{part.variant}: training, {contract}"
+            arm = {"examples": arm_examples(plan.scale, part, contract), "own_base": part.own_base}
+            rows.append(_training_row(plan.scale, stage, part.training, **arm, seed_count=len(seeds)))
         shared |= {traces, base, *(("model", part.variant, part.base, seed) for seed in seeds)}
         rows += _evaluation_rows(plan, part, title, prices, concurrency)
-    return [*rows, analysis_row(plan, rows)]
+    return rows
 
 
-def arm_examples(scale: Scale, part: StudyPart, contract: str) -> ExpectedExamples:
-    """Return the examples that an arm's dataset keeps, as long as Table 5's (section C.1) or a laptop run's."""
-    ranges = {arm: _published_lengths(arm) for arm in LAPTOP_LENGTHS} if scale == "paper" else LAPTOP_LENGTHS
+def arm_examples(scale: Scale, part: StudyPart, contract: str) -> tuple[int, float]:
+    """Return how many examples an arm's dataset keeps, and their mean tokens: Table 5's (section C.1) or a laptop's."""
+    means: dict[str, float] = dict(LAPTOP_TOKENS)
+    if scale == "paper":
+        row = _published("table5", metric="mean_tokens")
+        means = {arm: float(row[arm]) for arm in means}
     count = min(part.dataset.maximum_kept, part.train_instances.count)
     if part.dataset.matching == "tokens":  # the arm with the longer examples keeps fewer of them
-        count = max(1, round(count * min(known.mean for known in ranges.values()) / ranges[contract].mean))
-    basis = "Table 5's range and mean" if scale == "paper" else LAPTOP_LENGTHS_BASIS
-    return ExpectedExamples(likely_lengths(ranges[contract], count), basis)
+        count = max(1, round(count * min(means.values()) / means[contract]))
+    return count, means[contract]
 
 
-def base_examples(scale: Scale, part: StudyPart, own_base: OwnBaseSpec) -> ExpectedExamples:
-    """Return the examples that a base of the study's own is trained on: plain ones, or those of every arm."""
+def base_examples(scale: Scale, part: StudyPart, own_base: OwnBaseSpec) -> tuple[int, float]:
+    """Return count and mean tokens of what a base of the study's own is trained on: plain examples, or every arm's."""
     if own_base.instances is not None:
-        return ExpectedExamples(likely_lengths(PLAIN_LENGTHS, own_base.instances.count), LAPTOP_LENGTHS_BASIS)
+        return own_base.instances.count, PLAIN_TOKENS
     arms = [arm_examples(scale, part, contract) for contract in part.teacher.contracts]
-    return ExpectedExamples(tuple(length for arm in arms for length in arm.lengths), arms[0].source)
+    total = sum(count for count, _ in arms)
+    return total, sum(count * tokens for count, tokens in arms) / total
 
 
-def _trace_tokens(scale: Scale, part: StudyPart) -> float:
-    """Return the tokens of a part's teacher traces, of every contract, kept or not."""
-    arms = [arm_examples(scale, part, contract) for contract in part.teacher.contracts]
-    return part.train_instances.count * sum(arm.mean_tokens for arm in arms)
-
-
-def _published_lengths(contract: str) -> LengthRange:
-    smallest, mean, largest = (
-        float(_published("table5", metric=f"{name}_tokens")[contract]) for name in ("min", "mean", "max")
-    )
-    return LengthRange(round(smallest), mean, round(largest))
-
-
-def _teacher_rows(part: StudyPart, title: str, prices: Prices) -> Iterable[StageEstimate]:
-    concurrency = SCRIPTED_CONCURRENCY if part.teacher.endpoint is None else part.teacher.endpoint.concurrency
+def _teacher_rows(part: StudyPart, title: str, prices: Prices) -> Iterator[StageEstimate]:
+    concurrency = (part.teacher.endpoint or ScriptedClientSpec()).concurrency
     for contract in part.teacher.contracts:
-        mean, basis = _teacher_mean(part, contract)
+        mean, basis = SCRIPTED_MEAN, LAPTOP
+        if part.teacher.kind != "scripted":
+            total = float(_published("table1", metric="avg_total_tokens_per_episode")[contract])
+            mean = _split(total, _table2("easy", contract, contract)["mean_time_s"])
+            basis = "Table 1's tokens, Table 2's time"
         stage = f"{title}{part.variant}: teacher, {contract}"
         yield _row(stage, part.train_instances.count, mean, basis, prices=prices, concurrency=concurrency)
 
@@ -141,13 +150,18 @@ def _evaluation_rows(
         count = evaluation.instances.count * evaluation.replicates
         shown = ", shown as trained" if evaluation.visibility == "as_trained" else ""
         for train_contract, runtime_contract in cells(evaluation):
-            mean, basis = _evaluation_mean(plan.scale, evaluation, train_contract, runtime_contract)
+            mean, basis = LAPTOP_MEANS[train_contract, runtime_contract], LAPTOP
+            if plan.scale == "paper":
+                published = _table2(bucket, train_contract or "", runtime_contract)
+                mean = _split(float(published["mean_total_tokens"]), published["mean_time_s"])
+                basis = "Table 2's tokens and time"
             played = count * (len(part.training_seeds) if train_contract else 1)
             stage = f"{title}{variant}: {train_contract or 'base'} -> {runtime_contract}, {bucket}{shown}"
             yield _row(stage, played, mean, basis, prices=billed, concurrency=concurrency)
         for condition in scripted_conditions(part, evaluation):
             stage = f"{title}{condition.variant}: scripted -> {condition.runtime_contract}, {bucket}"
-            yield _row(stage, count, SCRIPTED_MEAN, SCRIPTED_BASIS, prices=billed, concurrency=SCRIPTED_CONCURRENCY)
+            workers = ScriptedClientSpec().concurrency
+            yield _row(stage, count, SCRIPTED_MEAN, LAPTOP, prices=billed, concurrency=workers)
 
 
 def cells(evaluation: EvaluationSpec) -> list[tuple[str | None, str]]:
@@ -159,64 +173,40 @@ def cells(evaluation: EvaluationSpec) -> list[tuple[str | None, str]]:
 
 def _row(stage: str, count: int, mean: EpisodeMean, basis: str, *, prices: Prices, concurrency: int) -> StageEstimate:
     prompt, completion = round(count * mean.prompt_tokens), round(count * mean.completion_tokens)
-    return StageEstimate(
-        stage=stage,
-        episodes=count,
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        hours=count * mean.seconds / min(max(1, concurrency), mean.largest_speedup) / 3600,
-        cost=prices.cost(Spent(prompt, 0, completion)),
-        basis=basis,
-    )
+    hours = count * mean.seconds / min(max(1, concurrency), mean.largest_speedup) / 3600
+    return StageEstimate(stage, basis, hours, count, prompt, completion, prices.cost(Spent(prompt, 0, completion)))
 
 
 def _training_row(
+    scale: Scale,
     stage: str,
     training: TrainingSpec,
-    examples: ExpectedExamples,
+    *,
+    examples: tuple[int, float],
     own_base: OwnBaseSpec | None = None,
     seed_count: int = 1,
 ) -> StageEstimate:
-    count = len(examples.lengths)
-    trained = count - held_out_count(count, training.validation_share)
-    tokens = examples.mean_tokens * trained * training.epochs * seed_count
-    shape = shape_of(own_base.training if own_base else training, expanded(training.base_model or ""))
-    known = training_hours(training, shape, tokens)
-    hours, device = min((hours, device) for device, hours in (known or _as_published(tokens)).items())
+    """Return the trainings of an arm, one per seed; a base of unknown size takes as long as Qwen3-8B."""
+    count, mean_tokens = examples
+    per_pass = mean_tokens * (count - held_out_count(count, training.validation_share))
+    known = shape_of(own_base.training if own_base else training, expanded(training.base_model or ""))
+    hours = training_hours(training, known or KNOWN_SHAPES["Qwen/Qwen3-8B"], per_pass * training.epochs, mean_tokens)
     return StageEstimate(
-        stage=stage,
-        training_tokens=round(tokens),
-        hours=hours,
-        basis=f"estimate: {trained:,} examples of {examples.source}, {device}",
+        stage,
+        "Table 5's mean tokens" if scale == "paper" else LAPTOP,
+        hours * seed_count,
+        training_tokens=round(per_pass * training.epochs * seed_count),
+        steps=step_count(training, per_pass),
+        memory_bytes=estimate_resources(training, known).memory_bytes if known else None,
+        trainings=(hours,) * seed_count if training.is_for_gpu else (),
     )
 
 
-def _as_published(tokens: float) -> dict[str, float]:
-    return {"one H100 as for Qwen3-8B": tokens / PUBLISHED_TOKENS_PER_SECOND / 3600}
+def _split(total: float, seconds: str) -> EpisodeMean:
+    return EpisodeMean(total * PROMPT_SHARE, total * (1 - PROMPT_SHARE), float(seconds))
 
 
-def _teacher_mean(part: StudyPart, contract: str) -> tuple[EpisodeMean, str]:
-    if part.teacher.kind == "scripted":
-        return SCRIPTED_MEAN, SCRIPTED_BASIS
-    total = float(_published("table1", metric="avg_total_tokens_per_episode")[contract])
-    seconds = float(_evaluation_row("easy", contract, contract)["mean_time_s"])
-    return _split(total, seconds), "estimate: Table 1's tokens, Table 2's time"
-
-
-def _evaluation_mean(
-    scale: Scale, evaluation: EvaluationSpec, train_contract: str | None, runtime_contract: str
-) -> tuple[EpisodeMean, str]:
-    if scale != "paper":
-        return LAPTOP_MEANS[train_contract, runtime_contract], "estimate: means of an earlier laptop run"
-    row = _evaluation_row(evaluation.instances.bucket, train_contract or "", runtime_contract)
-    return _split(float(row["mean_total_tokens"]), float(row["mean_time_s"])), "estimate: Table 2's tokens and time"
-
-
-def _split(total: float, seconds: float) -> EpisodeMean:
-    return EpisodeMean(total * PROMPT_SHARE, total * (1 - PROMPT_SHARE), seconds)
-
-
-def _evaluation_row(bucket: str, train_contract: str, runtime_contract: str) -> dict[str, str]:
+def _table2(bucket: str, train_contract: str, runtime_contract: str) -> dict[str, str]:
     return _published("table2", split=bucket, train_semantics=train_contract, runtime_semantics=runtime_contract)
 
 

@@ -12,6 +12,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.protocol import Scope
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.hub import expanded
+from carryover.tasks.sft.spec import Attention
 
 
 def _check_cap(value: object) -> object:
@@ -64,6 +65,13 @@ class Overrides(BaseModel):
         "again on every start.",
     )
     base_model: str | None = Field(default=None, description="Folder or hub id of the base model.")
+    base_revision: str | None = Field(default=None, description="Commit of the base model's repository on the hub.")
+    attention: Attention | None = Field(default=None, description="Implementation of attention in training.")
+    text_format: Literal["paper", "exact_wire"] | None = Field(default=None, description="Form of the training text.")
+    retention: Literal["keep_first", "paired"] | None = Field(default=None, description="Which valid traces are kept.")
+    matching: Literal["episodes", "tokens"] | None = Field(
+        default=None, description="What the arms have equally many of."
+    )
     endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")
     endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
 
@@ -150,10 +158,18 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
                 f"base_model {overrides.base_model!r} changes nothing here: the plan trains from base {training.base!r}"
             )
         training = training.model_copy(update={"base_model": overrides.base_model, "base_revision": None})
+    if overrides.base_revision is not None:
+        if training.base != "hub":
+            raise UserError(f"base_revision changes nothing here: the plan trains from base {training.base!r}")
+        training = training.model_copy(update={"base_revision": overrides.base_revision})
+    if overrides.attention is not None:
+        training = training.model_copy(update={"attention": overrides.attention})
+    dataset = overrides.model_dump(include={"text_format", "retention", "matching"}, exclude_none=True)
     return part.model_copy(
         update={
             "train_instances": _resize(part.train_instances, overrides.train_count),
             "teacher": teacher,
+            "dataset": part.dataset.model_copy(update=dataset),
             "training": training,
             "training_seeds": part.training_seeds if overrides.training_seeds is None else overrides.training_seeds,
             "evaluations": tuple(

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from carryover.tasks.running.errors import UserError
@@ -27,12 +28,22 @@ def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int
     return command
 
 
-def vllm_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
+def vllm_command(
+    spec: ServingSpec,
+    models: ServedModels,
+    *,
+    host: str,
+    port: int,
+    base_template: str | None = None,
+    template_folder: Path | None = None,
+) -> list[str]:
     """Return the `vllm serve` command of arXiv 2603.01209, appendix B: all adapters on one server.
 
-    FlashAttention is vLLM's own choice on a GPU that has it. `--enable-prompt-tokens-details` makes the server tell
-    how much of a prompt came from its cache. `--generation-config vllm` keeps out the sampling that a model's files
-    ask for (top_p, top_k): what a request does not name is off, as on our own server.
+    The attention backend and the seed are pinned, so that runs repeat; `vllm_environment` adds the kernels.
+    `--enable-prompt-tokens-details` makes the server tell how much of a prompt came from its cache.
+    `--generation-config vllm` keeps out the sampling that a model's files ask for (top_p, top_k): what a request does
+    not name is off, as on our own server. One template serves all models: with `base_template`, the text of the base's
+    own, it is written to `template_folder` as one that shows a request with `is_base` the way the base was made for.
 
     Raises:
         UserError: The models include whole checkpoints, of which one vLLM server holds a single one, or an adapter's
@@ -48,6 +59,8 @@ def vllm_command(spec: ServingSpec, models: ServedModels, *, host: str, port: in
         *("--dtype", spec.dtype),
         *("--gpu-memory-utilization", str(spec.gpu_memory_share)),
         *("--tensor-parallel-size", str(spec.tensor_parallel)),
+        *("--attention-backend", spec.attention_backend),
+        *("--seed", "0"),
         "--enable-prompt-tokens-details",
         *("--generation-config", "vllm"),
     ]
@@ -59,9 +72,22 @@ def vllm_command(spec: ServingSpec, models: ServedModels, *, host: str, port: in
             "--max-loras",
             str(len(models.adapters)),
         ]
+    own = adapters_template(models)
+    if own is not None and base_template is not None and template_folder is not None:
+        either = template_folder / "either_template.jinja"
+        trained = own.read_text(encoding="utf-8")
+        either.write_text(
+            f"{{%- if is_base -%}}{base_template}{{%- else -%}}{trained}{{%- endif -%}}", encoding="utf-8"
+        )
+        command[command.index("--chat-template") + 1] = str(either)
     if spec.load_format != "auto":
         command += ["--load-format", spec.load_format]
     return command
+
+
+def vllm_environment(spec: ServingSpec, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of vLLM: with batch-invariant kernels, a reply does not depend on the others beside it."""
+    return {**variables, "VLLM_BATCH_INVARIANT": str(int(spec.is_batch_invariant))}
 
 
 def _check_vllm_takes(models: ServedModels) -> None:
@@ -102,12 +128,12 @@ def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int)
         flags += ["--revision", models.base_revision]
     if models.adapters:
         flags += ["--lora-modules", *(f"{name}={path}" for name, path in models.adapters.items())]
-    if (template := _adapters_template(models)) is not None:
+    if (template := adapters_template(models)) is not None:
         flags += ["--chat-template", str(template)]
     return flags
 
 
-def _adapters_template(models: ServedModels) -> Path | None:
+def adapters_template(models: ServedModels) -> Path | None:
     """Return the chat template that the adapters were trained with: a served prompt must be a prefix of such a text."""
     saved = [path / TEMPLATE_NAME for path in models.adapters.values() if (path / TEMPLATE_NAME).is_file()]
     if len({path.read_text(encoding="utf-8") for path in saved}) > 1:

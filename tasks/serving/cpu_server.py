@@ -43,7 +43,7 @@ def parse_options(arguments: Sequence[str]) -> ServerOptions:
     parser.add_argument("--max-model-len", type=int, help="longest prompt and reply together, in tokens")
     parser.add_argument("--max-num-seqs", type=int, default=128, help="requests of a model decoded at the same time")
     parser.add_argument("--kv-cache-memory-bytes", type=int, default=2 * 1024**3, help="all conversations together")
-    parser.add_argument("--chat-template", type=Path, help="template file of base and adapters (default: the model's)")
+    parser.add_argument("--chat-template", type=Path, help="template file of the adapters (default: the base's)")
     parser.add_argument("--default-chat-template-kwargs", type=json.loads, default={}, metavar="JSON")
     parser.add_argument("--threads", type=int, default=1, help="torch threads")
     read = parser.parse_args(arguments)

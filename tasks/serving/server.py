@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from carryover.tasks.agent.credentials import read_credential
 from carryover.tasks.serving.ask import NoAnswer, ask
-from carryover.tasks.serving.commands import cpu_command, vllm_command
+from carryover.tasks.serving.commands import adapters_template, cpu_command, vllm_command, vllm_environment
 from carryover.tasks.serving.free_port import start_on_free_port
 from carryover.tasks.serving.process import ManagedProcess, OnProgress, ServerError
 from carryover.tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.sft.tokenizer import fetch_tokenizer, load_tokenizer
 
 HOST = "127.0.0.1"
 """Servers that we start listen here only."""
@@ -61,7 +62,12 @@ def open_server(
         yield RunningServer(spec.url, names, (), None, _ask_version(spec.url))
         return
     process, port = start_on_free_port(
-        lambda port: ManagedProcess(_command(spec, models, port), log_path, health_url=f"http://{HOST}:{port}/health"),
+        lambda port: ManagedProcess(
+            _command(spec, models, port, log_path.parent),
+            log_path,
+            health_url=f"http://{HOST}:{port}/health",
+            environment=vllm_environment(spec, os.environ) if spec.engine == "vllm" else None,
+        ),
         lambda process: process.wait_until_healthy(spec.startup_timeout_seconds, on_progress),
     )
     with process:
@@ -71,13 +77,18 @@ def open_server(
         process.check_survived()  # what was asked of a server that died meanwhile has failed, and its log tells why
 
 
-def _command(spec: ServingSpec, models: ServedModels, port: int) -> list[str]:
+def _command(spec: ServingSpec, models: ServedModels, port: int, folder: Path) -> list[str]:
     if spec.engine != "vllm":
         return cpu_command(spec, models, host=HOST, port=port)
-    command = vllm_command(spec, models, host=HOST, port=port)  # refuses what vLLM cannot serve, installed or not
+    vllm_command(spec, models, host=HOST, port=port)  # refuses what vLLM cannot serve, installed or not
     program = vllm_program()
     if program is None:
         raise ServerError("vllm is not installed; run `sh deployments/install_vllm.sh`, or put yours on the PATH")
+    base_template = None
+    if adapters_template(models) is not None:
+        base = fetch_tokenizer(models.base, models.base_revision) if models.base_revision else models.base
+        base_template = load_tokenizer(base).chat_template
+    command = vllm_command(spec, models, host=HOST, port=port, base_template=base_template, template_folder=folder)
     return [program, *command[1:]]
 
 

@@ -35,6 +35,10 @@ class ServingSpec(BaseModel):
     """Weights and activations under vLLM; the CPU server computes in float32."""
     gpu_memory_share: float = Field(default=0.95, gt=0, le=1)
     """Share of the GPU's memory that vLLM may take."""
+    attention_backend: str = "FLASH_ATTN"
+    """Attention kernels of vLLM; left to itself it chooses by GPU and version."""
+    is_batch_invariant: bool = True
+    """Whether vLLM's kernels give a request the same logits beside any others (compute capability 8.0 and above)."""
     tensor_parallel: int = Field(default=1, gt=0)
     """GPUs that share the model under vLLM."""
     max_lora_rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 64

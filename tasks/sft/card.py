@@ -46,6 +46,8 @@ class ModelCard(BaseModel):
     """Mean loss of the last logging interval."""
     validation_loss: float | None
     device: str
+    attention: str
+    """Implementation of attention that computed it."""
     wall_seconds: float
     started_at: datetime
     metrics: tuple[TrainingMetric, ...]
@@ -127,6 +129,6 @@ def _in_words(card: ModelCard) -> str:
         f"| final loss | {card.final_loss:.4f} |",
         f"| validation loss | {'-' if card.validation_loss is None else format(card.validation_loss, '.4f')} |",
         f"| tensors | sha256 {card.model_digest} |",
-        f"| trained on | {card.device}, {card.wall_seconds:.0f} s |",
+        f"| trained on | {card.device}, {card.attention}, {card.wall_seconds:.0f} s |",
     ]
     return "\n".join(lines) + "\n"

@@ -50,14 +50,6 @@ def check_folder(source: str, what: str) -> None:
         raise UserError(f"no {what} at {source}: there is no such folder; train or copy it there, or name a hub id")
 
 
-def downloaded_tokenizer(source: str, revision: str | None) -> Path | None:
-    """Return the folder of the cache that holds the tokenizer of a hub's model; none where it was not downloaded."""
-    from huggingface_hub import try_to_load_from_cache
-
-    found = try_to_load_from_cache(source, "tokenizer.json", revision=revision)
-    return Path(found).parent if isinstance(found, str) else None
-
-
 def is_downloaded(source: str, revision: str | None) -> bool:
     """Tell whether weights of a hub's model lie in the cache, whole or begun."""
     from huggingface_hub import try_to_load_from_cache
@@ -79,12 +71,13 @@ def explained(source: str, what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        if _is_full(error):
+        causes = list(_causes(error))
+        if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in causes):
             raise UserError(
                 f"the disk is full while {what} {source} is read into the hub's cache; free some space or set HF_HOME "
                 "to a folder on another disk"
             ) from error
-        if _cause(error, GatedRepoError):
+        if any(isinstance(each, GatedRepoError) for each in causes):
             raise UserError(
                 f"{what} {source} is gated on the hub; accept its licence there and set HF_TOKEN, or name a local copy"
             ) from error
@@ -92,14 +85,6 @@ def explained(source: str, what: str) -> Iterator[None]:
         raise UserError(
             f"no usable {what} {source} {place} ({first_line(error)}); name another folder or hub id"
         ) from error
-
-
-def _cause(error: BaseException, kind: type[BaseException]) -> bool:
-    return any(isinstance(each, kind) for each in _causes(error))
-
-
-def _is_full(error: BaseException) -> bool:
-    return any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in _causes(error))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

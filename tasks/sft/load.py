@@ -1,5 +1,6 @@
 """Loading what a training starts from, with one clear line for everything that can be wrong with it."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ from carryover.tasks.sft.tokenizer import chat_template, load_tokenizer
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from transformers.utils.quantization_config import BitsAndBytesConfig
+
+HUB_KERNEL = "kernels-community/flash-attn2"
+"""FlashAttention as the hub distributes it, built for the installed torch."""
 
 
 def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
@@ -58,8 +62,8 @@ def _load_base(spec: TrainingSpec, source: str) -> tuple["PreTrainedTokenizerBas
             revision=spec.base_revision,
             dtype=getattr(torch, spec.precision),
             quantization_config=_four_bit() if spec.method == "qlora" else None,
-            attn_implementation=attention(),
-            device_map={"": 0} if torch.cuda.is_available() else None,
+            attn_implementation=choose_attention(spec, has_gpu=torch.cuda.is_available()),
+            device_map={"": torch.cuda.current_device()} if torch.cuda.is_available() else None,
         )
     return tokenizer, model
 
@@ -77,12 +81,19 @@ def _four_bit() -> "BitsAndBytesConfig":
     )
 
 
-def attention() -> str:
-    """Return flash attention where there are a GPU and the package, else PyTorch's own."""
-    import torch
-    from transformers.utils.import_utils import is_flash_attn_2_available
+def choose_attention(spec: TrainingSpec, *, has_gpu: bool) -> str:
+    """Return the attention of a training: the spec's, or the fastest that keeps packed conversations apart.
 
-    return "flash_attention_2" if torch.cuda.is_available() and is_flash_attn_2_available() else "sdpa"
+    FlashAttention comes from its package, or from the hub where `kernels` is installed; PyTorch's flex_attention needs
+    neither and skips the same blocks. On a CPU it has no backward pass, so `sdpa` computes with a dense mask there.
+    """
+    if spec.attention != "auto":
+        return spec.attention
+    if not has_gpu:
+        return "sdpa"
+    if find_spec("flash_attn") is not None:
+        return "flash_attention_2"
+    return HUB_KERNEL if find_spec("kernels") is not None else "flex_attention"
 
 
 def _own_template(tokenizer: "PreTrainedTokenizerBase") -> str:

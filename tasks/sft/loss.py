@@ -1,6 +1,6 @@
 """The training loss on the learned positions alone: what is only read is never scored against the vocabulary."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carryover.tasks.sft.prepare import IGNORED
 
@@ -8,9 +8,17 @@ if TYPE_CHECKING:
     import torch
 
 
+class LearnedLoss(NamedTuple):
+    """A batch's share of the loss of an optimizer step, and what TRL logs beside it."""
+
+    loss: "torch.Tensor"
+    entropy: float
+    token_accuracy: float
+
+
 def learned_loss(
     model: "torch.nn.Module", inputs: dict[str, "torch.Tensor"], learned_count: "torch.Tensor | int | None"
-) -> "torch.Tensor":
+) -> LearnedLoss:
     """Return the mean cross entropy over the learned tokens of an optimizer step, as this batch's share of it.
 
     It is the trainer's own loss: the next token's negative log likelihood in float32, zero where the label is ignored.
@@ -32,5 +40,12 @@ def learned_loss(
     labels = inputs["labels"][:, 1:]
     is_learned = labels != IGNORED
     logits = base.get_output_embeddings()(hidden[is_learned]).float()
-    total = torch.nn.functional.cross_entropy(logits, labels[is_learned], reduction="sum")
-    return total / torch.as_tensor(is_learned.sum() if learned_count is None else learned_count).clamp(min=1)
+    learned = labels[is_learned]
+    total = torch.nn.functional.cross_entropy(logits, learned, reduction="sum")
+    with torch.no_grad():
+        likelihoods = logits.log_softmax(-1)
+        entropy = -(likelihoods.exp() * likelihoods).sum(-1)
+        is_right = logits.argmax(-1) == learned
+    count = torch.as_tensor(len(learned) if learned_count is None else learned_count).clamp(min=1)
+    found = max(1, len(learned))
+    return LearnedLoss(total / count, entropy.sum().item() / found, is_right.sum().item() / found)

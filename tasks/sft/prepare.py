@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from carryover.tasks.datasets.conversations import Conversation
 from carryover.tasks.running.errors import UserError
@@ -15,7 +15,6 @@ IGNORED = -100
 """Label of a token that is read but not learned."""
 NOTHING_TO_LEARN = "no reply in the training data is marked for training; there is nothing to learn"
 
-Row = TypeVar("Row")
 TokenizedRow = tuple[list[int], list[int]]
 """Token ids and labels of a conversation."""
 
@@ -48,20 +47,6 @@ def prepare_data(
     """
     from datasets import Dataset
 
-    rows = learnable_rows(conversations, tokenizer, max_length)
-    train, validation = split_rows(rows, validation_share, seed)
-    return PreparedData(
-        train=Dataset.from_dict(_columns(train)),
-        validation=Dataset.from_dict(_columns(validation)) if validation else None,
-        token_count=sum(len(ids) for ids, _ in train),
-        learned_token_count=sum(label != IGNORED for _, labels in train for label in labels),
-    )
-
-
-def learnable_rows(
-    conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase", max_length: int
-) -> list[TokenizedRow]:
-    """Tokenize conversations and leave out those with nothing to learn; raises what `prepare_data` raises."""
     if _learns_context(conversations, tokenizer):
         raise UserError(
             "the training data have replies of weight 0 and the base's own chat template knows no weights; "
@@ -77,7 +62,15 @@ def learnable_rows(
     rows = [row for row in rows if _has_learned(row)]
     if not rows:
         raise UserError(NOTHING_TO_LEARN)
-    return rows
+    random.Random(seed).shuffle(rows)
+    held_out = held_out_count(len(rows), validation_share)
+    validation, train = rows[:held_out], rows[held_out:]
+    return PreparedData(
+        train=Dataset.from_list(_named(train)),
+        validation=Dataset.from_list(_named(validation)) if validation else None,
+        token_count=sum(len(ids) for ids, _ in train),
+        learned_token_count=sum(label != IGNORED for _, labels in train for label in labels),
+    )
 
 
 def _learns_context(conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase") -> bool:
@@ -91,14 +84,6 @@ def _learns_context(conversations: Sequence[Conversation], tokenizer: "PreTraine
 
 def _has_learned(row: TokenizedRow) -> bool:
     return any(label != IGNORED for label in row[1])
-
-
-def split_rows(rows: Sequence[Row], validation_share: float, seed: int) -> tuple[list[Row], list[Row]]:
-    """Return the rows to train on, shuffled, and those held out for validation; both are a function of the seed."""
-    shuffled = list(rows)
-    random.Random(seed).shuffle(shuffled)
-    held_out = held_out_count(len(rows), validation_share)
-    return shuffled[held_out:], shuffled[:held_out]
 
 
 def held_out_count(row_count: int, validation_share: float) -> int:
@@ -120,5 +105,5 @@ def tokenize(conversations: Sequence[Conversation], tokenizer: "PreTrainedTokeni
     ]
 
 
-def _columns(rows: list[TokenizedRow]) -> dict[str, list[list[int]]]:
-    return {"input_ids": [ids for ids, _ in rows], "labels": [labels for _, labels in rows]}
+def _named(rows: list[TokenizedRow]) -> list[dict[str, list[int]]]:
+    return [{"input_ids": ids, "labels": labels} for ids, labels in rows]

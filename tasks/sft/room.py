@@ -38,7 +38,7 @@ def check_room(spec: TrainingSpec, source: str, output: Path, find_free: Callabl
         return
     estimate = estimate_resources(spec, shape)
     output.mkdir(parents=True, exist_ok=True)
-    find_free = find_free or _free_bytes
+    find_free = find_free or (lambda folder: shutil.disk_usage(folder).free)
     if estimate.disk_bytes > (free := find_free(output)):
         raise UserError(
             f"training {spec.name} writes about {estimate.disk_bytes / GIB:.1f} GiB and {output} has "
@@ -99,7 +99,8 @@ def _check_cache(source: str, missing: int, written: tuple[Path, int], find_free
     """Raise `UserError` where a base's download does not fit beside what the training writes to the same disk."""
     if not missing:
         return
-    cache = _existing(cache_folder())
+    cache = cache_folder()
+    cache = next(each for each in (cache, *cache.parents) if each.exists())
     output, saved = written
     beside = saved if output.stat().st_dev == cache.stat().st_dev else 0
     if missing + beside > (free := find_free(cache)):
@@ -108,14 +109,6 @@ def _check_cache(source: str, missing: int, written: tuple[Path, int], find_free
             f"the download of base model {source} takes about {missing / GIB:.1f} GiB{more}, and {cache} has "
             f"{free / GIB:.1f} GiB free; free some space, set HF_HOME to a folder on another disk or name a local copy"
         )
-
-
-def _free_bytes(folder: Path) -> int:
-    return shutil.disk_usage(folder).free
-
-
-def _existing(folder: Path) -> Path:
-    return next(each for each in (folder, *folder.parents) if each.exists())
 
 
 def _memory() -> tuple[int, str]:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 PAPER_SEED = 3407
 """Seed of the authors' training configuration."""
+Attention = Literal["auto", "flex_attention", "flash_attention_2", "kernels-community/flash-attn2", "sdpa"]
 LinearLayer = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 LINEAR_LAYERS: tuple[LinearLayer, ...] = get_args(LinearLayer)
 """Every projection of a Qwen3 layer (appendix C.2)."""
@@ -130,12 +131,15 @@ class TrainingSpec(_Spec):
     """Share of the conversations held out for the validation loss; 0 for none."""
     precision: Literal["bfloat16", "float32"] = "bfloat16"
     """Number format of the weights that are not quantized, and of the computation."""
+    attention: Attention = "auto"
+    """Implementation of attention; `auto` for the fastest that is installed (`choose_attention`)."""
     gradient_checkpointing: bool = True
     """Recompute activations in the backward pass (non-reentrant) to save memory."""
     logging_steps: int = Field(default=10, gt=0)
     save_steps: int = Field(default=100, gt=0)
     """Optimizer steps between checkpoints at most; a short training saves more often (`find_intervals`)."""
     evaluation_steps: int = Field(default=100, gt=0)
+    """Optimizer steps between validation losses at most; each training takes ten of them."""
     kept_checkpoints: int = Field(default=3, gt=0)
     cpu_threads: int = Field(default=1, gt=0)
     """Torch threads on a CPU: arms train side by side, one core each."""
@@ -174,6 +178,7 @@ _PAPER = TrainingSpec(
     name="paper",
     base="hub",
     base_model="Qwen/Qwen3-8B",
+    base_revision="b968826d9c46dd6066d109eabc6255188de91218",
     method="qlora",
     lora=LoraSpec(),
     chat_template="qwen3",

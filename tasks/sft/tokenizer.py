@@ -29,11 +29,6 @@ def chat_template(name: Literal["chatml", "qwen3"]) -> str:
     return (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
 
 
-def chat_template_path(name: Literal["chatml", "qwen3"]) -> Path:
-    """Return the file of one of our chat templates, for a server's `--chat-template`."""
-    return TEMPLATES / f"{name}.jinja"
-
-
 def build_tokenizer(texts: Iterable[str], spec: TokenizerSpec, output: Path) -> Path:
     """Train a tokenizer on texts and save it as a folder that transformers and vLLM load.
 
@@ -114,17 +109,6 @@ class TokenCounter:
         prompt = 0 if messages and messages[-1].role == "assistant" else self._generation_prompt
         return prompt + sum(self._message_tokens(message) for message in messages)
 
-    def count_reply(self, text: str) -> int:
-        """Return the tokens that a model generates for a reply, its end-of-turn token included."""
-        return self.count_texts([text.lstrip()])[0] + 1
-
-    def count_texts(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens of each text without control tokens, tokenized as one batch."""
-        if not texts:
-            return []
-        encoded = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False)
-        return [len(ids) for ids in encoded["input_ids"]]
-
     def _message_tokens(self, message: Message) -> int:
         key = (message.role, message.content)
         if key in self._counts:
@@ -139,8 +123,3 @@ class TokenCounter:
     def _length(self, messages: list[dict[str, str]], *, with_prompt: bool) -> int:
         text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=with_prompt)
         return len(self._tokenizer(str(text), add_special_tokens=False)["input_ids"])
-
-
-def open_token_counter(path: str | Path) -> TokenCounter:
-    """Return a counter for the tokenizer in a folder."""
-    return TokenCounter(load_tokenizer(path))

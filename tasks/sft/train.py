@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from carryover.tasks.datasets.conversations import digest_of_file, read_conversations
+from carryover.tasks.datasets.conversations import Conversation, digest_of_file, read_conversations
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
 from carryover.tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
@@ -14,7 +14,8 @@ from carryover.tasks.sft.hub import expanded
 from carryover.tasks.sft.load import load_start
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.quiet import quiet_libraries
-from carryover.tasks.sft.room import check_room, telling_of_memory
+from carryover.tasks.sft.resources import seconds_per_token
+from carryover.tasks.sft.room import check_room, find_shape, telling_of_memory
 from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.trainer import can_validate, open_trainer, train_to_the_end
 from carryover.tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
@@ -62,74 +63,64 @@ def train(
     """
     source = _source(spec, base_model, tokenizer)
     conversations = read_conversations(dataset)
-    dataset_digest = digest_of_file(dataset)
-    identity = {"contract": contract, "dataset": dataset_digest, "seed": seed, "start": start_digests(source)}
+    identity = {"contract": contract, "dataset": digest_of_file(dataset), "seed": seed, "start": start_digests(source)}
     with held(output):
         claim(output, {"spec": spec.model_dump(mode="json"), **identity})
-        if (output / CARD_NAME).exists():
-            return read_trained(output)
-
-        import torch  # takes seconds, so what can be refused without it has been
-
-        quiet_libraries()
-        check_room(spec, source, output)
-        started_at = datetime.now(UTC)
-        if not torch.cuda.is_available():
-            torch.set_num_threads(spec.cpu_threads)
-
-        model, processing = load_start(spec, source, seed)
-        data = prepare_data(
-            conversations,
-            processing,
-            max_length=spec.batch.max_length,
-            validation_share=spec.validation_share,
-            seed=seed,
-        )
-        log_path = output / LOG_NAME
-        trainer = open_trainer(
-            spec,
-            model,
-            processing,
-            data,
-            checkpoints=output / CHECKPOINTS,
-            seed=seed,
-            callback=log_callback(log_path, on_log),
-        )
-        with telling_of_memory(spec):
-            train_to_the_end(trainer, last_checkpoint(output / CHECKPOINTS))
-        trained = cast("PreTrainedModel", trainer.model)
-        if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
-            raise DivergedError(
-                "weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate, output
-            )
-        validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
-        trained.save_pretrained(output)
-        processing.save_pretrained(output)
-
-        metrics = tuple(read_log(log_path))
-        card = ModelCard(
-            contract=contract,
-            kind="checkpoint" if spec.method == "full" else "adapter",
-            base_model="untrained" if spec.base == "scratch" else source,
-            spec=spec,
-            seed=seed,
-            plan_digest=plan_digest,
-            dataset_digest=dataset_digest,
-            example_count=len(data.train),
-            model_digest=digest_of_tensors(output),
-            parameter_count=_count_parameters(trained.parameters()),
-            trained_parameter_count=_count_parameters(p for p in trained.parameters() if p.requires_grad),
-            token_count=trainer.state.num_input_tokens_seen,
-            step_count=trainer.state.global_step,
-            final_loss=metrics[-1].loss,
-            validation_loss=validation_loss,
-            device=torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-            wall_seconds=metrics[-1].wall_seconds,
-            started_at=started_at,
-            metrics=metrics,
-        )
-        write_card(output, card)
+        if not (output / CARD_NAME).exists():
+            said = {"spec": spec, "contract": contract, "seed": seed, "plan_digest": plan_digest}
+            said |= {"dataset_digest": identity["dataset"], "started_at": datetime.now(UTC)}
+            measured = _train_held(spec, conversations, source, output, seed=seed, on_log=on_log)
+            write_card(output, ModelCard.model_validate(said | measured))
         return read_trained(output)
+
+
+def _train_held(
+    spec: TrainingSpec, conversations: list[Conversation], source: str, output: Path, *, seed: int, on_log: OnLog | None
+) -> dict[str, Any]:
+    """Train in a folder that is this process's own, save the model, and return what its card says of the outcome."""
+    import torch  # takes seconds, so what can be refused without it has been
+
+    quiet_libraries()
+    check_room(spec, source, output)
+    has_gpu = torch.cuda.is_available()
+    if not has_gpu:
+        torch.set_num_threads(spec.cpu_threads)
+    device = torch.cuda.get_device_name() if has_gpu else "cpu"
+
+    model, processing = load_start(spec, source, seed)
+    share = {"max_length": spec.batch.max_length, "validation_share": spec.validation_share}
+    data = prepare_data(conversations, processing, **share, seed=seed)
+    shape, mean_length = find_shape(spec, source), data.token_count / len(data.train)
+    peak = None if shape is None else seconds_per_token(spec, shape, mean_length, device)
+    callback = log_callback(output / LOG_NAME, on_log, peak)
+    checkpoints = output / CHECKPOINTS
+    trainer = open_trainer(spec, model, processing, data, checkpoints=checkpoints, seed=seed, callback=callback)
+    with telling_of_memory(spec):
+        train_to_the_end(trainer, last_checkpoint(checkpoints))
+    trained = cast("PreTrainedModel", trainer.model)
+    if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
+        raise DivergedError("weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate, output)
+    validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
+    trained.save_pretrained(output)
+    processing.save_pretrained(output)
+
+    metrics = read_log(output / LOG_NAME)
+    return {
+        "kind": "checkpoint" if spec.method == "full" else "adapter",
+        "base_model": "untrained" if spec.base == "scratch" else source,
+        "example_count": len(data.train),
+        "model_digest": digest_of_tensors(output),
+        "parameter_count": _count_parameters(trained.parameters()),
+        "trained_parameter_count": _count_parameters(p for p in trained.parameters() if p.requires_grad),
+        "token_count": trainer.state.num_input_tokens_seen,
+        "step_count": trainer.state.global_step,
+        "final_loss": metrics[-1].loss,
+        "validation_loss": validation_loss,
+        "device": device,
+        "attention": model.config._attn_implementation,
+        "wall_seconds": metrics[-1].wall_seconds,
+        "metrics": tuple(metrics),
+    }
 
 
 def read_trained(folder: Path) -> TrainedModel:

@@ -5,12 +5,15 @@
 a killed starter to write into the folder that the next start takes up.
 """
 
+import fcntl
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -79,13 +82,17 @@ def train_in_process(
     description, printed = job.output / "training_job.json", job.output / OUTPUT_NAME
     description.write_text(job.model_dump_json(), encoding="utf-8")
     told = 0
-    with printed.open("wb") as output:
+    with ExitStack() as stack:
+        gpus, gpu = visible_gpus(os.environ) if job.spec.is_for_gpu else [], None
+        if gpus:
+            gpu = stack.enter_context(borrowed_gpu(gpus, Path(tempfile.gettempdir()), check))
+        output = stack.enter_context(printed.open("wb"))
         process = subprocess.Popen(
             [sys.executable, "-m", "carryover.tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=training_environment(job.spec, os.environ),
+            env=training_environment(job.spec, os.environ, gpu),
         )
         try:
             while process.poll() is None:
@@ -101,10 +108,35 @@ def train_in_process(
     return read_trained(job.output)
 
 
-def training_environment(spec: TrainingSpec, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a training: its threads, and one GPU of those that it may see, as TRL asks for."""
-    first_gpu = variables.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-    return {**variables, "OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": first_gpu}
+@contextmanager
+def borrowed_gpu(gpus: Sequence[str], folder: Path, check: Callable[[], None]) -> Iterator[str]:
+    """Wait for a free GPU and keep it for the block, so that trainings run side by side on one each.
+
+    A lock file per GPU in `folder` decides, so that runs in other processes of the machine count too.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    while True:
+        for gpu in gpus:
+            with (folder / f"carryover-gpu-{gpu}.lock").open("a") as lock, suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield gpu
+                return
+        check()
+        time.sleep(POLL_SECONDS)
+
+
+def visible_gpus(variables: Mapping[str, str]) -> list[str]:
+    """Return the GPUs that this process may use, by number or identifier."""
+    if (named := variables.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return [each.strip() for each in named.split(",") if each.strip()]
+    import torch
+
+    return [str(number) for number in range(torch.cuda.device_count())]
+
+
+def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpu: str | None) -> dict[str, str]:
+    """Return the environment of a training: its threads and its GPU, one as TRL asks for, if any."""
+    return {**variables, "OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": gpu or ""}
 
 
 def _tell(log: Path, told: int, on_log: Callable[[TrainingMetric], None] | None) -> int:

@@ -30,8 +30,31 @@ def open_trainer(
     callback: "TrainerCallback",
 ) -> "SFTTrainer":
     """Return the trainer of a spec, ready to train from the start or from one of its checkpoints."""
-    from torch.utils.data import DataLoader
     from transformers.trainer_callback import PrinterCallback, ProgressCallback
+
+    padding = tokenizer.get_vocab()[str(tokenizer.pad_token or tokenizer.eos_token)]
+    trainer = _trainer_class(spec, start, data, seed)(
+        model=start,
+        args=_arguments(spec, checkpoints, seed, is_validated=can_validate(spec, data)),
+        data_collator=None if spec.batch.packing else right_padded(padding),
+        train_dataset=data.train,
+        eval_dataset=data.validation,
+        processing_class=tokenizer,
+        peft_config=_adapter(spec),
+        callbacks=[interval_callback(spec), callback],
+    )
+    if spec.method == "qlora":  # TRL gives adapters bfloat16, in which most updates round to nothing
+        for parameter in start.parameters():
+            if parameter.requires_grad:
+                parameter.data = parameter.data.float()
+    trainer.remove_callback(PrinterCallback)
+    trainer.remove_callback(ProgressCallback)
+    return trainer
+
+
+def _trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedData, seed: int) -> "type[SFTTrainer]":
+    """Return TRL's trainer with our optimizer, schedule, loss and batches where the spec asks for them."""
+    from torch.utils.data import DataLoader
     from trl.trainer.sft_trainer import SFTTrainer
 
     class Trainer(SFTTrainer):
@@ -63,15 +86,11 @@ def open_trainer(
             # The fused head of the library pays off where a vocabulary is large; it scores what is not learned too.
             if spec.batch.packing or return_outputs:
                 return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-            return learned_loss(model, inputs, num_items_in_batch)
-
-        def _load_from_checkpoint(self, resume_from_checkpoint: str, model: "torch.nn.Module | None" = None) -> None:
-            super()._load_from_checkpoint(resume_from_checkpoint, model)
-            if spec.method == "qlora":  # where TRL gives an adapter the format of the computation, PEFT loads float32
-                trained: Any = self.model
-                for parameter in trained.parameters():
-                    if parameter.requires_grad:
-                        parameter.data = parameter.data.bfloat16()
+            learned = learned_loss(model, inputs, num_items_in_batch)
+            metrics = self._metrics["train" if model.training else "eval"]
+            metrics["entropy"].append(learned.entropy)
+            metrics["mean_token_accuracy"].append(learned.token_accuracy)
+            return learned.loss
 
         def get_train_dataloader(self) -> DataLoader:
             if spec.batch.packing:
@@ -80,19 +99,7 @@ def open_trainer(
             batches = LengthBatches([len(ids) for ids in rows["input_ids"]], token_budget=spec.batch.tokens, seed=seed)
             return self.accelerator.prepare(DataLoader(rows, batch_sampler=batches, collate_fn=self.data_collator))
 
-    trainer = Trainer(
-        model=start,
-        args=_arguments(spec, checkpoints, seed, is_validated=can_validate(spec, data)),
-        data_collator=None if spec.batch.packing else right_padded(_padding(tokenizer)),
-        train_dataset=data.train,
-        eval_dataset=data.validation,
-        processing_class=tokenizer,
-        peft_config=_adapter(spec),
-        callbacks=[interval_callback(spec), callback],
-    )
-    trainer.remove_callback(PrinterCallback)
-    trainer.remove_callback(ProgressCallback)
-    return trainer
+    return Trainer
 
 
 def train_to_the_end(trainer: "SFTTrainer", checkpoint: str | None) -> None:
@@ -109,10 +116,6 @@ def train_to_the_end(trainer: "SFTTrainer", checkpoint: str | None) -> None:
             trainer._load_from_checkpoint(checkpoint)
             return
     trainer.train(resume_from_checkpoint=checkpoint)
-
-
-def _padding(tokenizer: "PreTrainedTokenizerBase") -> int:
-    return tokenizer.get_vocab()[str(tokenizer.pad_token or tokenizer.eos_token)]
 
 
 def can_validate(spec: TrainingSpec, data: PreparedData) -> bool:

@@ -1,6 +1,7 @@
 """The log of a training: one JSON line per logging step, for rows of the warehouse and for a progress bar elsewhere."""
 
 import math
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,16 @@ class TrainingMetric(BaseModel):
     """Tokens seen so far, padding excluded."""
     wall_seconds: float
     """Training time so far, over all attempts of a resumed training."""
+    token_accuracy: float | None = None
+    """Share of learned tokens that were the most likely ones, since the previous line."""
+    entropy: float | None = None
+    """Mean entropy of the next token at learned positions, in nats, since the previous line."""
+    peak_memory_bytes: int | None = None
+    """Largest allocation of the GPU so far; without one, of the process."""
+    utilization: float | None = None
+    """Share of the GPU's peak operations, recomputation included, since the previous line; null without a known GPU."""
+    validation_loss: float | None = None
+    """Loss on the held-out conversations at this step; null where it was not taken."""
 
 
 OnLog = Callable[[TrainingMetric], None]
@@ -59,10 +70,12 @@ class DivergedError(UserError):
         )
 
 
-def log_callback(path: Path, on_log: OnLog | None) -> "TrainerCallback":
+def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | None = None) -> "TrainerCallback":
     """Return a trainer callback that appends metrics to the log and passes them on.
 
-    A training that goes on from a checkpoint drops the lines behind it and adds to the time that they tell.
+    `seconds_per_token` is what the GPU would take at its peak; utilization is measured against it.
+
+    A resumed training drops the lines behind its checkpoint and adds to their time.
     A loss or gradient norm that is not finite is a `DivergedError` before the step is logged or saved.
     """
     from transformers import TrainerCallback
@@ -76,17 +89,21 @@ def log_callback(path: Path, on_log: OnLog | None) -> "TrainerCallback":
             self.started = time.monotonic() - (earlier[-1].wall_seconds if earlier else 0.0)
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if state.global_step == state.max_steps:
-                control.should_log = True  # the last steps have their line, whatever the interval
+            control.should_log |= state.global_step == state.max_steps  # the last steps have a line, too
 
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
             if logs is None or "loss" not in logs:
+                if logs is not None and "eval_loss" in logs:
+                    self._add_validation(state.global_step, logs["eval_loss"])
                 return
             for name, what in (("loss", "the loss"), ("grad_norm", "the gradient norm")):
                 if not math.isfinite(logs.get(name, 0.0)):
                     raise DivergedError(
                         f"{what} is {logs[name]}", state.global_step, logs["learning_rate"], path.parent
                     )
+            earlier, seconds = read_log(path), round(time.monotonic() - self.started, 3)
+            tokens = state.num_input_tokens_seen - (earlier[-1].token_count if earlier else 0)
+            passed = seconds - (earlier[-1].wall_seconds if earlier else 0.0)
             metric = TrainingMetric(
                 optimizer_step=state.global_step,
                 total_steps=state.max_steps,
@@ -95,11 +112,29 @@ def log_callback(path: Path, on_log: OnLog | None) -> "TrainerCallback":
                 learning_rate=logs["learning_rate"],
                 gradient_norm=logs.get("grad_norm"),
                 token_count=state.num_input_tokens_seen,
-                wall_seconds=round(time.monotonic() - self.started, 3),
+                wall_seconds=seconds,
+                token_accuracy=logs.get("mean_token_accuracy"),
+                entropy=logs.get("entropy"),
+                peak_memory_bytes=_peak_memory(),
+                utilization=tokens * seconds_per_token / passed if seconds_per_token and passed > 0 else None,
             )
             with path.open("a", encoding="utf-8") as file:
                 file.write(metric.model_dump_json() + "\n")
             if on_log is not None:
                 on_log(metric)
 
+        def _add_validation(self, step: int, loss: float) -> None:
+            *earlier, last = read_log(path) or [None]
+            if last is not None and last.optimizer_step == step:
+                lines = [*earlier, last.model_copy(update={"validation_loss": loss})]
+                path.write_text("".join(f"{each.model_dump_json()}\n" for each in lines if each), encoding="utf-8")
+
     return LogCallback()
+
+
+def _peak_memory() -> int:
+    import torch
+
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -147,6 +147,8 @@ class TrainingRunRow(Row):
     final_loss: float
     settings_json: str
     device: str
+    attention: str
+    """Implementation of attention that computed it, e.g. `flex_attention`."""
     wall_seconds: float
     started_at: datetime
 
@@ -165,6 +167,16 @@ class TrainingMetricRow(Row):
     gradient_norm: float | None
     token_count: int
     wall_seconds: float
+    token_accuracy: float | None
+    """Share of learned tokens that were the most likely ones, since the previous row."""
+    entropy: float | None
+    """Mean entropy of the next token at learned positions, in nats, since the previous row."""
+    peak_memory_bytes: int | None
+    """Largest allocation of the GPU so far; without one, of the process."""
+    utilization: float | None
+    """Share of the GPU's peak operations since the previous row; null without a known GPU."""
+    validation_loss: float | None
+    """Loss on the held-out conversations at this step; null where it was not taken."""
 
 
 class CheckResultRow(Row):

@@ -4,8 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from carryover.tasks.sft.dry_run import PEAK_FLOPS
-from carryover.tasks.sft.resources import GIB
+from carryover.tasks.sft.resources import GIB, PEAK_FLOPS
 
 PEAKS = {"H100 PCIe": 756e12, "H100": PEAK_FLOPS["one H100"], "H200": PEAK_FLOPS["one H100"],
          "A100": PEAK_FLOPS["one A100"]}  # fmt: skip

@@ -3,7 +3,6 @@
 import hashlib
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.spec import TRAINING
 from carryover.tasks.sft.train import read_trained
 from carryover.tasks.sft.training_log import TrainingMetric
-from carryover.tasks.train import describe, train_model, turn, unknown_sizes
+from carryover.tasks.train import describe, train_model, unknown_sizes
 
 DATA = b'{"messages": []}\n'
 
@@ -52,7 +51,8 @@ def finish_training(run, part, data):
         contract="persistent", kind="checkpoint", base_model="untrained", spec=part.training, seed=0,
         plan_digest=run.plan.digest, dataset_digest=hashlib.sha256(data).hexdigest(), example_count=1,
         model_digest="f" * 64, parameter_count=1, trained_parameter_count=1, token_count=1, step_count=1,
-        final_loss=1.0, validation_loss=None, device="cpu", wall_seconds=1.0, started_at=datetime.now(UTC), metrics=(),
+        final_loss=1.0, validation_loss=None, device="cpu", attention="sdpa",
+        wall_seconds=1.0, started_at=datetime.now(UTC), metrics=(),
     )  # fmt: skip
     write_card(folder, card)
     return folder
@@ -118,14 +118,3 @@ def test_a_base_whose_size_nobody_tells_is_named_once_and_others_are_not(part, t
     of_hub = part.model_copy(update={"training": training})
     (line,) = unknown_sizes([part, of_hub, of_hub])
     assert line.startswith(f"the size of base model {tmp_path / 'base'} is unknown")
-
-
-def test_trainings_meant_for_a_gpu_take_turns_and_others_run_side_by_side():
-    paper = TRAINING["paper"]
-    for spec in (paper, paper.model_copy(update={"method": "lora", "precision": "float32"})):
-        other: Any = turn(paper)
-        with turn(spec):
-            assert other.locked()
-        assert not other.locked()
-    with turn(TRAINING["laptop_scratch"]), turn(TRAINING["laptop_scratch"]):
-        pass

@@ -46,6 +46,8 @@ class GenerationRequest:
     """Set by the caller when nobody waits any more."""
     reply: Reply | None = None
     """Set when the request is done."""
+    error: Exception | None = None
+    """Set instead when computing it failed."""
     generated: list[int] = field(default_factory=list)
     lease: Lease | None = None
     cached_tokens: int = 0
@@ -138,6 +140,16 @@ class ModelEngine:
             self._leave(request)
         return cancelled + finished
 
+    def fail(self, error: Exception) -> list[GenerationRequest]:
+        """Give up every request of the model, queued ones included, and return them; the next one starts afresh."""
+        failed = [*self._running, *self._submitted]
+        self._submitted.clear()
+        for request in failed:
+            request.error = error
+            if request in self._running:
+                self._leave(request)
+        return failed
+
     def _next_batch(self) -> list[_Member]:
         """Take every running request that the token budget allows, then admit queued ones."""
         members: list[_Member] = []
@@ -168,10 +180,10 @@ class ModelEngine:
             request = self._submitted.popleft()
             if request.is_cancelled:
                 continue
+            self._running.append(request)
             loaded = self.loaded
             request.lease = self._pool.lease(loaded.name, loaded.cache_shape, request.prompt_ids, request.episode_id)
             request.cached_tokens = len(request.lease.cache.token_ids)
-            self._running.append(request)
             return request
         return None
 
@@ -227,9 +239,9 @@ class ModelEngine:
         request.reply = Reply(text, reason, prompt, request.cached_tokens, completion)
 
     def _leave(self, request: GenerationRequest) -> None:
-        assert request.lease is not None
         self._running.remove(request)
-        self._pool.give_back(request.lease)
+        if request.lease is not None:
+            self._pool.give_back(request.lease)
 
     def _decode(self, token_ids: list[int]) -> str:
         text = self.loaded.tokenizer.decode(token_ids, skip_special_tokens=True)

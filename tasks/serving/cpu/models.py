@@ -43,7 +43,7 @@ def load_models(models: ServedModels, *, template_path: Path | None = None) -> l
 
     Args:
         models: Base, adapters and checkpoints.
-        template_path: Chat template of the base and its adapters, instead of the one that the base brings.
+        template_path: Chat template of the adapters; the base keeps its own where it brings one.
 
     Raises:
         ModelLoadError: A model or adapter cannot be served.
@@ -52,9 +52,9 @@ def load_models(models: ServedModels, *, template_path: Path | None = None) -> l
 
     logging.disable_progress_bar()
     template = None if template_path is None else template_path.read_text(encoding="utf-8")
-    load_base = partial(_load, source=models.base, revision=models.base_revision, template=template)
-    loaded = [load_base(models.base_name)]
-    loaded += [load_base(name, adapter=path) for name, path in models.adapters.items()]
+    load_base = partial(_load, source=models.base, revision=models.base_revision)
+    loaded = [load_base(models.base_name, spare_template=template)]
+    loaded += [load_base(name, adapter=path, template=template) for name, path in models.adapters.items()]
     loaded += [_load(name, str(path)) for name, path in models.checkpoints.items()]
     return loaded
 
@@ -66,6 +66,7 @@ def _load(
     *,
     revision: str | None = None,
     template: str | None = None,
+    spare_template: str | None = None,
 ) -> LoadedModel:
     import torch
     from safetensors import SafetensorError
@@ -87,7 +88,7 @@ def _load(
     if adapter is not None:
         model = _merge_adapter(name, model, adapter)
     model.eval().requires_grad_(False)
-    tokenizer.chat_template = template or tokenizer.chat_template
+    tokenizer.chat_template = template or tokenizer.chat_template or spare_template
     if tokenizer.chat_template is None:
         raise ModelLoadError(f"tokenizer of model {name!r} at {source} has no chat template")
     return LoadedModel(

@@ -31,7 +31,7 @@ class Scheduler:
         """Queue the request and return its reply; cancelling the call takes the request out of the batch.
 
         Raises:
-            RuntimeError: The engine has stopped, before this call or during it.
+            RuntimeError: Computing the reply failed, or the engine has stopped.
         """
         if self._is_stopping:
             raise RuntimeError(STOPPED)
@@ -46,7 +46,7 @@ class Scheduler:
             del self._waiting[request]
 
     async def run(self) -> None:
-        """Step until cancelled; what ends the loop, an error of a step or the cancelling, ends every waiting call."""
+        """Step until cancelled; an error of a step fails the requests of its model, and the next ones are served."""
         loop = asyncio.get_running_loop()
         # One thread for as long as this runs: handing over every pass costs as much as a small model's pass.
         executor = ThreadPoolExecutor(1, thread_name_prefix=THREAD_NAME)
@@ -54,37 +54,37 @@ class Scheduler:
         executor.shutdown(wait=False)
         try:
             await asyncio.shield(working)
-        except asyncio.CancelledError:
-            self._refuse_waiting(STOPPED)
-            raise
-        except Exception as error:
-            self._refuse_waiting(f"the engine stopped: {error}")
-            raise
         finally:
+            for future in self._waiting.values():
+                if not future.done():  # its caller gave up or has its reply, and has not run since
+                    future.set_exception(RuntimeError(STOPPED))
             self._is_stopping = True
             self._has_news.set()
             await asyncio.wait([working])
-
-    def _refuse_waiting(self, why: str) -> None:
-        for future in self._waiting.values():
-            if not future.done():  # its caller gave up or has its reply, and has not run since
-                future.set_exception(RuntimeError(why))
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         while not self._is_stopping:
             self._has_news.wait()
             self._has_news.clear()
             while not self._is_stopping and any(engine.has_work for engine in self.engines.values()):
-                for request in self._step_all():
-                    loop.call_soon_threadsafe(self._answer, request)
+                for engine in self.engines.values():
+                    for request in self._step(engine):
+                        loop.call_soon_threadsafe(self._answer, request)
 
-    def _step_all(self) -> list[GenerationRequest]:
+    def _step(self, engine: ModelEngine) -> list[GenerationRequest]:
         import torch
 
-        with torch.inference_mode():
-            return [request for engine in self.engines.values() if engine.has_work for request in engine.step()]
+        try:
+            with torch.inference_mode():
+                return engine.step() if engine.has_work else []
+        except Exception as error:  # noqa: BLE001 - no request may end the thread that serves all others
+            return engine.fail(error)
 
     def _answer(self, request: GenerationRequest) -> None:
         future = self._waiting.get(request)
-        if future is not None and not future.done() and request.reply is not None:
+        if future is None or future.done():
+            return
+        if request.reply is not None:
             future.set_result(request.reply)
+        elif request.error is not None:
+            future.set_exception(RuntimeError(f"the reply could not be computed: {request.error}"))

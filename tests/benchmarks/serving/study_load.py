@@ -139,7 +139,8 @@ def save_adapter(folder: Path, base: Path, shape: ModelShape, lora: LoraSpec, co
             contract=contract, kind="adapter", base_model=str(base), spec=plan.parts[0].training, seed=0,
             plan_digest=None, dataset_digest="none", example_count=0, model_digest="random",
             parameter_count=shape.parameter_count + count, trained_parameter_count=count, token_count=0, step_count=0,
-            final_loss=0.0, validation_loss=None, device="none", wall_seconds=0.0, started_at=datetime.now(UTC),
+            final_loss=0.0, validation_loss=None, device="none", attention="none", wall_seconds=0.0,
+            started_at=datetime.now(UTC),
             metrics=(),
         ),
     )  # fmt: skip

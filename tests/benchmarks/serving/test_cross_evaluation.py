@@ -12,9 +12,8 @@ import pytest
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.plans.spec import InstanceSetSpec
 from carryover.tasks.serving.spec import ServingSpec
-from carryover.tasks.sft.dry_run import CORE_FLOPS
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
-from carryover.tasks.sft.resources import GIB
+from carryover.tasks.sft.resources import CORE_FLOPS, GIB
 from carryover.tasks.sft.spec import LoraSpec
 from tests.benchmarks.gpu import peak_flops, watched_memory
 from tests.benchmarks.serving.study_load import CELLS, cross_evaluate, plan_load, save_adapter, save_base

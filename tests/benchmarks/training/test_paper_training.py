@@ -10,13 +10,15 @@ from typing import NamedTuple
 import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
-from carryover.tasks.sft.dry_run import CORE_FLOPS, GPU_GIB
-from carryover.tasks.sft.load import attention
+from carryover.tasks.sft.load import load_start
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
-from carryover.tasks.sft.resources import GIB, estimate_resources
+from carryover.tasks.sft.prepare import prepare_data
+from carryover.tasks.sft.resources import CORE_FLOPS, GIB, GPU_GIB, estimate_resources
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
 from carryover.tasks.sft.train import TrainedModel, train
+from carryover.tasks.sft.trainer import open_trainer
+from carryover.tasks.sft.training_log import log_callback, read_log
 from tests.benchmarks.gpu import QWEN3_ROPE, peak_flops, utilisation_in_words
 
 SMALL = ModelShape(64, 2, 4, 2, 16, 128, 400, 8192, is_tied=True)
@@ -98,7 +100,7 @@ def _line(adapter: TrainedModel, peak: float | None) -> str:
     # memory is no work of the model's
     utilisation = utilisation_in_words(4 * base_parameters * rate, peak)
     return (
-        f"{adapter.device}, {attention()}: {rate:,.0f} tokens/s, {utilisation}, loss {first.loss:.2f} to "
+        f"{adapter.device}, {adapter.attention}: {rate:,.0f} tokens/s, {utilisation}, loss {first.loss:.2f} to "
         f"{last.loss:.2f}, {last.wall_seconds:.0f} s without loading"
     )
 
@@ -118,6 +120,32 @@ def test_a_small_shape_trains_on_a_cpu_by_the_same_code(tmp_path, capsys):
     with capsys.disabled():
         print(f"\n{_line(adapter, CORE_FLOPS)}")
     _assert_trained(ON_A_CPU, adapter)
+
+
+@pytest.mark.benchmark
+def test_adapters_in_float32_lose_no_more_than_in_bfloat16(tmp_path):
+    import torch
+
+    conversations = _conversations(ON_A_CPU)
+    texts = [message.content for message in conversations[0].messages]
+    tokenizer = build_tokenizer(texts, TokenizerSpec(vocabulary_size=400), tmp_path / "tokenizer")
+    _random_base(ON_A_CPU.shape, tokenizer, tmp_path / "base")
+    spec = TRAINING["paper"].model_copy(update={"batch": ON_A_CPU.batch, "max_steps": 30, "validation_share": 0.0})
+    losses = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        model, processing = load_start(spec, str(tmp_path / "base"), 0)
+        data = prepare_data(conversations, processing, max_length=1024, validation_share=0.0, seed=0)
+        folder = tmp_path / str(dtype)
+        folder.mkdir()
+        callback = log_callback(folder / "log.jsonl", None)
+        trainer = open_trainer(spec, model, processing, data, checkpoints=folder, seed=0, callback=callback)
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.data = parameter.data.to(dtype)  # bfloat16 is what TRL leaves them in
+        trainer.train()
+        losses[dtype] = read_log(folder / "log.jsonl")[-1].loss
+    print("\nfinal losses: " + ", ".join(f"{dtype} {loss:.4f}" for dtype, loss in losses.items()))
+    assert losses[torch.float32] <= losses[torch.bfloat16] + 0.01
 
 
 @pytest.mark.gpu

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carryover.tasks.datasets.conversations import TrainingMessage
-from carryover.tasks.datasets.truncation import CostedMessage, Room, truncate
+from carryover.tasks.datasets.truncation import CostedMessage, TokenBudget, truncate
 
 ROLES: dict[str, Literal["system", "user", "assistant"]] = {"s": "system", "u": "user", "a": "assistant", "p": "user"}
 
@@ -27,7 +27,7 @@ def shape_of(truncation):
 
 
 def fit(shape, budget, length=1000):
-    return truncate(conversation(shape), Room(budget, length), PLACEHOLDER)
+    return truncate(conversation(shape), TokenBudget(budget, length), PLACEHOLDER)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def fit(shape, budget, length=1000):
         # head 15 and tail 7 leave 8: a5 fits, u4 does not fit in 3 and becomes the placeholder, a6 ends the filling,
         # and the placeholder that now comes first is dropped
         ("s10 u5 a6 u4 a5 u4 a3", 30, "s10 u5 a5 u4 a3", True),
-        # room for one more: the masked observation is followed by an older whole reply
+        # budget for one more: the masked observation is followed by an older whole reply
         ("s10 u5 a6 u9 a5 u4 a3", 35, "s10 u5 a6 p2 a5 u4 a3", True),
         # the tail is the reply before a trailing observation
         ("s10 u5 a6 u4 a3 u9", 22, "s10 u5 a3", True),
@@ -103,7 +103,7 @@ def traces_and_budgets(draw):
 def test_a_kept_trace_fits_starts_with_its_head_ends_with_a_reply_and_invents_nothing(case):
     shape, budget, length = case
     source = conversation(shape)
-    truncation = truncate(source, Room(budget, length), PLACEHOLDER)
+    truncation = truncate(source, TokenBudget(budget, length), PLACEHOLDER)
     fits = sum(each.cost for each in source) <= budget and sum(each.length for each in source) <= length
     if fits and source[-1].message.role == "assistant":
         assert list(truncation.messages) == source  # an implementation that rejects everything fails here

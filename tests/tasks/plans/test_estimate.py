@@ -2,8 +2,7 @@ import functools
 
 import pytest
 
-from carryover.tasks.plans.estimate import PLAIN_LENGTHS, arm_examples, cells, estimate_study
-from carryover.tasks.plans.machine_stages import StageEstimate
+from carryover.tasks.plans.estimate import LAPTOP, PLAIN_TOKENS, arm_examples, cells, estimate_study
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.running.limits import Prices
@@ -18,17 +17,13 @@ def estimate(name, concurrency=4):
 
 def test_every_stage_and_cell_of_the_paper_has_a_row_in_order_of_execution():
     stages = list(estimate("paper"))
-    assert stages[:8] == [
-        "instances, easy for train",
-        "instances, easy for evaluation",
-        "instances, hard for evaluation",
+    assert stages[:4] == [
         "main: teacher, persistent",
         "main: teacher, stateless",
-        "main: preparation",
         "main: training, persistent",
         "main: training, stateless",
     ]
-    assert stages[8:14] == [
+    assert stages[4:10] == [
         "main: persistent -> persistent, easy",
         "main: persistent -> stateless, easy",
         "main: stateless -> persistent, easy",
@@ -36,9 +31,8 @@ def test_every_stage_and_cell_of_the_paper_has_a_row_in_order_of_execution():
         "main: base -> persistent, easy",
         "main: base -> stateless, easy",
     ]
-    assert stages[14:16] == ["main: scripted -> persistent, easy", "main: scripted -> stateless, easy"]
-    assert stages[-1] == "analysis"
-    assert len(stages) == 8 + 2 * 8 + 1
+    assert stages[10:12] == ["main: scripted -> persistent, easy", "main: scripted -> stateless, easy"]
+    assert len(stages) == 4 + 2 * 8
 
 
 def test_the_paper_s_evaluation_is_1200_episodes():
@@ -55,7 +49,7 @@ def test_a_teacher_s_row_is_its_published_tokens_at_the_given_prices():
     assert row.completion_tokens == 1_742_015
     assert row.cost == pytest.approx(33.098285 * 2 + 1.742015 * 10)
     assert row.hours == pytest.approx(1900 * 24.8 / 4 / 3600)
-    assert row.basis.startswith("estimate")
+    assert row.basis == "Table 1's tokens, Table 2's time"
 
 
 def test_an_evaluation_s_row_is_its_published_tokens_and_time():
@@ -83,32 +77,21 @@ def test_a_teacher_s_endpoint_is_asked_at_its_own_pace():
 
 def test_training_is_counted_in_tokens_and_costs_no_endpoint():
     row = estimate("paper")["main: training, persistent"]
-    # Table 5: 4,630.60 tokens an example, 1,000 examples kept, 50 of them held out, 3 passes; 0.4 of an H100's peak.
-    assert row.training_tokens == pytest.approx(13_197_210, rel=1e-4)
-    assert row.basis == "estimate: 950 examples of Table 5's range and mean, one H100"
-    assert (row.episodes, row.prompt_tokens, row.completion_tokens) == (0, 0, 0)
-    assert row.hours == pytest.approx(13_197_210 * 6 * 8_190_735_360 / (0.4 * 989e12) / 3600, rel=1e-4)
-    assert row.cost == 0
+    # Table 5: 4,630.60 tokens an example, 1,000 examples kept, 50 of them held out, 3 passes
+    assert row.training_tokens == 13_197_210
+    # 4,399,070 tokens of a pass in steps of 16 x 16,384, 92 % full: 19 steps
+    assert row.steps == 57
+    # 7.57 G weights without the embedding: 2 forward, 2 backward, 2 again; attention over half of 4,630.6 positions
+    operations = 6 * 7_568_405_504 + 2 * 4630.6 * 4096 * 36 * 4.5
+    assert row.hours == pytest.approx(13_197_210 * operations / (0.4 * 989e12) / 3600, rel=1e-3)
+    assert row.trainings == (row.hours,)
+    assert (row.episodes, row.prompt_tokens, row.completion_tokens, row.cost) == (0, 0, 0, 0)
 
 
 def test_a_scripted_teacher_asks_nobody():
     row = estimate("smoke")["main: teacher, stateless"]
     assert (row.episodes, row.prompt_tokens, row.completion_tokens, row.cost) == (40, 0, 0, 0)
-    assert row.basis == "estimate: scripted, no endpoint is asked"
-
-
-def test_stages_that_ask_no_endpoint_take_processor_time_and_nothing_else():
-    rows = estimate("paper")
-    own = [rows[stage] for stage in ("instances, hard for evaluation", "main: preparation", "analysis")]
-    for row in own:
-        basis = "estimate: processor time of an earlier run, on one core"
-        assert row == StageEstimate(stage=row.stage, basis=basis, hours=row.hours)
-    instances, preparation, analysis = (row.hours * 3600 for row in own)
-    assert instances == pytest.approx(100 * 0.0069)
-    # 1,900 traces of each contract, of 4,630.6 and 10,761.06 tokens in the mean (Table 5)
-    assert preparation == pytest.approx(1900 * (4630.6 + 10761.06) / 1_300_000, rel=1e-3)
-    # 3,800 episodes of the teacher, 1,600 of the evaluation; Easy and Hard are a group each
-    assert analysis == pytest.approx(5400 * 0.0007 + 2 * 3.2 + 3.6)
+    assert row.basis == LAPTOP
 
 
 def test_more_episodes_at_a_time_than_cores_make_a_laptop_no_faster():
@@ -119,7 +102,7 @@ def test_more_episodes_at_a_time_than_cores_make_a_laptop_no_faster():
 
 def test_arms_of_equal_training_tokens_cost_the_same():
     rows, (part,) = estimate("laptop"), resolve("laptop").parts
-    counts = [len(arm_examples("laptop", part, contract).lengths) for contract in ("persistent", "stateless")]
+    counts = [arm_examples("laptop", part, contract)[0] for contract in ("persistent", "stateless")]
     assert counts == [1000, 481]  # 1,049 and 2,181 tokens an example
     # 40 and 19 of them are held out; 1.25 passes
     assert rows["main: training, persistent"].training_tokens == pytest.approx(960 * 1_049 * 1.25, rel=1e-4)
@@ -130,15 +113,7 @@ def test_arms_of_equal_training_tokens_keep_one_example_at_least():
     part = resolve("paper").parts[0]
     dataset = part.dataset.model_copy(update={"matching": "tokens", "maximum_kept": 1})
     part = part.model_copy(update={"dataset": dataset})
-    assert [len(arm_examples("paper", part, contract).lengths) for contract in part.teacher.contracts] == [1, 1]
-
-
-def test_lengths_keep_to_table_5():
-    lengths = arm_examples("paper", resolve("paper").parts[0], "stateless").lengths
-    assert len(lengths) == 1000
-    assert 5235 <= min(lengths) < 5300
-    assert 16200 < max(lengths) <= 16278
-    assert sum(lengths) == pytest.approx(10_761_056, rel=1e-4)
+    assert [arm_examples("paper", part, contract)[0] for contract in part.teacher.contracts] == [1, 1]
 
 
 def test_what_parts_share_is_counted_once():
@@ -164,9 +139,9 @@ def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
     assert stages[stages.index(bases[0]) + 1] == "common-1, main: training, persistent"
     common, both = (rows[stages.index(stage)] for stage in bases[:2])
     # 60 of 1,500 plain examples are held out; one pass
-    assert common.training_tokens == pytest.approx(1440 * PLAIN_LENGTHS.mean, rel=1e-4)
-    assert common.basis == "estimate: 1,440 examples of the range and mean of an earlier laptop run, one CPU core"
-    assert 3600 * common.hours == pytest.approx(common.training_tokens * 6 * 574_528 / 2e10, rel=1e-3)
+    assert common.training_tokens == 1440 * PLAIN_TOKENS
+    operations = 6 * 574_528 + 2 * PLAIN_TOKENS * 128 * 3 * 3.5
+    assert 3600 * common.hours == pytest.approx(common.training_tokens * operations / 2e10, rel=1e-3)
     # 1,000 examples of 1,049 tokens and 481 of 2,181, less 59; 0.6 of a pass
     assert both.training_tokens == pytest.approx((1_049_000 + 1_049_061) / 1481 * 1422 * 0.6, rel=1e-4)
     assert (both.episodes, both.prompt_tokens, both.cost) == (0, 0, 0)
@@ -183,12 +158,12 @@ def test_a_further_level_of_a_factor_has_rows_of_its_own():
     stages = [row.stage for row in estimate_study(plan, PRICES, 4)]
     assert "main: persistent -> stateless, hard" in stages
     assert "cap-none: persistent -> stateless, hard" in stages
-    assert len(stages) == 8 + 4 * 8 + 1
+    assert len(stages) == 4 + 4 * 8
 
 
 @pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full", "paper"])
 def test_every_figure_of_a_plan_says_where_it_comes_from(name):
     rows = estimate_study(resolve(name), Prices(), 4)
     assert rows
-    assert all(row.basis.startswith("estimate: ") for row in rows)
+    assert all(row.basis for row in rows)
     assert sum(row.cost for row in rows) == 0

@@ -176,3 +176,16 @@ def test_another_base_is_not_looked_for_at_the_commit_of_the_plan_s_own():
     pinned = part.model_copy(update={"training": part.training.model_copy(update={"base_revision": "b968826"})})
     changed = apply_overrides(plan.model_copy(update={"parts": (pinned,)}), Overrides(base_model="somebody/base"))
     assert (changed.parts[0].training.base_model, changed.parts[0].training.base_revision) == ("somebody/base", None)
+
+
+def test_the_paper_s_data_and_training_can_be_varied():
+    overrides = Overrides(
+        text_format="exact_wire", retention="paired", base_revision="0123abc", attention="sdpa", matching="episodes"
+    )
+    (part,) = apply_overrides(resolve_plan("paper"), overrides).parts
+    assert (part.dataset.text_format, part.dataset.retention) == ("exact_wire", "paired")
+    assert (part.training.base_revision, part.training.attention) == ("0123abc", "sdpa")
+    with pytest.raises(UserError, match="choose retention keep_first or matching episodes"):
+        apply_overrides(resolve_plan("paper"), Overrides(retention="paired", matching="tokens"))
+    with pytest.raises(UserError, match="base_revision changes nothing here"):
+        apply_overrides(resolve_plan("laptop"), Overrides(base_revision="0123abc"))

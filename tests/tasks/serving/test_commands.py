@@ -4,9 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from jinja2 import Template
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.serving.commands import cpu_command, vllm_command
+from carryover.tasks.serving.commands import cpu_command, vllm_command, vllm_environment
 from carryover.tasks.serving.cpu_server import parse_options
 from carryover.tasks.serving.server import open_server
 from carryover.tasks.serving.spec import ServedModels, ServingSpec
@@ -21,9 +22,17 @@ def test_the_paper_is_served_by_one_vllm_with_both_adapters():
         "vllm serve Qwen/Qwen3-8B --served-model-name base --host 127.0.0.1 --port 8000 --max-model-len 40960 "
         '--max-num-seqs 4 --default-chat-template-kwargs {"enable_thinking": false} '
         "--lora-modules persistent=/models/p stateless=/models/s --dtype bfloat16 --gpu-memory-utilization 0.95 "
-        "--tensor-parallel-size 1 --enable-prompt-tokens-details --generation-config vllm "
+        "--tensor-parallel-size 1 --attention-backend FLASH_ATTN --seed 0 --enable-prompt-tokens-details "
+        "--generation-config vllm "
         "--enable-lora --max-lora-rank 64 --max-loras 2"
     )
+
+
+def test_vllm_s_kernels_do_not_depend_on_the_batch_unless_switched_off():
+    spec = ServingSpec(engine="vllm")
+    assert vllm_environment(spec, {"A": "1"}) == {"A": "1", "VLLM_BATCH_INVARIANT": "1"}
+    faster = spec.model_copy(update={"is_batch_invariant": False})
+    assert vllm_environment(faster, {})["VLLM_BATCH_INVARIANT"] == "0"
 
 
 @pytest.mark.parametrize(
@@ -74,6 +83,8 @@ def test_vllm_takes_every_flag_that_we_build(tmp_path, vllm_environment):
         "dtype": "bfloat16",
         "gpu_memory_utilization": 0.95,
         "tensor_parallel_size": 1,
+        "attention_backend": "FLASH_ATTN",
+        "seed": 0,
         "enable_prompt_tokens_details": True,
         "generation_config": "vllm",
         "enable_lora": True,
@@ -123,6 +134,12 @@ def test_adapters_are_served_with_the_chat_template_that_they_were_trained_with(
     for build, spec in ((cpu_command, ServingSpec()), (vllm_command, ServingSpec(engine="vllm"))):
         command = build(spec, models, host="127.0.0.1", port=1)
         assert command[command.index("--chat-template") + 1] == str(tmp_path / "persistent" / "chat_template.jinja")
+    either = vllm_command(
+        ServingSpec(engine="vllm"), models, host="h", port=1, base_template="own", template_folder=tmp_path
+    )
+    template = Template(Path(either[either.index("--chat-template") + 1]).read_text())
+    assert template.render(messages="trained", is_base=True) == "own"
+    assert template.render(messages="trained") == "trained"
     (tmp_path / "stateless" / "chat_template.jinja").write_text("another")
     with pytest.raises(UserError, match="adapters persistent, stateless were trained with different chat templates"):
         cpu_command(ServingSpec(), models, host="127.0.0.1", port=1)

@@ -22,7 +22,7 @@ def _card(contract: str | None = "persistent", **changes: Any) -> ModelCard:
         "contract": contract, "kind": "checkpoint", "base_model": "untrained", "spec": TRAINING["smoke"], "seed": 7,
         "plan_digest": "plan", "dataset_digest": "abc", "example_count": 3, "model_digest": "def",
         "parameter_count": 23168, "trained_parameter_count": 23168, "token_count": 55872, "step_count": 20,
-        "final_loss": 4.66852, "validation_loss": None, "device": "cpu", "wall_seconds": 2.0,
+        "final_loss": 4.66852, "validation_loss": None, "device": "cpu", "attention": "sdpa", "wall_seconds": 2.0,
         "started_at": datetime(2026, 1, 1, tzinfo=UTC), "metrics": (),
     }  # fmt: skip
     return ModelCard.model_validate(fields | changes)

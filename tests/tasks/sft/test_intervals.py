@@ -13,12 +13,12 @@ PAPER = TRAINING["paper"]
 @pytest.mark.parametrize(
     ("step_count", "expected"),
     [
-        (1000, Intervals(10, 100)),  # the spec's own
-        (300, Intervals(10, 70)),  # a quarter is 75
-        (54, Intervals(10, 10)),  # the paper's persistent arm: a quarter is 14
-        (30, Intervals(8, 8)),
-        (9, Intervals(3, 3)),
-        (1, Intervals(1, 1)),
+        (1000, Intervals(10, 100, 100)),  # the spec's own
+        (300, Intervals(10, 70, 30)),  # a quarter is 75, a tenth 30
+        (54, Intervals(5, 10, 5)),  # the paper's persistent arm: a quarter is 14, a tenth 5
+        (30, Intervals(3, 6, 3)),
+        (9, Intervals(1, 3, 1)),
+        (1, Intervals(1, 1, 1)),
     ],
 )
 def test_checkpoints_are_as_far_apart_as_the_spec_says_or_a_quarter_of_the_steps(step_count, expected):
@@ -27,6 +27,7 @@ def test_checkpoints_are_as_far_apart_as_the_spec_says_or_a_quarter_of_the_steps
 
 def test_a_kill_loses_at_most_a_quarter_and_a_log_line_ends_at_every_checkpoint():
     for step_count in range(1, 2000):
-        logging, saving = find_intervals(PAPER, step_count)
+        logging, saving, validation = find_intervals(PAPER, step_count)
         assert 1 <= saving <= math.ceil(step_count / 4)
-        assert saving % logging == 0
+        assert saving % logging == validation % logging == 0
+        assert step_count // validation >= min(10, step_count)

@@ -64,8 +64,11 @@ def test_the_loss_is_the_librarys_own(trainer, tokenizer, step_count):
     batch = right_padded(tokenizer.pad_token_id)(ROWS)
     trainer.model.train()
     ours = trainer.compute_loss(trainer.model, dict(batch), num_items_in_batch=step_count)
+    measured = {name: trainer._metrics["train"].pop(name) for name in ("entropy", "mean_token_accuracy")}
     theirs = SFTTrainer.compute_loss(trainer, trainer.model, dict(batch), num_items_in_batch=step_count)
     assert ours.item() == pytest.approx(theirs.item(), abs=1e-5)
+    for name, (value,) in measured.items():
+        assert trainer._metrics["train"][name] == [pytest.approx(value, abs=1e-5)]
     ours.backward()
     gradients = {name: each.grad.clone() for name, each in trainer.model.named_parameters() if each.grad is not None}
     trainer.model.zero_grad()
@@ -82,5 +85,6 @@ def test_a_model_that_knows_nothing_loses_the_logarithm_of_its_vocabulary(tokeni
     model: Any = new_model(SHAPE, tokenizer, 0)
     torch.nn.init.zeros_(model.get_input_embeddings().weight)  # tied: every token is as likely as any other
     batch = right_padded(tokenizer.pad_token_id)(ROWS)
-    assert learned_loss(model, batch, None).item() == pytest.approx(math.log(len(tokenizer)), abs=1e-5)
-    assert learned_loss(model, batch, 8).item() == pytest.approx(math.log(len(tokenizer)) / 2, abs=1e-5)
+    assert learned_loss(model, batch, None).loss.item() == pytest.approx(math.log(len(tokenizer)), abs=1e-5)
+    assert learned_loss(model, batch, None).entropy == pytest.approx(math.log(len(tokenizer)), abs=1e-5)
+    assert learned_loss(model, batch, 8).loss.item() == pytest.approx(math.log(len(tokenizer)) / 2, abs=1e-5)

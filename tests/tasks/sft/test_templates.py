@@ -7,7 +7,7 @@ import pytest
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
 from carryover.tasks.sft.prepare import IGNORED, tokenize
 from carryover.tasks.sft.spec import TokenizerSpec
-from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template, chat_template_path, load_tokenizer
+from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template, load_tokenizer
 
 CONVERSATION = Conversation(
     messages=(
@@ -66,7 +66,3 @@ def test_qwen3_keeps_the_empty_think_block_in_every_reply(tokenizer):
     messages = CONVERSATION.template_messages()
     text = tokenizer.apply_chat_template(messages, chat_template=chat_template("qwen3"), tokenize=False)
     assert text.count("<|im_start|>assistant\n<think>\n\n</think>\n\n") == len(REPLIES)
-
-
-def test_a_template_lies_in_a_file_for_the_server():
-    assert chat_template_path("qwen3").read_text(encoding="utf-8") == chat_template("qwen3")

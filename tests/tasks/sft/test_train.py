@@ -104,6 +104,8 @@ def test_what_a_training_says_of_itself(trained):
     assert trained.final_loss == trained.metrics[-1].loss < trained.metrics[0].loss
     assert trained.trained_parameter_count == trained.parameter_count
     assert all(metric.gradient_norm is not None for metric in trained.metrics)
+    assert all(0 < (metric.token_accuracy or 0) < 1 and (metric.entropy or 0) > 0 for metric in trained.metrics)
+    assert trained.attention == "sdpa"
     assert len(list((trained.path / "checkpoints").glob("checkpoint-*"))) == SMOKE.kept_checkpoints
 
 
@@ -345,6 +347,9 @@ def test_training_moves_the_adapter_and_no_tensor_of_its_base(world, base, tmp_p
         name for name, value in before.items() if value.dtype == torch.uint8 and name.endswith("base_layer.weight")
     ]
     assert len(packed) == (7 if is_paper else 0)  # the projections of one layer
+    trained = [parameter for parameter in trainer.model.parameters() if parameter.requires_grad]
+    moments = [value for state in trainer.optimizer.state.values() for value in state.values()]
+    assert {value.dtype for value in [*trained, *moments]} == {torch.float32}
 
 
 def test_the_papers_path_trains_on_a_cpu(world, base, tmp_path):

@@ -14,7 +14,13 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.sft.folder import CHECKPOINTS
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
-from carryover.tasks.sft.train_process import TrainingJob, train_in_process, training_environment
+from carryover.tasks.sft.train_process import (
+    TrainingJob,
+    borrowed_gpu,
+    train_in_process,
+    training_environment,
+    visible_gpus,
+)
 from carryover.tasks.sft.training_log import read_log
 
 # 30 conversations make some 6 batches of 400 tokens, so checkpoints lie within passes
@@ -98,11 +104,32 @@ def test_a_killed_training_goes_on_to_the_weights_of_an_unbroken_one(job):
     assert [metric.optimizer_step for metric in told] == [metric.optimizer_step for metric in resumed.metrics]
 
 
-@pytest.mark.parametrize(("visible", "used"), [({}, "0"), ({"CUDA_VISIBLE_DEVICES": "2,3"}, "2"),
-                                               ({"CUDA_VISIBLE_DEVICES": ""}, "")])  # fmt: skip
-def test_a_training_sees_one_gpu_of_those_that_it_may_see(visible, used):
-    variables = training_environment(TRAINING["paper"], {"HOME": "/home", **visible})
-    assert variables == {"HOME": "/home", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": used}
+@pytest.mark.parametrize(("visible", "gpus"), [("2,3", ["2", "3"]), ("GPU-a", ["GPU-a"]), ("", [])])
+def test_a_training_may_take_the_gpus_that_its_starter_sees(visible, gpus):
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": visible}) == gpus
+
+
+def test_a_training_sees_its_own_gpu_alone():
+    spec = TRAINING["paper"]
+    assert training_environment(spec, {"CUDA_VISIBLE_DEVICES": "2,3"}, "3")["CUDA_VISIBLE_DEVICES"] == "3"
+    assert training_environment(spec, {}, None) == {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+
+
+def test_trainings_run_side_by_side_on_one_gpu_each_and_the_third_waits(tmp_path):
+    waited = []
+
+    def give_up():
+        waited.append(True)
+        if len(waited) == 2:
+            raise InterruptedError
+
+    with borrowed_gpu(["0", "1"], tmp_path, give_up) as first:
+        with borrowed_gpu(["0", "1"], tmp_path, give_up) as second:
+            assert [first, second] == ["0", "1"]
+            with pytest.raises(InterruptedError), borrowed_gpu(["0", "1"], tmp_path, give_up):
+                pass
+        with borrowed_gpu(["0", "1"], tmp_path, give_up) as again:
+            assert again == "1"
 
 
 def test_a_problem_that_the_user_can_mend_is_its_own_line(job, tmp_path):

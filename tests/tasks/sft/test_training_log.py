@@ -22,13 +22,18 @@ def _state(step):
 
 def test_a_line_per_logging_step_is_written_and_told(tmp_path):
     told = []
-    callback: Any = log_callback(tmp_path / "log.jsonl", told.append)
+    callback: Any = log_callback(tmp_path / "log.jsonl", told.append, seconds_per_token=1e-9)
     control = SimpleNamespace(should_log=False)
     callback.on_train_begin(None, _state(0), control)
-    callback.on_log(None, _state(10), control, logs={"loss": 2.0, "learning_rate": 0.1, "grad_norm": 0.5})
-    callback.on_log(None, _state(10), control, logs={"eval_loss": 2.0})
+    logs = {"loss": 2.0, "learning_rate": 0.1, "grad_norm": 0.5, "mean_token_accuracy": 0.75, "entropy": 1.5}
+    callback.on_log(None, _state(10), control, logs=logs)
+    callback.on_log(None, _state(10), control, logs={"eval_loss": 2.5})
     (metric,) = read_log(tmp_path / "log.jsonl")
-    assert told == [metric]
+    assert told == [metric.model_copy(update={"validation_loss": None})]
+    assert (metric.validation_loss, metric.token_accuracy, metric.entropy) == (2.5, 0.75, 1.5)
+    assert metric.peak_memory_bytes is not None
+    assert metric.peak_memory_bytes > 10_000_000
+    assert metric.utilization is None or metric.utilization > 0
     assert (metric.optimizer_step, metric.total_steps, metric.token_count) == (10, 30, 70)
     assert (metric.loss, metric.learning_rate, metric.gradient_norm) == (2.0, 0.1, 0.5)
 

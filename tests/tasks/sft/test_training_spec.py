@@ -134,3 +134,7 @@ def test_an_adapter_on_random_weights_is_not_offered():
 def test_heads_fill_the_width():
     with pytest.raises(ValidationError, match="hidden_size 100 is not a multiple of head_size 32"):
         ArchitectureSpec(hidden_size=100)
+
+
+def test_the_paper_s_base_is_one_commit():
+    assert len(TRAINING["paper"].base_revision or "") == 40

@@ -10,6 +10,8 @@ import urllib.request
 
 import openai
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
 from carryover.tasks.serving.cpu.cache import CachePool
@@ -185,8 +187,6 @@ def test_a_request_that_the_chat_template_refuses_is_told_its_words(client, engi
         patch.setattr(engines["base"].loaded.tokenizer, "chat_template", template)
         with pytest.raises(openai.BadRequestError, match=rf"chat template of `base` refuses the request: .*{words}"):
             ask(client, extra_body={"chat_template_kwargs": {"effort": 3}})
-    with pytest.raises(openai.BadRequestError, match="multiple values for keyword argument"):
-        ask(client, extra_body={"chat_template_kwargs": {"add_generation_prompt": False}})
     assert ask(client, extra_body={"ignore_eos": True}).usage.completion_tokens == 20
 
 
@@ -233,16 +233,134 @@ def test_a_reply_without_limit_ends_with_the_context(client):
     ("settings", "complaint"),
     [
         ({"n": 2}, "n: "),
-        ({"stream": True}, "stream: "),
         ({"logprobs": True}, "logprobs: "),
         ({"temperature": -1}, "temperature: "),
         ({"max_completion_tokens": 0}, "max_completion_tokens: "),
         ({"messages": []}, "messages: "),
+        ({"temperature": "1"}, "temperature: "),
+        ({"presence_penalty": 1}, "presence_penalty: "),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role: "),
+        ({"extra_body": {"chat_template_kwargs": {"chat_template": ""}}}, "may not set chat_template"),
+        ({"extra_body": {"chat_template_kwargs": {"add_generation_prompt": False}}}, "may not set add_generation"),
     ],
 )
 def test_what_the_server_cannot_do_is_refused_by_name(client, settings, complaint):
     with pytest.raises(openai.BadRequestError, match=complaint):
         ask(client, **settings)
+
+
+def test_a_template_that_writes_nothing_is_refused_and_the_server_lives(client, engines, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(engines["base"].loaded.tokenizer, "chat_template", "{{ '' }}")
+        with pytest.raises(openai.BadRequestError, match="writes an empty prompt"):
+            ask(client)
+    assert text_of(ask(client)) is not None
+
+
+def test_what_openai_s_clients_send_passes(client):
+    plain = ask(client, temperature=0)
+    messages = [
+        {"role": "developer", "content": "Be brief.", "name": "boss"},
+        {"role": "user", "content": "Say something.", "refusal": None},
+    ]
+    sent = ask(
+        client, messages, temperature=0, presence_penalty=0, frequency_penalty=0.0, store=False, n=1, logprobs=False,
+        metadata={"run": "1"}, tool_choice="none", response_format={"type": "text"}, logit_bias={}, stop=None, seed=-1,
+        extra_body={"user": None, "tools": None, "stream_options": None, "chat_template_kwargs": None},
+    )  # fmt: skip
+    assert text_of(sent) == text_of(plain)
+    assert sent.usage.prompt_tokens == plain.usage.prompt_tokens
+    assert ask(client, [*MESSAGES, {"role": "assistant", "content": None}]).usage.completion_tokens
+
+
+@pytest.mark.parametrize("options", [{}, {"stop": ["\n", "zz"]}, {"extra_body": {"ignore_eos": True}}])
+def test_a_stream_gives_the_same_reply_piece_by_piece(client, options):
+    whole = ask(client, seed=5, max_completion_tokens=80, **options)
+    stream = ask(
+        client, seed=5, max_completion_tokens=80, stream=True, stream_options={"include_usage": True}, **options
+    )
+    *chunks, last = list(stream)
+    pieces = [chunk.choices[0].delta.content or "" for chunk in chunks]
+    assert "".join(pieces) == text_of(whole)
+    assert [chunk.choices[0].finish_reason for chunk in chunks][-1] == whole.choices[0].finish_reason
+    assert (last.choices, last.usage.completion_tokens) == ([], whole.usage.completion_tokens)
+
+
+def test_one_model_is_shown_and_another_is_not_found(client):
+    assert client.models.retrieve("adapter").id == "adapter"
+    with pytest.raises(openai.NotFoundError, match=r"The model `some/body` does not exist"):
+        client.models.retrieve("some/body")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/v1/nothing", None, 404),
+        ("GET", "/v1/chat/completions", None, 405),
+        ("POST", "/v1/models", b"{}", 405),
+        ("POST", "/v1/chat/completions", b"", 400),
+        ("POST", "/v1/chat/completions", b"[]", 400),
+        ("POST", "/v1/chat/completions", b"\xff", 400),
+        ("POST", "/v1/chat/completions", b'{"model": "\\ud800", "messages": []}', 400),
+        ("POST", "/v1/chat/completions", b"[" * 100_000, 400),
+        ("POST", "/v1/chat/completions", b" " * (8 * 2**20 + 1), 413),
+    ],
+)
+def test_every_refusal_has_openai_s_shape(server, method, path, body, status):
+    with contextlib.closing(http.client.HTTPConnection(server.removeprefix("http://"))) as connection:
+        connection.request(method, path, body)
+        answer = connection.getresponse()
+        error = json.loads(answer.read())["error"]
+    assert (answer.status, error["code"], set(error)) == (status, status, {"message", "type", "param", "code"})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+MESSAGE = st.fixed_dictionaries(
+    {"role": st.sampled_from(["system", "user", "assistant", "developer", "tool"]), "content": st.text(max_size=30)},
+    optional={"name": JSON, "tool_calls": JSON},
+)
+VARIABLES = st.dictionaries(
+    st.sampled_from(["enable_thinking", "tools", "tokenize", "chat_template", "bos_token"]), JSON
+)
+REQUEST = st.fixed_dictionaries(
+    {"model": st.sampled_from(["base", "adapter", "nobody"]), "messages": st.lists(MESSAGE, max_size=3) | JSON},
+    optional={
+        **dict.fromkeys(("temperature", "top_p", "seed", "stop", "stream", "n", "tools", "logit_bias", "x"), JSON),
+        "temperature": st.floats(0, 2), "top_p": st.floats(0, 1), "stop": st.lists(st.text(max_size=3), max_size=3),
+        "seed": st.integers(), "stream": st.booleans(), "chat_template_kwargs": VARIABLES | JSON,
+        "max_tokens": st.integers(-1, 2**40), "max_completion_tokens": st.integers(0, 8),
+    },
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None, derandomize=True)
+@given(body=REQUEST | JSON, headers=st.sampled_from([{}, {"x-episode-id": "one"}, {"Content-Type": "text/plain"}]))
+def test_no_request_is_answered_with_a_failure_or_ends_the_server(server, body, headers):
+    with contextlib.closing(http.client.HTTPConnection(server.removeprefix("http://"), timeout=60)) as connection:
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+        answer = connection.getresponse()
+        told = answer.read()
+    assert answer.status < 500, (body, told)
+    assert b"InternalServerError" not in told
+    urllib.request.urlopen(f"{server}/health").close()
+
+
+def test_a_megabyte_of_text_stalls_nobody(server):
+    body = json.dumps({"model": "base", "messages": [{"role": "user", "content": "word " * 200_000}]})
+    with contextlib.closing(http.client.HTTPConnection(server.removeprefix("http://"))) as connection:
+        connection.request("POST", "/v1/chat/completions", body)
+        slowest = 0.0
+        for _ in range(20):
+            started = time.monotonic()
+            urllib.request.urlopen(f"{server}/health").close()
+            slowest = max(slowest, time.monotonic() - started)
+        assert connection.getresponse().status == 400  # longer than the context
+    assert slowest < 1.0
 
 
 def test_hanging_up_takes_the_request_out_of_the_batch_and_disturbs_nobody(server, client, engines):

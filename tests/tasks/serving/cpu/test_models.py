@@ -163,7 +163,7 @@ def test_a_tokenizer_without_chat_template_is_refused(tmp_path):
         load_models(ServedModels(base=str(tmp_path)))
 
 
-def test_a_given_template_replaces_the_one_of_base_and_adapters(tmp_path, base_path, adapter_path, other_path):
+def test_a_given_template_is_the_adapters_and_the_base_keeps_its_own(tmp_path, base_path, adapter_path, other_path):
     template = tmp_path / "template.jinja"
     template.write_text("{{ messages[0]['content'] }}")
     models = ServedModels(
@@ -173,4 +173,5 @@ def test_a_given_template_replaces_the_one_of_base_and_adapters(tmp_path, base_p
     rendered = [
         model.tokenizer.apply_chat_template([{"role": "user", "content": "x"}], tokenize=False) for model in loaded
     ]
-    assert rendered == ["x", "x", "<|im_start|>user\nx<|im_end|>\n"]
+    own = "<|im_start|>user\nx<|im_end|>\n"
+    assert rendered == [own, "x", own]

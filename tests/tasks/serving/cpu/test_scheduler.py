@@ -67,8 +67,8 @@ def test_a_caller_that_gives_up_takes_its_request_along(loaded):
     assert run_with_scheduler(PausedEngine(loaded), body) == (True, 5, False)
 
 
-def test_an_error_of_a_pass_reaches_every_caller(loaded):
-    async def body(scheduler, _engine):
+def test_an_error_of_a_pass_fails_its_requests_and_the_next_one_is_served(loaded):
+    async def body(scheduler, engine):
         # No such token: the embedding refuses it.
         broken = GenerationRequest([10_000], SamplingParameters(3))
         results = await asyncio.gather(
@@ -76,10 +76,12 @@ def test_an_error_of_a_pass_reaches_every_caller(loaded):
             scheduler.complete(loaded.name, request_of()),
             return_exceptions=True,
         )
-        return [str(result) for result in results]
+        reply = await scheduler.complete(loaded.name, request_of(5))
+        return [str(result) for result in results], reply.completion_tokens, engine.has_work
 
-    messages = run_with_scheduler(build_engine(loaded), body)
-    assert [message.split(":")[0] for message in messages] == ["the engine stopped"] * 2
+    messages, count, has_work = run_with_scheduler(build_engine(loaded), body)
+    assert [message.split(":")[0] for message in messages] == ["the reply could not be computed"] * 2
+    assert (count, has_work) == (5, False)
 
 
 class WatchedEngine(ModelEngine):
@@ -106,27 +108,29 @@ def test_all_passes_run_in_one_thread_beside_the_loop(loaded):
 
 
 class FailingEngine(ModelEngine):
-    """An engine that fails as soon as it has work."""
+    """An engine that cannot lend a cache to its first request."""
 
-    def __init__(self, loaded):
-        super().__init__(loaded, CachePool(2**20), max_running=1)
+    def _enter(self, request, budget):
+        if request.parameters.max_tokens == 1:
+            raise RuntimeError("no memory")
+        return super()._enter(request, budget)
 
-    def step(self):
-        raise RuntimeError("no memory")
 
-
-def test_an_error_reaches_those_who_wait_beside_one_who_gave_up_in_the_same_moment(loaded):
+def test_a_failure_reaches_those_who_wait_beside_one_who_gave_up_in_the_same_moment(loaded):
     async def main():
-        scheduler = Scheduler([FailingEngine(loaded)])
-        leaving = scheduler.complete(loaded.name, request_of())
+        scheduler = Scheduler([FailingEngine(loaded, CachePool(2**20), max_running=1)])
+        leaving = scheduler.complete(loaded.name, request_of(1))
         leaving.send(None).cancel()  # as a task is cancelled; it does not run again until it is closed
-        waiting = asyncio.create_task(scheduler.complete(loaded.name, request_of()))
+        waiting = asyncio.create_task(scheduler.complete(loaded.name, request_of(1)))
         running = asyncio.create_task(scheduler.run())
-        await asyncio.wait([waiting, running])
+        await asyncio.wait([waiting])
         leaving.close()
-        return str(waiting.exception()), str(running.exception())
+        reply = await scheduler.complete(loaded.name, request_of(2))
+        running.cancel()
+        await asyncio.wait([running])
+        return str(waiting.exception()), reply.completion_tokens
 
-    assert asyncio.run(main()) == ("the engine stopped: no memory", "no memory")
+    assert asyncio.run(main()) == ("the reply could not be computed: no memory", 2)
 
 
 def test_a_request_to_a_scheduler_that_has_ended_is_refused(loaded):

@@ -1,0 +1,130 @@
+"""The body of a chat completion as OpenAI's clients send it; a field that would be ignored is refused instead."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+
+class ApiError(Exception):
+    """A request that is answered with an error of OpenAI's shape."""
+
+    def __init__(self, status: int, type_name: str, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = {"error": {"message": message, "type": type_name, "param": param, "code": status}}
+
+
+class _Body(BaseModel):
+    """An object of a request; a null stands for the default, as clients send it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: Any) -> Any:
+        return {key: each for key, each in value.items() if each is not None} if isinstance(value, dict) else value
+
+
+class TextPart(_Body):
+    """A piece of a message in OpenAI's list form."""
+
+    type: Literal["text"]
+    text: str
+
+
+Role = Annotated[
+    Literal["system", "user", "assistant"], BeforeValidator(lambda role: "system" if role == "developer" else role)
+]
+"""`developer` is what OpenAI calls `system` since its reasoning models."""
+
+
+class ChatMessage(_Body):
+    """A message of the conversation."""
+
+    role: Role
+    content: str | list[TextPart] = ""
+    name: str = ""
+    """Accepted and ignored: no chat template shows it."""
+
+    @property
+    def text(self) -> str:
+        """The content as one string."""
+        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+
+
+class StreamOptions(_Body):
+    """What a stream tells beside the text."""
+
+    include_usage: bool = False
+    include_obfuscation: bool = False
+
+
+class ResponseFormat(_Body):
+    """Plain text, the only format."""
+
+    type: Literal["text"]
+
+
+class ChatRequest(_Body):
+    """Body of a chat completion."""
+
+    model: str
+    messages: list[ChatMessage] = Field(min_length=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    """Wins over `max_tokens`; without both, the reply may fill the context."""
+    temperature: float = Field(default=1.0, ge=0, le=2)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    seed: int | None = Field(default=None, ge=-(2**63), lt=2**64)
+    stop: str | list[str] = []
+    stream: bool = False
+    stream_options: StreamOptions = StreamOptions()
+    ignore_eos: bool = False
+    """vLLM's: go on after the end token."""
+    chat_template_kwargs: dict[str, Any] = {}
+    """vLLM's: variables of the chat template, e.g. `enable_thinking`."""
+    n: Literal[1] = 1
+    presence_penalty: Literal[0] = 0
+    frequency_penalty: Literal[0] = 0
+    logprobs: Literal[False] = False
+    logit_bias: dict[str, float] = Field(default={}, max_length=0)
+    tools: list[Any] = Field(default=[], max_length=0)
+    tool_choice: Literal["none", "auto"] = "none"
+    response_format: ResponseFormat = ResponseFormat(type="text")
+    modalities: list[Literal["text"]] = ["text"]
+    parallel_tool_calls: bool = True
+    store: bool = False
+    """This and what follows is accepted and ignored, as it changes no reply."""
+    metadata: dict[str, str] = {}
+    user: str = ""
+    safety_identifier: str = ""
+    prompt_cache_key: str = ""
+    service_tier: str = "auto"
+
+    @model_validator(mode="after")
+    def _variables_are_the_template_s(self) -> ChatRequest:
+        if refused := sorted(reserved_variables() & self.chat_template_kwargs.keys()):
+            raise ValueError(f"chat_template_kwargs may not set {', '.join(refused)}")
+        return self
+
+
+def reserved_variables() -> frozenset[str]:
+    """Return the names that a request may not pass on: a template of its own, and how the server renders one."""
+    from transformers import PreTrainedTokenizerBase
+
+    own = inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters
+    return frozenset(own) | {"messages", "conversations"}
+
+
+def parse_request(body: bytes) -> ChatRequest:
+    """Return the request in a body; raise `ApiError` for one that is not."""
+    try:
+        return ChatRequest.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        param = ".".join(map(str, first["loc"])) or None
+        told = [f"{'.'.join(map(str, each['loc'])) or 'body'}: {each['msg']}" for each in error.errors()]
+        raise ApiError(400, "BadRequestError", "; ".join(told), param) from error
