@@ -136,6 +136,14 @@ class Engine(Protocol):
         """
         ...
 
+    def types(self) -> dict[str, str]:
+        """Return the type's name of every variable of the next block's namespace, by the variable's name.
+
+        Raises:
+            RetrievalError: The answer is malformed.
+        """
+        ...
+
     def freeze(self) -> Any:
         """Return a handle on a frozen copy of the state; none when this backend can only replay."""
         ...

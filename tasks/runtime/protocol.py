@@ -182,6 +182,10 @@ class Interpreter(Protocol):
         """Return a user variable as a native object; never by unpickling bytes of the sandbox."""
         ...
 
+    def variables(self) -> dict[str, str]:
+        """Return the type's name of every user variable, injected ones included, by the variable's name."""
+        ...
+
     def snapshot(self) -> Snapshot:
         """Freeze the state in memory."""
         ...

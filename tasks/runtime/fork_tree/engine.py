@@ -22,7 +22,7 @@ from tasks.runtime.process.node import Node, NodeGoneError
 from tasks.runtime.process.strays import end_strays
 from tasks.runtime.process.watcher import WATCHER
 from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.transfer import fetch, send_binding
+from tasks.runtime.transfer import fetch, fetch_types, send_binding
 
 _ROOM_BYTES = 16 << 20
 """For a small block and the copy of its state."""
@@ -160,6 +160,13 @@ class ForkTreeEngine:
             return fetch(self._next().ask, name, self._spec.object_limit_bytes)
         except NodeGoneError as error:
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
+
+    def types(self) -> dict[str, str]:
+        """Ask for the type of every variable."""
+        try:
+            return fetch_types(self._next().ask)
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
 
     def freeze(self) -> Frozen | None:
         """Fork the state; a fresh lifetime has none."""

@@ -12,7 +12,7 @@ from tasks.runtime.output import Output
 from tasks.runtime.process.attend import attend
 from tasks.runtime.process.node import NodeGoneError
 from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.transfer import fetch, send_binding
+from tasks.runtime.transfer import fetch, fetch_types, send_binding
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +109,13 @@ class JupyterEngine:
             return fetch(self._kernel.ask, name, self._spec.object_limit_bytes)
         except NodeGoneError as error:
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
+
+    def types(self) -> dict[str, str]:
+        """Ask for the type of every variable."""
+        try:
+            return fetch_types(self._kernel.ask)
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
 
     def freeze(self) -> None:
         """Freeze nothing: a kernel's state can only be brought about again."""
