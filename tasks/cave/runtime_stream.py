@@ -1,0 +1,41 @@
+"""The runtime stream: the interpreter that holds the objects, and in which order its users may touch it."""
+
+import asyncio
+
+from tasks.agent.encodable import encodable_result
+from tasks.runtime.interpreter import EpisodeInterpreter
+from tasks.runtime.protocol import BlockResult
+
+
+class BusyError(RuntimeError):
+    """A block is running, so nothing can be brought in or out."""
+
+
+class RuntimeStream:
+    """An interpreter that one agent or several use, one block after the other (arXiv 2601.01569, section 3)."""
+
+    def __init__(self, interpreter: EpisodeInterpreter) -> None:
+        self.interpreter = interpreter
+        """For what the host knows by itself: what was injected, the journal."""
+        self._order = asyncio.Lock()
+        self._is_running = False
+
+    @property
+    def idle(self) -> EpisodeInterpreter:
+        """The interpreter between two blocks.
+
+        Raises:
+            BusyError: A block is running.
+        """
+        if self._is_running:
+            raise BusyError("a block is running; inject and retrieve before the question or after the answer")
+        return self.interpreter
+
+    async def run(self, code: str) -> BlockResult:
+        """Run a block, after those that were asked for before it."""
+        async with self._order:
+            self._is_running = True
+            try:
+                return encodable_result(await asyncio.to_thread(self.interpreter.run_block, code))
+            finally:
+                self._is_running = False
