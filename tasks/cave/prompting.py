@@ -25,7 +25,7 @@ def _templates() -> dict[str, Template]:
     return {name: Template(text.strip()) for name, text in texts.items()}
 
 
-def fill(name: str, **values: object) -> str:
+def fill(name: str, /, **values: object) -> str:
     """Return a prompt's text with its `$names` filled in; raise `KeyError` for an unknown prompt or name."""
     return _templates()[name].substitute(values)
 

@@ -8,7 +8,7 @@ from tasks.cave.prompting import fill
 from tasks.cave.runtime_stream import RuntimeStream
 from tasks.running.errors import UserError
 from tasks.runtime.describe import Injected
-from tasks.runtime.objects import Binding
+from tasks.runtime.objects import Binding, InjectionError
 from tasks.runtime.protocol import ToolRuntimeException
 
 SKILL_FILE = "SKILL.md"
@@ -36,14 +36,18 @@ class Skill(NamedTuple):
 
         The host reads the files and runs nothing of them. What was injected before is not injected again.
         """
+        told = fill("skill", name=self.name, instructions=self.instructions)
         known = {entry.name for entry in runtime.idle.injected}
         for file in sorted(self.folder.glob("*.py")):
             source = file.read_text(encoding="utf-8")
-            for function in ast.parse(source, str(file)).body:
-                is_public = isinstance(function, ast.FunctionDef) and not function.name.startswith("_")
-                if is_public and function.name not in known:
-                    runtime.idle.install(Binding(("define", function.name, source)), _describe(function))
-        return fill("skill", name=self.name, instructions=self.instructions)
+            try:
+                for function in ast.parse(source, file.name).body:
+                    is_public = isinstance(function, ast.FunctionDef) and not function.name.startswith("_")
+                    if is_public and function.name not in known:
+                        runtime.idle.install(Binding(("define", function.name, source)), _describe(function))
+            except (SyntaxError, InjectionError) as error:
+                told = f"{told}\n{fill('notice', text=f'{file.name} could not be loaded: {error}')}"
+        return told
 
 
 def find_skills(folder: Path) -> dict[str, Skill]:
