@@ -79,13 +79,13 @@ class Agent:
         self.restored: Restored | None = None
         """After `resume`: what came back, and what did not."""
         self._save_file = None if save_to is None else SaveFile(Path(save_to))
-        worker = runtime or open_runtime(spec.runtime)
-        opened = worker.open_interpreter(CONTRACTS["persistent"], {}, instance_id=name, tool_call_cap=None)
+        self.worker = runtime or open_runtime(spec.runtime)
+        opened = self.worker.open_interpreter(CONTRACTS["persistent"], {}, instance_id=name, tool_call_cap=None)
         assert isinstance(opened, EpisodeInterpreter)
         self.runtime = RuntimeStream(opened)
         self._closers: list[Callable[[], None]] = [opened.close]
         if runtime is None:
-            self._closers.append(worker.close)
+            self._closers.append(self.worker.close)
         if skills is not None:
             self.skills = find_skills(Path(skills))
             self.inject("use_skill", self._use_skill)

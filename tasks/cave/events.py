@@ -30,6 +30,8 @@ class Observed(NamedTuple):
     """The user message that follows the reply."""
     result: BlockResult | None
     """None where the reply held no whole block."""
+    is_verified: bool = False
+    """Whether the canary agreed with the contract before the block ran."""
 
 
 class Compacted(NamedTuple):
@@ -39,6 +41,9 @@ class Compacted(NamedTuple):
     tokens_after: int
     removed_output_count: int
     is_summarized: bool
+    prompt_tokens: int
+    """Of the requests for summaries."""
+    completion_tokens: int
 
 
 @dataclass(frozen=True)

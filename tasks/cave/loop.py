@@ -195,7 +195,7 @@ class DualStreamLoop:
 
     async def _observe(self, read: ReadReply, completion: Completion) -> Observed | None:
         """Run the reply's block and tell the model; None for a reply that ends the loop."""
-        result = None
+        result, is_verified = None, False
         if completion.finish_reason != "stop":
             text = fill("cut_off", reason=completion.finish_reason)
         elif read.is_unclosed:
@@ -208,13 +208,13 @@ class DualStreamLoop:
             self._checkpoint()
             deferred: list[Deferred] = []
             DEFERRED.set(deferred)
-            result = await self._runtime.run(read.reply.code)
+            result, is_verified = await self._runtime.run(read.reply.code)
             told = [await work(self._runtime) for work in deferred]
             text = observation(result, read.reply.block_count, [*told, *self._untold()])
         self._text.add("observation", text)
         self._course.is_running = False
         self._checkpoint()
-        return Observed(text, result)
+        return Observed(text, result, is_verified)
 
     async def _compact(self, deadline: float) -> Compacted:
         """Shorten the conversation: first outputs of old observations, then a summary of its older half by the model.
@@ -224,13 +224,21 @@ class DualStreamLoop:
         """
         before = self._text.token_count()
         aim = round(_COMPACTED_SHARE * min(before, self._limit))
+        prompt_tokens, completion_tokens = self._prompt_tokens, self._completion_tokens
         removed = self._text.remove_old_outputs(self._spec.kept_observations)
         is_summarized = False
         while self._text.token_count() > aim and (older := self._text.older_half()):
             is_summarized = True
             self._text.replace_oldest(len(older), await self._summarize(older, deadline))
         self._checkpoint()
-        return Compacted(before, self._text.token_count(), removed, is_summarized)
+        return Compacted(
+            before,
+            self._text.token_count(),
+            removed_output_count=removed,
+            is_summarized=is_summarized,
+            prompt_tokens=self._prompt_tokens - prompt_tokens,
+            completion_tokens=self._completion_tokens - completion_tokens,
+        )
 
     async def _summarize(self, older: list[Entry], deadline: float) -> str:
         request = SemanticStream([*self._text.entries[:1], *older])

@@ -1,14 +1,24 @@
 """The runtime stream: the interpreter that holds the objects, and in which order its users may touch it."""
 
 import asyncio
+from typing import NamedTuple
 
 from tasks.agent.encodable import encodable_result
+from tasks.runtime.engine import StateLostError
 from tasks.runtime.interpreter import EpisodeInterpreter
 from tasks.runtime.protocol import BlockResult
 
 
 class BusyError(RuntimeError):
     """A block is running, so nothing can be brought in or out."""
+
+
+class Ran(NamedTuple):
+    """What a block did."""
+
+    result: BlockResult
+    is_verified: bool
+    """Whether the canary agreed with the contract before the block."""
 
 
 class RuntimeStream:
@@ -31,11 +41,18 @@ class RuntimeStream:
             raise BusyError("a block is running; inject and retrieve before the question or after the answer")
         return self.interpreter
 
-    async def run(self, code: str) -> BlockResult:
+    async def run(self, code: str) -> Ran:
         """Run a block, after those that were asked for before it."""
         async with self._order:
             self._is_running = True
             try:
-                return encodable_result(await asyncio.to_thread(self.interpreter.run_block, code))
+                return await asyncio.to_thread(self._run, code)
             finally:
                 self._is_running = False
+
+    def _run(self, code: str) -> Ran:
+        try:
+            is_verified = self.interpreter.verify_contract()
+        except StateLostError:  # the block's result says what became of the state
+            is_verified = False
+        return Ran(encodable_result(self.interpreter.run_block(code)), is_verified)

@@ -112,6 +112,7 @@ KEPT = {
     6: ("select contract, other_contract, shared_count from training_overlaps", [("persistent", "stateless", 2)]),
     7: ("select distinct interval_kind from statistics where method like 'bootstrap BCa%'", [("BCa",)]),
     8: ("select step, state_event from steps where episode_id = 'foreign'", [(1, "unknown")]),
+    9: ("select distinct agent from episodes where episode_id <> 'new'", [("study",)]),
 }  # fmt: skip
 """What a warehouse of the present has of each version's rows."""
 

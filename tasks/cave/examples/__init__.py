@@ -1,0 +1,1 @@
+"""Examples that run without an endpoint: `python -m tasks.cave.examples.town`."""
