@@ -19,7 +19,6 @@ from tasks.cave.runtime_stream import RuntimeStream
 from tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
 from tasks.cave.skills import SKILL_FILE, Skill, find_skills
 from tasks.cave.spec import AgentSpec
-from tasks.runtime.interpreter import EpisodeInterpreter
 from tasks.runtime.open import open_runtime
 from tasks.runtime.protocol import CONTRACTS, Runtime, ToolInvocationException
 
@@ -81,7 +80,6 @@ class Agent:
         self._save_file = None if save_to is None else SaveFile(Path(save_to))
         self.worker = runtime or open_runtime(spec.runtime)
         opened = self.worker.open_interpreter(CONTRACTS["persistent"], {}, instance_id=name, tool_call_cap=None)
-        assert isinstance(opened, EpisodeInterpreter)
         self.runtime = RuntimeStream(opened)
         self._closers: list[Callable[[], None]] = [opened.close]
         if runtime is None:

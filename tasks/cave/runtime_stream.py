@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from tasks.agent.encodable import encodable_result
 from tasks.runtime.engine import StateLostError
-from tasks.runtime.interpreter import EpisodeInterpreter
-from tasks.runtime.protocol import BlockResult
+from tasks.runtime.protocol import BlockResult, Interpreter
 
 
 class BusyError(RuntimeError):
@@ -24,14 +23,14 @@ class Ran(NamedTuple):
 class RuntimeStream:
     """An interpreter that one agent or several use, one block after the other (arXiv 2601.01569, section 3)."""
 
-    def __init__(self, interpreter: EpisodeInterpreter) -> None:
+    def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
         """For what the host knows by itself: what was injected, the journal."""
         self._order = asyncio.Lock()
         self._is_running = False
 
     @property
-    def idle(self) -> EpisodeInterpreter:
+    def idle(self) -> Interpreter:
         """The interpreter between two blocks.
 
         Raises:

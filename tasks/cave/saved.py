@@ -20,11 +20,10 @@ from tasks.cave.prompting import fill
 from tasks.cave.spec import AgentSpec
 from tasks.runtime.describe import Injected
 from tasks.runtime.engine import StateLostError
-from tasks.runtime.interpreter import EpisodeInterpreter
 from tasks.runtime.journal import Entry as Done
 from tasks.runtime.journal import Journal, Ran
 from tasks.runtime.objects import Binding
-from tasks.runtime.protocol import Difference
+from tasks.runtime.protocol import Difference, Interpreter
 
 _VERSION = 1
 _DONE: TypeAdapter[Done] = TypeAdapter(Done)
@@ -133,7 +132,7 @@ class Restored(NamedTuple):
 
 def bring_about(
     saved: SavedAgent,
-    interpreter: EpisodeInterpreter,
+    interpreter: Interpreter,
     functions: Mapping[str, Callable[..., Any]],
     types: Mapping[str, type],
 ) -> Restored:

@@ -15,8 +15,7 @@ from tasks.cave.runtime_stream import BusyError, RuntimeStream
 from tasks.runtime.objects import InjectionError, RetrievalError
 from tasks.runtime.protocol import ToolInvocationException
 
-
-Watch = Callable[[Agent, Event], None]
+TurnWatch = Callable[[Agent, Event], None]
 
 
 def hand_over(name: str, source: Agent, target: Agent, *, new_name: str | None = None) -> None:
@@ -98,7 +97,7 @@ async def take_turns(questions: Sequence[tuple[Agent, str]]) -> AsyncIterator[tu
                 playing.remove(player)
 
 
-def answer_in_turns(questions: Sequence[tuple[Agent, str]], watch: Watch | None = None) -> list[Answer]:
+def answer_in_turns(questions: Sequence[tuple[Agent, str]], watch: TurnWatch | None = None) -> list[Answer]:
     """Return the answers of agents that take turns, in the order of the questions; see `take_turns`."""
 
     async def play() -> list[Answer]:

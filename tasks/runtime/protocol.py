@@ -6,9 +6,14 @@ A `Runtime` belongs to a worker and opens one `Interpreter` per episode. Both ar
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from tasks.runtime.describe import Injected
+    from tasks.runtime.journal import Journal
+    from tasks.runtime.objects import Binding
 
 SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 """Strongest first."""
@@ -30,13 +35,17 @@ class Contract(BaseModel):
     """Lifetime policy in force: `episode`, `block`, ..."""
     scope: Scope = "process"
     """What ends with a binding's lifetime: the process, or user names only (an ablation arm)."""
+    binds: Literal["nothing", "environment"] = Field(default="nothing", exclude_if=lambda binds: binds == "nothing")
+    """What the host binds anew before each block; left out of a dump where it is nothing, so that digests stay."""
 
 
 CONTRACTS: dict[str, Contract] = {
     "persistent": Contract(name="persistent", lifetime="episode"),
     "stateless": Contract(name="stateless", lifetime="block"),
+    "injected": Contract(name="injected", lifetime="block", binds="environment"),
+    "injected+persistent": Contract(name="injected+persistent", lifetime="episode", binds="environment"),
 }
-"""The two contracts of the study."""
+"""The two contracts of the study, and both with the environment's knowledge as live objects (arXiv 2601.01569)."""
 
 
 class ToolError(Exception):
@@ -178,6 +187,20 @@ class Interpreter(Protocol):
         """
         ...
 
+    @property
+    def injected(self) -> "Sequence[Injected]":
+        """What was bound from outside, with the descriptions for a prompt."""
+        ...
+
+    @property
+    def bindings(self) -> "tuple[Binding, ...]":
+        """What was injected, as it was sent, in the order of `injected`."""
+        ...
+
+    def install(self, binding: "Binding", entry: "Injected", runs_in: Literal["host", "sandbox"] = "sandbox") -> None:
+        """Bind what another interpreter's `bindings` held, or a source that is no object of this process."""
+        ...
+
     def retrieve(self, name: str) -> Any:
         """Return a user variable as a native object; never by unpickling bytes of the sandbox."""
         ...
@@ -204,6 +227,14 @@ class Interpreter(Protocol):
 
     def reload(self, path: Path) -> tuple[Difference, ...]:
         """Bring a saved state about by running its blocks again; return every observation that came out otherwise."""
+        ...
+
+    def journal(self) -> "Journal":
+        """Return what brings the state about again."""
+        ...
+
+    def replay(self, journal: "Journal") -> tuple[Difference, ...]:
+        """Run a journal's blocks as `reload` does, and raise what it raises."""
         ...
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from tasks.cave.agent import Agent
 from tasks.cave.scripted import block, scripted
-from tasks.cave.society import Watch, answer_in_turns
+from tasks.cave.society import TurnWatch, answer_in_turns
 
 TOWN = """\
 class Place:
@@ -19,7 +19,7 @@ RESIDENT = (
 )
 
 
-def main(watch: Watch | None = None) -> dict[str, str]:
+def main(watch: TurnWatch | None = None) -> dict[str, str]:
     """Return what each resident said, after a round in which the weather changes and a place is founded."""
     with Agent(scripted(block(TOWN), "The town stands."), name="town") as town:
         print(town.ask("Found the town: the weather, and the places by name with their managers."))

@@ -216,6 +216,7 @@ class Node:
         if is_user:
             self.runner.namespace[name] = sent.build(self.runner.own)
         elif self.is_root:
+            self._forget_unbuilt(name)  # a name that is bound anew before each block is built once
             self._unbuilt.append(sent)
         else:
             self.runner.inject(name, sent.build(self.runner.own), is_own=False)
