@@ -41,9 +41,9 @@ class Skill(NamedTuple):
         for file in sorted(self.folder.glob("*.py")):
             source = file.read_text(encoding="utf-8")
             try:
-                for function in ast.parse(source, file.name).body:
-                    is_public = isinstance(function, ast.FunctionDef) and not function.name.startswith("_")
-                    if is_public and function.name not in known:
+                functions = [node for node in ast.parse(source, file.name).body if isinstance(node, ast.FunctionDef)]
+                for function in functions:
+                    if not function.name.startswith("_") and function.name not in known:
                         runtime.idle.install(Binding(("define", function.name, source)), _describe(function))
             except (SyntaxError, InjectionError) as error:
                 told = f"{told}\n{fill('notice', text=f'{file.name} could not be loaded: {error}')}"

@@ -91,10 +91,10 @@ async def take_turns(questions: Sequence[tuple[Agent, str]]) -> AsyncIterator[tu
             agent, events = player
             async for event in events:
                 yield agent, event
+                if isinstance(event, Answer):
+                    playing.remove(player)
                 if isinstance(event, Observed | Answer):
                     break
-            if isinstance(event, Answer):
-                playing.remove(player)
 
 
 def answer_in_turns(questions: Sequence[tuple[Agent, str]], watch: TurnWatch | None = None) -> list[Answer]:

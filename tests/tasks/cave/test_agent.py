@@ -163,7 +163,7 @@ class Endpoint(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_arguments) -> None:
+    def log_message(self, format: str, *args) -> None:
         return
 
 

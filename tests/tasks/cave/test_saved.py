@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from tasks.cave.agent import Agent
+from tasks.cave.saved import Restored
 from tasks.cave.scripted import block, scripted
 
 
@@ -28,8 +29,7 @@ def test_saved_agent_goes_on_with_its_objects(open_agent, watched, save_file, ei
     agent.save(save_file)
     model = watched(scripted("", "Done.", block("print(frame.b.sum(), twice, double(1))"), "6 42 2"))
     resumed = Agent.resume(save_file, model, functions={"double": double}, runtime=either_runtime)
-    assert resumed.restored is not None
-    assert resumed.restored.is_exact
+    assert restored_of(resumed).is_exact
     assert resumed.ask("Print.").text == "6 42 2"
     assert "<output>\n6 42 2\n</output>" in model.shown()
     assert "run again with their recorded function results" in model.requests[0].messages[-1].content
@@ -55,7 +55,7 @@ def test_function_that_is_not_given_again_is_named_to_the_model(open_agent, watc
     agent.save(save_file)
     model = watched(scripted("", "", block("double(x)"), "It fails."))
     with Agent.resume(save_file, model, runtime=fork_tree) as resumed:
-        assert resumed.restored.missing_functions == ("double",)
+        assert restored_of(resumed).missing_functions == ("double",)
         resumed.ask("Go on.")
         assert resumed.retrieve("x") == 8
     assert "not available any more and fail when called: double" in model.requests[0].messages[-1].content
@@ -68,7 +68,7 @@ def test_what_comes_out_otherwise_is_named_to_the_model(open_agent, watched, sav
     agent.save(save_file)
     model = watched(scripted("", "", "I will look again."))
     with Agent.resume(save_file, model, runtime=fork_tree) as resumed:
-        assert {difference.field for difference in resumed.restored.differences} == {"output", "state_hash"}
+        assert {difference.field for difference in restored_of(resumed).differences} == {"output", "state_hash"}
         resumed.ask("Still?")
     assert "these steps showed something else: 1 (output, state_hash)" in model.shown()
 
@@ -81,9 +81,14 @@ def test_name_that_does_not_come_back_is_named_to_the_model(open_agent, watched,
     save_file.write_text(save_file.read_text().replace("< 1", "< -1"))
     model = watched(scripted("", "", "I see."))
     with Agent.resume(save_file, model, runtime=fork_tree) as resumed:
-        assert resumed.restored.lost_names == ("fleeting",)
+        assert restored_of(resumed).lost_names == ("fleeting",)
         resumed.ask("Go on.")
     assert "These names could not be restored: fleeting." in model.shown()
+
+
+def restored_of(agent: Agent) -> Restored:
+    assert agent.restored is not None
+    return agent.restored
 
 
 CHILD = """
@@ -131,7 +136,7 @@ def test_killed_agent_resumes_to_what_its_file_says(save_file, fork_tree, watche
     asked = start_and_kill(save_file, wanted)
     model = watched(scripted(*["unused"] * asked, *["I go on."] * 9))
     with Agent.resume(save_file, model, functions={"pulse": abs}, runtime=fork_tree) as resumed:
-        assert resumed.restored.is_exact
+        assert restored_of(resumed).is_exact
         values = resumed.retrieve("values")
         assert values == {number: number * number for number in range(len(values))}
         assert len(values) >= wanted - 1

@@ -111,7 +111,7 @@ def test_in_the_town_everybody_sees_the_weather_and_finds_the_new_place_at_once(
     outputs = []
 
     def watch(agent, event) -> None:
-        if isinstance(event, Observed):
+        if isinstance(event, Observed) and event.result is not None:
             outputs.append((agent.course.name, event.result.output))
 
     assert set(town.main(watch)) == {"station", "founder", "Lin", "Omar"}
