@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 
 COLUMNS = 10
 FRAME_BYTES = 100 * 2**20
-ROUNDS = 3
 MIME = "application/x-dill"
 
 
@@ -72,7 +71,7 @@ class DillKernel:
         self._manager.shutdown_kernel(now=True)
 
     def _run(self, code: str, hook=lambda _message: None) -> None:
-        answer = self._client.execute_interactive(code, output_hook=hook, timeout=300)
+        answer = self._client.execute_interactive(code, output_hook=hook, timeout=300, store_history=False)
         assert answer["content"]["status"] == "ok"
 
 
@@ -90,18 +89,20 @@ def test_large_frame_goes_in_and_out_faster_than_by_dill(agent, frame):
     theirs: list[float] = []
     agent.inject("warm", frame.head())
     kernel.inject("warm", frame.head())
-    for _ in range(ROUNDS):
-        with timed(ours):
-            agent.inject("frame", frame)
-            back = agent.retrieve("frame")
-        with timed(theirs):
-            kernel.inject("frame", frame)
-            kernel.retrieve("frame")
-        pd.testing.assert_frame_equal(back, frame)
+    with timed(ours):
+        agent.inject("frame", frame)
+        back = agent.retrieve("frame")
+    with timed(theirs):
+        kernel.inject("frame", frame)
+        kernel.retrieve("frame")
+    pd.testing.assert_frame_equal(back, frame)
     kernel.close()
-    ratio = sorted(theirs[n] / ours[n] for n in range(ROUNDS))[ROUNDS // 2]
-    print(f"\nframe of 100 MiB in and out: {min(ours):.2f} s, by dill {min(theirs):.2f} s, {ratio:.1f} times (goal 5)")
-    assert ratio > 1
+    ratio = theirs[0] / ours[0]
+    size = FRAME_BYTES / 2**20
+    print(
+        f"\nframe of {size:.0f} MiB in and out: {ours[0]:.2f} s, by dill {theirs[0]:.2f} s, {ratio:.1f} times (goal 5)"
+    )
+    assert ratio >= 5
 
 
 def test_turn_costs_the_same_in_a_conversation_of_a_thousand(agent, processor_seconds):
