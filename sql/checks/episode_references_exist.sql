@@ -63,8 +63,9 @@ without_parent as (
     anti join main.instances
         on episodes.instance_id = instances.instance_id
         and episodes.split = instances.split
-    -- foreign traces name problems that are not ours
+    -- foreign traces name problems that are not ours, and a CaveAgent's conversation is about none
     where episodes.backend <> 'imported'
+    and coalesce(episodes.agent, 'study') = 'study'
 ),
 
 final as (

@@ -4,6 +4,9 @@ with listed_signals as (
     from (
         values
             ('finish_tool', 'normal', 'normal'),
+            -- a CaveAgent's last reply, without a block (arXiv 2601.01569)
+            ('answer', 'normal', 'normal'),
+            ('max_tokens', 'budget_exhaustion', 'budget_exhaustion'),
             ('max_turns', 'budget_exhaustion', 'budget_exhaustion'),
             ('max_steps', 'budget_exhaustion', 'budget_exhaustion'),
             ('length', 'budget_exhaustion', 'budget_exhaustion'),

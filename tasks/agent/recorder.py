@@ -1,7 +1,7 @@
 """Rows of an episode, built as it goes."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -71,8 +71,10 @@ class EpisodeRecorder:
     than between two turns, where the model would wait for it.
     """
 
-    def __init__(self, run_id: str, episode_id: str) -> None:
+    def __init__(self, run_id: str, episode_id: str, tools: Collection[str] = TOOL_NAMES) -> None:
         self._ids = {"run_id": run_id, "episode_id": episode_id}
+        self.tools = tools
+        """Names of host functions, whose call sites are counted."""
         self._turns: list[TurnRow] = []
         self._blocks: list[_Block] = []
         self._steps: list[StepRow] = []
@@ -189,7 +191,7 @@ class EpisodeRecorder:
     def _read_block(self, block: _Block) -> None:
         """Record what the source of a block says, and with it the step and its name events."""
         step, turn, code, result, active_before, injected_fault = block
-        parsed = parse_block(code, TOOL_NAMES)
+        parsed = parse_block(code, self.tools)
         self.counts["call_site_count"] += parsed.call_site_count
         self._steps.append(
             StepRow(

@@ -25,6 +25,14 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "Runtime: RESET. Nothing stays; import and define names again in every block.",
         "Every block is fresh. Runtime: RESET.",
     ),
+    "injected": (
+        "Runtime: INJECTED. Names do not stay; items, taken, refused, budget and room are there in every block.",
+        "Every block is fresh, but items, taken, refused, budget and room are bound anew.",
+    ),
+    "injected+persistent": (
+        "Runtime: INJECTED and PERSISTENT. Names stay; items, taken, refused, budget and room are bound anew.",
+        "Names stay defined, and items, taken, refused, budget and room follow what you learn.",
+    ),
 }
 """Other wordings of the runtime instruction, by contract."""
 
@@ -63,7 +71,7 @@ class Variation(NamedTuple):
                 return None
             case "new_names":
                 new_names = [name for name in standard["last_step_globals"] if name not in known_names]
-                return {"runtime": CONTRAST[standard["runtime"]], "new_globals": new_names}
+                return {"runtime": CONTRAST.get(standard["runtime"], standard["runtime"]), "new_globals": new_names}
 
 
 def draw_variation(contract: str, instance_id: str) -> Variation:

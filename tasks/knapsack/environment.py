@@ -38,8 +38,9 @@ class KnapsackEnvironment:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._items = {item.item_id: item for item in instance.items}
-        self._inspected: set[str] = set()
+        self._inspected: dict[str, None] = {}
         self._taken: dict[str, Item] = {}
+        self._refused: list[str] = []
         self._lost_capacity = 0
         self._failing_tool: str | None = None
         self.is_finished = False
@@ -64,7 +65,7 @@ class KnapsackEnvironment:
             budget = self._instance.inspection_budget
             if len(self._inspected) >= budget:
                 raise ToolRuntimeException(f"Inspection budget is spent: {len(self._inspected)} of {budget} used.")
-            self._inspected.add(item_id)
+            self._inspected[item_id] = None
         content = {"class": item.item_class, "value": item.value, "weight": item.weight}
         return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
@@ -81,6 +82,8 @@ class KnapsackEnvironment:
         if item_id not in self._inspected:
             raise ToolRuntimeException(f"Item {item_id} must be inspected before it is taken.")
         if item.item_class not in self._instance.allowed_classes:
+            if item.item_class not in self._refused:
+                self._refused.append(item.item_class)
             self._lost_capacity += self._instance.spec.refusal_cost  # 0 but in buckets where mistakes cost score
             raise ToolRuntimeException(f"Item {item_id} is of the disallowed class {item.item_class}.")
         load, capacity = self._load(), self._instance.capacity - self._lost_capacity
@@ -114,6 +117,28 @@ class KnapsackEnvironment:
             score=value / optimum if is_feasible else 0.0,
             is_solved=is_feasible and value == optimum,
         )
+
+    def known(self) -> dict[str, Any]:
+        """Return what the agent has learnt so far as objects by name, for a contract that injects them.
+
+        `items` is a pandas frame of the inspected items by id, in order of inspection, with class, value and weight;
+        `taken` lists item ids and `refused` classes; `budget` counts inspections and `room` weight that is left.
+        """
+        import pandas as pd
+
+        rows = [(item_id, self._items[item_id]) for item_id in self._inspected]
+        content = {
+            "class": [item.item_class for _, item in rows],
+            "value": [item.value for _, item in rows],
+            "weight": [item.weight for _, item in rows],
+        }
+        return {
+            "items": pd.DataFrame(content, index=pd.Index([item_id for item_id, _ in rows], dtype=str, name="item_id")),
+            "taken": list(self._taken),
+            "refused": list(self._refused),
+            "budget": self._instance.inspection_budget - len(self._inspected),
+            "room": self._instance.capacity - self._lost_capacity - self._load(),
+        }
 
     def fail_next(self, tool: str) -> None:
         """Make the next call of a tool fail once, whatever its arguments (fault injection)."""

@@ -15,7 +15,7 @@ from carryover.tasks.runtime.objects import Binding, RetrievalError, Room, bind_
 from carryover.tasks.runtime.output import Output
 from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.runtime.spec import RuntimeSpec
-from carryover.tasks.runtime.transfer import fetch, send_binding
+from carryover.tasks.runtime.transfer import fetch, fetch_types, send_binding
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 
@@ -166,6 +166,18 @@ class Engine(ABC):
             return fetch(self.ask, name, self._spec.object_limit_bytes)
         except (NodeGoneError, StateLostError) as error:
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
+
+    def types(self) -> dict[str, str]:
+        """Return the type's name of every variable of the next block's namespace, by the variable's name.
+
+        Raises:
+            RetrievalError: The answer is malformed.
+            StateLostError: No process holds the state.
+        """
+        try:
+            return fetch_types(self.ask)
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
 
     @abstractmethod
     def freeze(self) -> Any:

@@ -111,11 +111,24 @@ class Interpreter:
             InjectionError: The object does not travel, or no block can use the name.
         """
         check_name(name)
-        self._state.install(self._binding(name, value, runs_in))
+        self.install(self._binding(name, value, runs_in), describe(name, value, description), runs_in)
         if isinstance(value, type):
             self._types[name] = value
-        self.injected.append(describe(name, value, description))
-        self._note("inject", name, {"runs_in": runs_in})
+
+    def install(self, binding: Binding, entry: Injected, runs_in: Literal["host", "sandbox"] = "sandbox") -> None:
+        """Bind what another interpreter's `bindings` held, or a source that is no object of this process.
+
+        Raises:
+            InjectionError: The sandbox could not.
+        """
+        self._state.install(binding)
+        self.injected.append(entry)
+        self._note("inject", entry.name, {"runs_in": runs_in})
+
+    @property
+    def bindings(self) -> tuple[Binding, ...]:
+        """What was injected, as it was sent, in the order of `injected`."""
+        return self._state.engine.installed
 
     def retrieve(self, name: str) -> Any:
         """Return a variable as a native object: plain data, arrays, frames, dataclass instances; nothing unpickled.
@@ -127,6 +140,14 @@ class Interpreter:
         value = read_value(name, room, content, self._types, self._spec.object_limit_bytes)
         self._note("retrieve", name, {"type": type(value).__name__})
         return value
+
+    def variables(self) -> dict[str, str]:
+        """Return the type's name of every user variable that the next block finds, injected ones included.
+
+        Raises:
+            StateLostError: No process holds the state.
+        """
+        return self._state.engine.types()
 
     def snapshot(self) -> EpisodeSnapshot:
         """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
@@ -159,15 +180,18 @@ class Interpreter:
 
     def save(self, path: Path) -> None:
         """Write what brings the state about again; `reload` reads it, in this worker or in another."""
-        journal = Journal(
+        path.write_text(self.journal().model_dump_json(), encoding="utf-8")
+        self._note("save")
+
+    def journal(self) -> Journal:
+        """Return what brings the state about again."""
+        return Journal(
             contract=self.contract,
             instance_id=self._identity.instance_id,
             salt=self._identity.salt,
             step_count=self._step,
             entries=self._state.entries(),
         )
-        path.write_text(journal.model_dump_json(), encoding="utf-8")
-        self._note("save")
 
     def reload(self, path: Path) -> tuple[Difference, ...]:
         """Run a saved episode's blocks with their recorded tool replies, and go on from there.
@@ -180,11 +204,17 @@ class Interpreter:
                 injected that is not injected here.
             StateLostError: A block that ended when it was recorded does not end now.
         """
-        journal = Journal.model_validate_json(path.read_text(encoding="utf-8"))
+        try:
+            return self.replay(Journal.model_validate_json(path.read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def replay(self, journal: Journal) -> tuple[Difference, ...]:
+        """Run a journal's blocks as `reload` does, and raise what it raises."""
         if journal.contract != self.contract:
-            raise ValueError(f"{path} was recorded under {journal.contract.name}, this is {self.contract.name}")
+            raise ValueError(f"it was recorded under {journal.contract.name}, this is {self.contract.name}")
         if missing := self._state.not_installed(journal.entries):
-            raise ValueError(f"{path} had {', '.join(missing)} injected; inject the same before it is reloaded")
+            raise ValueError(f"it had {', '.join(missing)} injected; inject the same before it is reloaded")
         self._identity = Identity(journal.instance_id, journal.salt)
         found = self._state.reload(journal.entries)
         self._step = journal.step_count

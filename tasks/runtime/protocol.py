@@ -7,7 +7,7 @@ A `Runtime` belongs to a worker and opens one `Interpreter` per episode. Both ar
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from carryover.tasks.runtime.inside.tools import (  # noqa: F401 - part of the vocabulary
     ToolCallLimitError,
@@ -39,6 +39,8 @@ class Contract(BaseModel):
     """Lifetime policy in force: `episode`, `block`, ..."""
     scope: Scope = "process"
     """What ends with a binding's lifetime: the process, or user names only (an ablation arm)."""
+    binds: Literal["nothing", "environment"] = Field(default="nothing", exclude_if=lambda binds: binds == "nothing")
+    """What the host binds anew before each block; left out of a dump where it is nothing, so that digests stay."""
 
 
 class UnknownContractError(KeyError):
@@ -54,10 +56,14 @@ class _Contracts(dict[str, Contract]):
 
 
 CONTRACTS: dict[str, Contract] = _Contracts(
-    persistent=Contract(name="persistent", lifetime="episode"),
-    stateless=Contract(name="stateless", lifetime="block"),
+    {
+        "persistent": Contract(name="persistent", lifetime="episode"),
+        "stateless": Contract(name="stateless", lifetime="block"),
+        "injected": Contract(name="injected", lifetime="block", binds="environment"),
+        "injected+persistent": Contract(name="injected+persistent", lifetime="episode", binds="environment"),
+    }
 )
-"""The two contracts of the study."""
+"""The two contracts of the study, and both with the environment's knowledge as live objects (arXiv 2601.01569)."""
 
 
 class ToolCall(NamedTuple):

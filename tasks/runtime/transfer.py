@@ -5,7 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES, FrameTooLargeError
-from carryover.tasks.runtime.objects import Binding, InjectionError, Room, read_room, read_shared_memory, shared_memory
+from carryover.tasks.runtime.objects import (
+    Binding,
+    InjectionError,
+    RetrievalError,
+    Room,
+    read_room,
+    read_shared_memory,
+    shared_memory,
+)
 
 Ask = Callable[..., Any]
 """Sends a message with descriptors and returns the content of the answer, which may be given a limit of its own."""
@@ -27,6 +35,18 @@ def send_binding(ask: Ask, binding: Binding) -> None:
             os.close(memory)
     if problem is not None:
         raise InjectionError(f"{binding.message[1]}: {problem}")
+
+
+def fetch_types(ask: Ask) -> dict[str, str]:
+    """Return the type of every variable by name.
+
+    Raises:
+        RetrievalError: The answer is malformed.
+    """
+    answer = ask(("types",), (), FRAME_LIMIT_BYTES)
+    if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
+        return answer
+    raise RetrievalError("the interpreter gave no types of its variables")
 
 
 def fetch(ask: Ask, name: str, limit_bytes: int) -> tuple[Room, bytes]:

@@ -29,7 +29,8 @@ class Row(BaseModel):
 class FinishReason(StrEnum):
     """How an episode ended (arXiv 2603.01209, Table 6, and a wall-clock timeout as a category of its own).
 
-    Our harness records the first five; the others come with imported traces.
+    The study's harness records the first five; `answer`, `max_tokens` and `max_steps` end a CaveAgent's episodes (arXiv
+    2601.01569, algorithm 1); the others come with imported traces.
     """
 
     FINISH_TOOL = "finish_tool"
@@ -37,6 +38,8 @@ class FinishReason(StrEnum):
     CONTEXT_LENGTH = "context_length"
     ERROR = "error"
     TIMEOUT = "timeout"
+    ANSWER = "answer"
+    MAX_TOKENS = "max_tokens"
     MAX_STEPS = "max_steps"
     LENGTH = "length"
     EXCEPTION = "exception"
@@ -203,6 +206,8 @@ class EpisodeRow(Row):
     """Whether the canary agreed with the contract before every step; false where no step was run."""
     error_message: str | None
     """Why the harness or the client gave up, for `error`; the foreign word, for `other`."""
+    agent: Literal["study", "cave"] | None = "study"
+    """Which loop played it: the study's (arXiv 2603.01209), or CaveAgent's (arXiv 2601.01569, algorithm 1)."""
 
     @model_validator(mode="before")
     @classmethod

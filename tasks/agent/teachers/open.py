@@ -7,6 +7,7 @@ from typing import Literal
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, Message
 from carryover.tasks.agent.teachers.careful import write_careful_reply
 from carryover.tasks.agent.teachers.density import write_density_reply
+from carryover.tasks.agent.teachers.injected import write_injected_reply
 from carryover.tasks.agent.teachers.small import write_small_reply
 
 CountTokens = Callable[[Sequence[Message]], int]
@@ -56,13 +57,15 @@ def open_teacher(
     Args:
         bucket: `easy` or `hard` for the density teacher, `small` or `small_large` for the small one,
             `small_costly` for the careful one.
-        contract: `persistent` or `stateless`.
+        contract: `persistent`, `stateless`, `injected` or `injected+persistent`.
         count_tokens: Tokens of messages by the training tokenizer.
         inspections_per_turn: For the density teacher: fewer inspections per block than the cap allows.
         prints_table: For the small and the careful teacher: whether stateless blocks print the table that they rebuild.
     """
     write_reply: WriteReply
     match bucket:
+        case "easy" | "hard" | "small" | "small_large" | "small_costly" if contract.startswith("injected"):
+            write_reply = partial(write_injected_reply, contract, is_capped=bucket in ("easy", "hard"))
         case "easy" | "hard":
             write_reply = partial(write_density_reply, contract, inspections_per_turn=inspections_per_turn)
         case "small" | "small_large":

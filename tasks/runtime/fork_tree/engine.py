@@ -58,14 +58,29 @@ class Root:
 class ForkTreeEngine(Engine):
     """An `Engine` whose namespaces are processes."""
 
-    def __init__(self, lifetime: Lifetime, spec: RuntimeSpec, open_root: OpenRoot) -> None:
+    def __init__(
+        self,
+        lifetime: Lifetime,
+        spec: RuntimeSpec,
+        open_root: OpenRoot,
+        *,
+        origin: "ForkTreeEngine | None" = None,
+    ) -> None:
+        """Grow from a root of its own, or from the state of `origin`, whose root and bindings it shares.
+
+        Raises:
+            StateLostError: No process holds the state of `origin`.
+        """
         super().__init__(lifetime, spec)
         self._open_root = open_root
+        self._installed = [] if origin is None else list(origin._installed)
+        self._origin: Frozen | None = None
+        """The copy of another engine's state that it grew from."""
         with contextlib.ExitStack() as undone:
             undone.callback(self._output.close)
-            self._root = Root(open_root(self._output.descriptor))
+            self._root = Root(open_root(self._output.descriptor)) if origin is None else origin._root.share()
             undone.callback(self._root.release)
-            self._processes = self._grow()
+            self._processes = self._grow() if origin is None else self._grow_from(origin)
             undone.pop_all()
 
     def canary(self) -> str | None:
@@ -155,34 +170,22 @@ class ForkTreeEngine(Engine):
 
     def branch(self) -> tuple["ForkTreeEngine", Recovery]:
         """Fork the state into the live process of another engine; a fresh lifetime has no state to fork."""
+        if isinstance(self._processes, LiveProcesses):
+            other = ForkTreeEngine(self._lifetime, self._spec, self._open_root, origin=self)
+            return other, _worth(other._origin)
         other = ForkTreeEngine(self._lifetime, self._spec, self._open_root)
         with contextlib.ExitStack() as undone:
             undone.callback(other.close)
             for binding in self._installed:
                 other.install(binding)
-            recovery: Recovery = "complete"
-            if isinstance(self._processes, LiveProcesses):
-                recovery = other._go_on_from(self._root, self._processes)
             undone.pop_all()
-        return other, recovery
+        return other, "complete"
 
     def close(self) -> None:
         """End every process of the episode."""
         self._processes.close()
         self._root.release()
         self._output.close()
-
-    def _go_on_from(self, root: Root, processes: LiveProcesses) -> Recovery:
-        """Leave one's own root for a fork of processes that grew from another."""
-        try:
-            frozen = processes.freeze(self._output.descriptor)
-            self._processes.close()
-            self._root.release()
-            self._root = root.share()
-            self._processes = LiveProcesses(root.node, self._output.descriptor, frozen.node)
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
-        return _worth(frozen)
 
     def _has_room(self) -> bool:
         """Tell whether a small block could run in the live process: it was looked at last some blocks ago."""
@@ -193,6 +196,14 @@ class ForkTreeEngine(Engine):
         if self._lifetime.runs_in == "live":
             return LiveProcesses(self._root.node, self._output.descriptor)
         return FreshProcesses(self._root.node, self._output)
+
+    def _grow_from(self, origin: "ForkTreeEngine") -> LiveProcesses:
+        assert isinstance(origin._processes, LiveProcesses)
+        try:
+            self._origin = origin._processes.freeze(self._output.descriptor)
+            return LiveProcesses(self._root.node, self._output.descriptor, self._origin.node)
+        except NodeGoneError as error:
+            raise StateLostError(str(error)) from error
 
     def _next(self) -> Node:
         try:

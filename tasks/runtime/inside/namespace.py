@@ -22,7 +22,7 @@ def user_values(namespace: dict[str, Any], own: dict[str, Any]) -> dict[str, Any
     found = {}
     for name, value in list(namespace.items()):
         is_listed = type(name) is str and name not in own and not name.startswith("__") and name.isidentifier()
-        if is_listed and not isinstance(value, _MODULE):
+        if is_listed and not issubclass(type(value), _MODULE):  # `isinstance` would ask the value's own `__class__`
             found[name] = value
     values = {}
     for name in sorted(found):

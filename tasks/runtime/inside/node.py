@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from .capture import empty_input, redirect_output, restore_output
 from .framing import Channel
+from .namespace import user_values
 from .seeding import Seeder
 from .step import StepRunner
 from .walls import confine
@@ -18,6 +19,7 @@ from .walls import confine
 _FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
 _ERROR_LIMIT = 1000
 """Characters of an error that is passed to the host."""
+_TYPE_LIMIT = 100
 
 
 class Server:
@@ -44,6 +46,7 @@ class Server:
             "define": self._define,
             "bind": self._bind,
             "fetch": self._fetch,
+            "types": self._tell_types,
             "fill": self._fill,
             "output": self._take_output,
         }
@@ -198,6 +201,7 @@ class Server:
         if is_user:
             self.runner.namespace[name] = sent.build(self.runner.own)
         elif self.is_root:
+            self._forget_unbuilt(name)  # a name that is bound anew before each block is built once
             self._unbuilt.append(sent)
         else:
             self.runner.inject(name, sent.build(self.runner.own), is_own=False)
@@ -219,6 +223,11 @@ class Server:
             self._outgoing = []
             self.channel.send(("answer", {"error": f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]}))
 
+    def _tell_types(self) -> None:
+        """Name the type of each variable that the user has; no code of an object's own runs."""
+        values = user_values(self.runner.namespace, self.runner.own)
+        self.channel.send(("answer", {name: _type_name(type(value)) for name, value in values.items()}))
+
     def _take_output(self, descriptor: int) -> None:
         redirect_output(descriptor)
         self.has_output = True
@@ -231,6 +240,14 @@ class Server:
         os.close(descriptor)
         self._outgoing = []
         self.channel.send(("answer", None))
+
+
+def _type_name(kind: type) -> str:
+    """Return a type's name, with its library in front, by the descriptors of `type`: a metaclass may bend both."""
+    name = type.__dict__["__name__"].__get__(kind)
+    module = type.__dict__["__module__"].__get__(kind)
+    library = module.partition(".")[0] if type(module) is str else ""
+    return (name if library in ("", "builtins", "__main__") else f"{library}.{name}")[:_TYPE_LIMIT]
 
 
 def _has_ended(process: int) -> bool:

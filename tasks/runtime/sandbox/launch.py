@@ -29,6 +29,8 @@ _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
     # One thread per numeric library: a forked interpreter must not wait for threads that died in the fork.
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's allocator
+    "_RJEM_MALLOC_CONF": "background_thread:false",  # Polars's
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",

@@ -6,6 +6,7 @@ import pytest
 
 from carryover.tasks.agent.prompt_files import FOLDER, fill_prompt, prompt_digest, read_prompt
 from carryover.tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
+from carryover.tasks.runtime.protocol import CONTRACTS
 
 
 def test_a_missing_prompt_is_named_with_those_there_are():
@@ -34,13 +35,13 @@ def test_a_changed_word_of_a_prompt_is_another_digest(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("prompt_set", ["full", "compact"])
 def test_only_runtime_instruction_and_demonstrations_depend_on_the_contract(prompt_set):
-    by_contract = {"persistent": set(), "stateless": set()}
+    by_contract = {contract: set() for contract in CONTRACTS}
     for file in (FOLDER / prompt_set).glob("*.md"):
         part, _, contract = file.stem.partition("_")
         if contract:
             by_contract[contract].add(part)
 
-    assert by_contract["persistent"] == by_contract["stateless"] <= {"runtime", "demonstrations"}
+    assert all(parts == by_contract["persistent"] <= {"runtime", "demonstrations"} for parts in by_contract.values())
 
 
 def test_the_digest_follows_the_contract_and_the_set():

@@ -286,3 +286,14 @@ def test_state_comes_back_by_replay_when_the_frozen_copy_was_killed(open_fork_tr
     result = interpreter.run_block("import os, signal\nos.kill(-1, signal.SIGKILL)\nos._exit(0)")
     assert (result.state_event, result.notices) == ("rolled_back", (ROLLED_BACK, RUN_AGAIN))
     assert interpreter.run_block("x").result == "1"
+
+
+def test_state_with_a_frame_is_branched_without_running_anything_again(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.inject("given", pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
+    interpreter.run_block("import pandas\nmade = pandas.concat([given, given])")
+    interpreter.retrieve("made")
+    branch = interpreter.branch()
+    assert branch.events[-1].detail == {"event": "rolled_back", "notices": []}
+    assert branch.run_block("len(made)").result == "4"
+    branch.close()

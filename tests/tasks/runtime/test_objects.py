@@ -326,3 +326,18 @@ def imported_names(module: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             yield node.module
+
+
+def test_variables_are_listed_with_their_types(interpreter):
+    interpreter.inject("given", np.zeros(2))
+    made = "kind = type('Kind', (type,), {'__name__': 3, '__module__': None})\nown = kind('Own', (), {})()"
+    interpreter.run_block(f"count = 1\n{made}")
+    kept = {"count": "int", "kind": "type", "own": "Own"} if interpreter.contract.name == "persistent" else {}
+    assert interpreter.variables() == {"given": "numpy.ndarray", **kept}
+
+
+def test_binding_of_one_interpreter_is_installed_in_another(open_one):
+    first, second = open_one(), open_one()
+    first.inject("given", [1, 2], description="Two numbers.")
+    second.install(first.bindings[0], first.injected[0])
+    assert (second.retrieve("given"), second.injected) == ([1, 2], first.injected)

@@ -33,7 +33,7 @@ def read_frame(content: bytes, library: str, *, has_index: bool, allowance: Allo
             return pl.from_arrow(table)
         except pl.exceptions.PanicException as error:  # no `Exception`: nobody else would catch it
             raise NotPortableError(f"Polars cannot make a frame of the Arrow data: {error}") from error
-    frame = table.to_pandas(ignore_metadata=True)
+    frame = table.to_pandas(ignore_metadata=True, use_threads=False)  # threads die in a fork
     return frame.set_index(frame.columns[0]) if has_index else frame
 
 
@@ -61,7 +61,7 @@ def _pandas_stream(frame: Any) -> tuple[bytes, bool]:
         label += "_"
     try:
         whole = frame.reset_index(names=label) if has_index else frame
-        table = pa.Table.from_pandas(whole, preserve_index=False)
+        table = pa.Table.from_pandas(whole, preserve_index=False, nthreads=1)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise NotPortableError(f"Arrow cannot hold the frame: {error}") from error
     target = io.BytesIO()

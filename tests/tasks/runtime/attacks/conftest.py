@@ -3,8 +3,10 @@
 Whatever it tries, nothing hidden is read, nothing outside is touched, and the host stays up.
 """
 
+import dataclasses
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from carryover.tasks.runtime.interpreter import Interpreter
@@ -30,10 +32,31 @@ def secret() -> str:
     return SECRET
 
 
-@pytest.fixture
-def interpreter(open_one: Callable[..., Interpreter], contract: Contract) -> Interpreter:
-    """An interpreter on either backend, under either contract."""
-    return open_one(contract, {"look": World().look})
+@dataclasses.dataclass
+class Given:
+    """A type that is injected."""
+
+    amount: int = 1
+
+
+def twice(amount: int) -> int:
+    """Return twice the amount, in the sandbox."""
+    return 2 * amount
+
+
+@pytest.fixture(params=["bare", pytest.param("with_objects", marks=pytest.mark.slow)])
+def interpreter(
+    open_one: Callable[..., Interpreter], contract: Contract, request: pytest.FixtureRequest
+) -> Interpreter:
+    """An interpreter on either backend, under either contract, with nothing but a tool or with injected objects."""
+    opened = open_one(contract, {"look": World().look})
+    if request.param == "with_objects":
+        opened.inject("Given", Given)
+        opened.inject("given", {"one": [1, 2.5, "text", None], "more": (Given(2), b"bytes")})
+        opened.inject("numbers", np.arange(1000))
+        opened.inject("note", len)
+        opened.inject("twice", twice, runs_in="sandbox")
+    return opened
 
 
 @pytest.fixture

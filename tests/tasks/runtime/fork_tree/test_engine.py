@@ -24,8 +24,7 @@ def test_engine_whose_processes_cannot_be_forked_ends_its_root(fork_tree, contra
 
 
 def test_branch_that_fails_ends_its_root(open_fork_tree, monkeypatch):
-    interpreter = open_fork_tree(CONTRACTS["persistent"])
-    interpreter.run_block("x = 1")
+    interpreter = open_fork_tree(CONTRACTS["stateless"])  # a branch of a live state shares its root
     interpreter._state.engine._installed.append(Binding(("define", "broken", "1 / 0")))
     roots, grow = [], ForkTreeEngine._grow
 
@@ -37,4 +36,11 @@ def test_branch_that_fails_ends_its_root(open_fork_tree, monkeypatch):
     with pytest.raises(InjectionError, match="broken"):
         interpreter.branch()
     assert [root.is_alive() for root in roots] == [False]
-    assert interpreter.run_block("x").result == "1"
+    assert interpreter.run_block("1").result == "1"
+
+
+def test_branch_of_a_live_state_sends_no_binding_again(open_fork_tree, monkeypatch):
+    interpreter = open_fork_tree(CONTRACTS["persistent"])
+    interpreter.inject("given", [1])
+    monkeypatch.setattr("carryover.tasks.runtime.fork_tree.engine.send_binding", None)
+    assert interpreter.branch().run_block("given").result == "[1]"

@@ -1,0 +1,80 @@
+"""Scripted teachers of the contracts that inject the environment's knowledge, for every bucket.
+
+The policy is that of the other teachers: inspect the list until the budget or the list ends, then take by value per
+weight, without what was refused or does not fit. What the others carry in names, in printed tables or in literals,
+these read from the live objects `items`, `taken`, `refused`, `budget` and `room`.
+"""
+
+import random
+from collections.abc import Sequence
+
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.agent.teachers.density import read_task
+from carryover.tasks.agent.teachers.small import SENTENCES, PlayedTurn, read_turns
+from carryover.tasks.agent.teachers.small_blocks import INSPECTED_PER_TURN, TAKEN_PER_TURN
+
+_LOOK = """\
+new = [i for i in json.loads(list_items()) if i not in items.index][:min(n, budget)]
+for i in new: inspect(i)
+state = 'more' if budget > len(new) == n else 'full'"""
+_GRAB = """\
+state, left = 'done', room
+for i in (items['value'] / items['weight']).sort_values(ascending=False, kind='stable').index:
+    if i in taken or items['class'][i] in refused or items['weight'][i] > left: continue
+    if n == 0:
+        state = 'more'
+        break
+    try: take_item(i)
+    except Exception as e:
+        if 'class' in str(e): refused.append(items['class'][i])
+        n -= {refusal}
+        continue
+    left -= items['weight'][i]
+    n -= 1"""
+_FINISH = "print(state)\nif state == 'done': finish()"
+
+
+def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, *, is_capped: bool) -> str:
+    """Return the next reply: one sentence and one block.
+
+    Args:
+        contract: `injected` or `injected+persistent`; any other raises `ValueError`.
+        messages: The conversation so far, in either format of the study.
+        seed: Chooses among equivalent sentences, equally under all contracts.
+        is_capped: Whether a block does as much as the cap of tool calls allows, as in the Easy and Hard buckets, or
+            as little as in the small ones.
+    """
+    if contract not in ("injected", "injected+persistent"):
+        raise ValueError(f"no such contract {contract!r}; choose from injected, injected+persistent")
+    inspected, taken = INSPECTED_PER_TURN, TAKEN_PER_TURN
+    if is_capped:
+        task = read_task(messages)
+        inspected = taken = task.budget if task.cap is None else task.cap - 1  # a call is kept for listing or finish
+    turns = read_turns(messages)
+    is_taking = any(turn.output.startswith("full") for turn in turns)
+    has_failed = bool(turns) and turns[-1].has_failed
+    body = _GRAB.format(refusal=int(is_capped)) if is_taking else _LOOK
+    ending = _FINISH if is_taking else "print(state)"
+    count = taken if is_taking else inspected
+    imports = "" if is_taking else "import json\n"
+    if contract == "injected":
+        code = f"{imports}n = {count}\n{body}\n{ending}"
+    else:
+        name = "grab" if is_taking else "look"
+        definition = f"{imports}def {name}(n):\n{_indented(body)}\n    return state\n"
+        is_known = not has_failed and any(f"def {name}(" in turn.code for turn in turns)
+        code = f"{'' if is_known else definition}state = {name}({count})\n{ending}"
+    sentence = random.Random(f"sentence {seed}").choice(SENTENCES[_action(turns, is_taking, has_failed)])
+    return f"{sentence}\n```python\n{code}\n```"
+
+
+def _action(turns: Sequence[PlayedTurn], is_taking: bool, has_failed: bool) -> str:
+    if has_failed:
+        return "repair"
+    if is_taking:
+        return "more" if "take_item" in turns[-1].code or "grab" in turns[-1].code else "grab"
+    return "look" if turns else "list"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

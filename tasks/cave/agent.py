@@ -1,0 +1,269 @@
+"""The agent for library users: inject objects, ask, retrieve objects (arXiv 2601.01569, section 3)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from carryover.tasks.agent.openai_client import OpenAIClient
+from carryover.tasks.agent.protocol import ModelClient
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.cave import background
+from carryover.tasks.cave.conversation import SemanticStream
+from carryover.tasks.cave.events import Answer, Event
+from carryover.tasks.cave.loop import DEFERRED, Course, DualStreamLoop
+from carryover.tasks.cave.prompting import fill
+from carryover.tasks.cave.runtime_stream import RuntimeStream
+from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
+from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
+from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, Runtime, ToolInvocationException
+
+Backend = Literal["fork_tree", "jupyter"]
+Watch = Callable[[Event], None]
+
+
+class Agent:
+    """An agent whose memory is a Python interpreter.
+
+    Objects go in with `inject` and come out with `retrieve`; the model sees names, types and signatures, and what its
+    blocks print. Functions run on the host, their arguments and results are plain JSON values; with
+    `runs_in="sandbox"` their source runs beside the objects and takes any of them.
+
+        agent = Agent(model="qwen3-8b", endpoint="http://127.0.0.1:8000/v1")
+        agent.inject("orders", frame, description="One row per order.")
+        print(agent.ask("Sum the amounts by customer into a frame named totals."))
+        totals = agent.retrieve("totals")
+    """
+
+    def __init__(
+        self,
+        model: str | ModelClient,
+        *,
+        endpoint: str | None = None,
+        api_key_variable: str | None = None,
+        backend: Backend | None = None,
+        spec: AgentSpec = AgentSpec(),  # noqa: B008 - immutable
+        name: str = "agent",
+        instructions: str = "",
+        skills: Path | str | None = None,
+        save_to: Path | str | None = None,
+        runtime: Runtime | None = None,
+    ) -> None:
+        """Open the interpreter; raise `ValueError` for a model name without an endpoint.
+
+        Args:
+            model: Name under which the endpoint knows the model, or a client such as `scripted(...)`.
+            endpoint: Address of an OpenAI-compatible endpoint, e.g. `http://127.0.0.1:8000/v1`.
+            api_key_variable: Environment variable that holds the endpoint's key; None for an endpoint without one.
+            backend: `fork_tree` or `jupyter`; default: that of `spec.runtime`.
+            spec: Budgets, sampling, sandbox, static policy.
+            name: Names the agent in traces, and seeds its sampling and its blocks' random draws.
+            instructions: Further lines of the system message.
+            skills: Folder of Agent Skills: one folder with a `SKILL.md` for each.
+            save_to: File that is written before and after every block; `Agent.resume` goes on from it.
+            runtime: A worker's runtime to share; it stays open. Default: one of the agent's own.
+        """
+        if backend is not None:
+            spec = spec.model_copy(update={"runtime": spec.runtime.model_copy(update={"backend": backend})})
+        self.spec = spec
+        self.instructions = instructions
+        self.client = _client(model, endpoint, api_key_variable)
+        self.course = Course(name)
+        self.text = SemanticStream()
+        self.skills: dict[str, Skill] = {}
+        self.restored: Restored | None = None
+        """After `resume`: what came back, and what did not."""
+        self._save_file = None if save_to is None else SaveFile(Path(save_to))
+        self.worker = runtime or open_runtime(spec.runtime)
+        opened = self.worker.open_interpreter(CONTRACTS["persistent"], {}, instance_id=name, tool_call_cap=None)
+        self.runtime = RuntimeStream(opened)
+        self._closers: list[Callable[[], None]] = [opened.close]
+        if runtime is None:
+            self._closers.append(self.worker.close)
+        if skills is not None:
+            self.skills = find_skills(Path(skills))
+            self.inject("use_skill", self._use_skill)
+
+    def inject(
+        self, name: str, value: Any, *, description: str = "", runs_in: Literal["host", "sandbox"] = "host"
+    ) -> None:
+        """Bind a variable, a function or a type in the interpreter; the model is told its name, type and documentation.
+
+        Raises:
+            InjectionError: The object does not travel, or the name is not a valid identifier.
+            BusyError: A block is running.
+        """
+        self.runtime.idle.inject(name, value, description=description, runs_in=runs_in)
+
+    def retrieve(self, name: str) -> Any:
+        """Return a variable as a native object; nothing is unpickled.
+
+        Raises:
+            RetrievalError: There is no such variable, or it holds what does not travel.
+            BusyError: A block is running.
+        """
+        return self.runtime.idle.retrieve(name)
+
+    def variables(self) -> dict[str, str]:
+        """Return what the model made: the name of each variable with the name of its type."""
+        injected = {entry.name for entry in self.runtime.idle.injected}
+        return {name: kind for name, kind in self.runtime.idle.variables().items() if name not in injected}
+
+    def ask(self, question: str, watch: Watch | None = None) -> Answer:
+        """Return the answer to a question; `watch` is called with every event on the way.
+
+        Whatever goes wrong on the way ends the answer with a stop reason; see `Answer.stop`.
+        """
+        return background.wait_for(self._answer(question, watch))
+
+    async def ask_async(self, question: str, watch: Watch | None = None) -> Answer:
+        """Return what `ask` returns, on any event loop."""
+        return await asyncio.wrap_future(background.submit(self._answer(question, watch)))
+
+    def go_on(self, watch: Watch | None = None) -> Answer:
+        """Return the answer to a question that was left unanswered: by a crash, or by a budget."""
+        return background.wait_for(self._answer(None, watch))
+
+    def stream(self, question: str) -> AsyncIterator[Event]:
+        """Yield the events of a question as they come, the `Answer` last."""
+        return background.stream(self.play(question))
+
+    def play(self, question: str | None) -> AsyncIterator[Event]:
+        """Yield the events of a question on the agents' own event loop."""
+        loop = DualStreamLoop(
+            self.client,
+            self.text,
+            self.runtime,
+            self.course,
+            self.spec,
+            instructions=self.instructions,
+            skills={name: skill.description for name, skill in self.skills.items()},
+            checkpoint=self._checkpoint,
+        )
+        return loop.play(question)
+
+    def branch(self, count: int) -> list["Agent"]:
+        """Return agents that go on from the present state, each by itself and with decoding seeds of its own.
+
+        A variable that one of them changes is unchanged in the others. They end with the agent that they come from.
+        """
+        branches = []
+        for number in range(count):
+            interpreter = self.runtime.idle.branch()
+            other = self._derived(f"{self.course.name}/{number}", RuntimeStream(interpreter))
+            other.text = SemanticStream(self.text.entries, self.text.question, self.text.tokens_per_character)
+            other.course = replace(self.course, name=other.course.name, notes=list(self.course.notes))
+            other._closers = [interpreter.close]
+            branches.append(other)
+        return branches
+
+    def peer(self, name: str, *, model: ModelClient | None = None, instructions: str = "") -> "Agent":
+        """Return an agent with a conversation of its own on the same interpreter: each sees what the others bind.
+
+        It ends with the agent that it comes from.
+        """
+        other = self._derived(name, self.runtime)
+        other.client = self.client if model is None else model
+        other.instructions = instructions
+        return other
+
+    def save(self, path: Path | str) -> None:
+        """Write the conversation, what was injected, and the journal of the interpreter to one file."""
+        SaveFile(Path(path)).write(self._saved())
+
+    @classmethod
+    def resume(
+        cls,
+        path: Path | str,
+        model: str | ModelClient,
+        *,
+        functions: dict[str, Callable[..., Any]] | None = None,
+        types: dict[str, type] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return an agent that goes on from a saved file: its blocks run again with their recorded function results.
+
+        What could not be restored is named to the model before its next step, and in `restored`.
+
+        Args:
+            path: File written by `save`, or by an agent with `save_to`, also one that was killed.
+            model: As for a new agent.
+            functions: Host functions by name: they are no data, so the file does not hold them.
+            types: Injected types by name, so that their instances come back as such.
+            options: Further arguments of `Agent`.
+        """
+        saved = SavedAgent.read(Path(path))
+        agent = cls(model, **({"spec": saved.spec, "name": saved.course.name} | options))
+        offered = {**(functions or {}), **({"use_skill": agent._use_skill} if agent.skills else {})}
+        agent.restored = bring_about(saved, agent.runtime.idle, offered, types or {})
+        agent.course, agent.text = saved.course, SemanticStream(saved.entries, saved.question)
+        agent.course.notes += agent.restored.notes()
+        if saved.course.is_running:
+            agent.course.is_running = False
+            agent.text.add("observation", fill("interrupted"))
+        return agent
+
+    def close(self) -> None:
+        """End the interpreter, unless it is a peer's, and with the runtime that this agent opened its branches."""
+        while self._closers:
+            self._closers.pop(0)()
+
+    def __enter__(self) -> Self:
+        """Return the agent itself."""
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        """Close it."""
+        self.close()
+
+    async def _answer(self, question: str | None, watch: Watch | None) -> Answer:
+        event: Event | None = None
+        async for event in self.play(question):
+            if watch is not None:
+                watch(event)
+        assert isinstance(event, Answer)
+        return event
+
+    def _derived(self, name: str, runtime: RuntimeStream) -> "Agent":
+        other = copy(self)
+        other.runtime, other.text, other.course = runtime, SemanticStream(), Course(name)
+        other._closers, other._save_file, other.restored = [], None, None
+        return other
+
+    def _use_skill(self, name: str, file: str = SKILL_FILE) -> str:
+        """Read a skill's instructions, or another file of its folder; its functions are there in the next block."""
+        skill = self.skills.get(name)
+        if skill is None:
+            raise ToolInvocationException(f"unknown skill {name!r}; choose from {', '.join(self.skills)}")
+        if file != SKILL_FILE:
+            return skill.read(file)
+        DEFERRED.get().append(skill.inject)
+        return f"The instructions of {name} follow when this block has ended."
+
+    def _checkpoint(self) -> None:
+        if self._save_file is not None:
+            self._save_file.write(self._saved())
+
+    def _saved(self) -> SavedAgent:
+        interpreter = self.runtime.interpreter
+        return SavedAgent(
+            spec=self.spec,
+            course=self.course,
+            entries=tuple(self.text.entries),
+            question=self.text.question,
+            inputs=tuple(zip(interpreter.injected, interpreter.bindings, strict=True)),
+            journal=interpreter.journal(),
+        )
+
+
+def _client(model: str | ModelClient, endpoint: str | None, api_key_variable: str | None) -> ModelClient:
+    if not isinstance(model, str):
+        return model
+    if endpoint is None:
+        raise ValueError(f"model {model!r} has no endpoint; give endpoint='http://127.0.0.1:8000/v1' or a client")
+    spec = EndpointSpec(base_url=endpoint, api_key_variable=api_key_variable, extra_body={})
+    return OpenAIClient(spec, model)

@@ -1,0 +1,59 @@
+"""One event loop in a thread of its own, on which agents play.
+
+So a caller may be synchronous, asynchronous or a notebook, and an endpoint's connections belong to one loop.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+_THREADS = 512
+"""Blocks that may run at a time; a thread starts when it is first needed."""
+
+
+def submit(work: Coroutine[Any, Any, Result]) -> "Future[Result]":
+    """Begin work on the loop."""
+    return asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
+
+
+def wait_for(work: Coroutine[Any, Any, Result]) -> Result:
+    """Return the result of work on the loop.
+
+    Raises:
+        RuntimeError: The caller runs on the loop itself and would wait for ever.
+    """
+    if threading.current_thread().name == _NAME:
+        work.close()
+        raise RuntimeError("a synchronous call inside the agents' event loop; await the asynchronous method instead")
+    future = submit(work)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+async def stream(events: AsyncIterator[Result]) -> AsyncIterator[Result]:
+    """Yield on the caller's loop what an iterator yields on the agents' loop, as it comes."""
+    while True:
+        try:
+            yield await asyncio.wrap_future(submit(anext(events)))  # type: ignore[arg-type]
+        except StopAsyncIteration:
+            return
+
+
+_NAME = "carryover-agents"
+
+
+@cache
+def _loop(_process_id: int) -> asyncio.AbstractEventLoop:
+    """Return the loop of this process; a fork has no thread of its parent's, and gets a loop of its own."""
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="carryover-block"))
+    threading.Thread(target=loop.run_forever, name=_NAME, daemon=True).start()
+    return loop

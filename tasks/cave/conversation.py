@@ -1,0 +1,99 @@
+"""The semantic stream: the short text history that the model sees (arXiv 2601.01569, section 3)."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from carryover.tasks.agent.protocol import Message
+from carryover.tasks.cave.prompting import fill
+
+Kind = Literal["system", "question", "reply", "observation", "summary"]
+_ROLES: dict[Kind, Literal["system", "user", "assistant"]] = {
+    "system": "system",
+    "question": "user",
+    "reply": "assistant",
+    "observation": "user",
+    "summary": "user",
+}
+_TOKENS_PER_CHARACTER = 0.25
+"""Until an endpoint has counted; the paper's repository uses the same."""
+_NEVER_SUMMARIZED = 4
+"""Newest entries that stay word for word."""
+
+
+class Entry(NamedTuple):
+    """A message with what it is in the agent's course."""
+
+    kind: Kind
+    text: str
+
+
+class SemanticStream:
+    """The messages of a conversation, and how many tokens they are about to cost."""
+
+    def __init__(
+        self, entries: Sequence[Entry] = (), question: str = "", tokens_per_character: float = _TOKENS_PER_CHARACTER
+    ) -> None:
+        self.entries = list(entries)
+        self.question = question
+        """The latest question, which no compaction loses."""
+        self.tokens_per_character = tokens_per_character
+        """As the endpoint counted last."""
+
+    def add(self, kind: Kind, text: str) -> None:
+        """Append an entry; two user messages in a row become one, because chat templates want roles to alternate.
+
+        A merged message that holds a question counts as one, so that its text is never removed.
+        """
+        last = self.entries[-1] if self.entries else None
+        if last is not None and _ROLES[kind] == "user" == _ROLES[last.kind]:
+            merged: Kind = last.kind if kind == "observation" else kind
+            self.entries[-1] = Entry(merged, f"{last.text}\n\n{text}")
+        else:
+            self.entries.append(Entry(kind, text))
+
+    def messages(self) -> tuple[Message, ...]:
+        """Return the conversation as the model is sent it."""
+        return tuple(Message(role=_ROLES[kind], content=text) for kind, text in self.entries)
+
+    def token_count(self) -> int:
+        """Return the estimated size of the conversation in tokens."""
+        return round(self._length() * self.tokens_per_character)
+
+    def calibrate(self, prompt_tokens: int) -> None:
+        """Learn from what an endpoint counted for the present messages; 0 tells nothing."""
+        if prompt_tokens and self.entries:
+            self.tokens_per_character = prompt_tokens / self._length()
+
+    def remove_old_outputs(self, kept_count: int) -> int:
+        """Replace the outputs of all but the newest observations by their length; return how many were replaced."""
+        places = [place for place, entry in enumerate(self.entries) if entry.kind == "observation"]
+        removed = 0
+        for place in places[: len(places) - kept_count]:
+            text = self.entries[place].text
+            shorter = fill("removed_output", length=len(text))
+            if len(shorter) < len(text):
+                self.entries[place] = Entry("observation", shorter)
+                removed += 1
+        return removed
+
+    def older_half(self) -> list[Entry]:
+        """Return the entries that a summary is to replace; none where only the newest are left.
+
+        What stays begins with a reply, so that a summary in front of it is a user message between the two.
+        """
+        start = 1 if self.entries and self.entries[0].kind == "system" else 0
+        middle = start + (len(self.entries) - start + 1) // 2
+        last_cut = len(self.entries) - _NEVER_SUMMARIZED
+        cuts = [
+            place for place, entry in enumerate(self.entries) if entry.kind == "reply" and start < place <= last_cut
+        ]
+        cut = next((place for place in cuts if place >= middle), cuts[-1] if cuts else start)
+        return self.entries[start:cut] if cut - start > 1 else []  # a summary alone is not summarized again
+
+    def replace_oldest(self, count: int, summary: str) -> None:
+        """Put a summary in the place of the oldest entries after the system message."""
+        start = 1 if self.entries[0].kind == "system" else 0
+        self.entries[start : start + count] = [Entry("summary", summary)]
+
+    def _length(self) -> int:
+        return sum(len(text) for _, text in self.entries)

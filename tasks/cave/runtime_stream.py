@@ -1,0 +1,57 @@
+"""The runtime stream: the interpreter that holds the objects, and in which order its users may touch it."""
+
+import asyncio
+from typing import NamedTuple
+
+from carryover.tasks.agent.encodable import encodable_result
+from carryover.tasks.runtime.engine import StateLostError
+from carryover.tasks.runtime.protocol import BlockResult, Interpreter
+
+
+class BusyError(RuntimeError):
+    """A block is running, so nothing can be brought in or out."""
+
+
+class Ran(NamedTuple):
+    """What a block did."""
+
+    result: BlockResult
+    is_verified: bool
+    """Whether the canary agreed with the contract before the block."""
+
+
+class RuntimeStream:
+    """An interpreter that one agent or several use, one block after the other (arXiv 2601.01569, section 3)."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
+        """For what the host knows by itself: what was injected, the journal."""
+        self._order = asyncio.Lock()
+        self._is_running = False
+
+    @property
+    def idle(self) -> Interpreter:
+        """The interpreter between two blocks.
+
+        Raises:
+            BusyError: A block is running.
+        """
+        if self._is_running:
+            raise BusyError("a block is running; inject and retrieve before the question or after the answer")
+        return self.interpreter
+
+    async def run(self, code: str) -> Ran:
+        """Run a block, after those that were asked for before it."""
+        async with self._order:
+            self._is_running = True
+            try:
+                return await asyncio.to_thread(self._run, code)
+            finally:
+                self._is_running = False
+
+    def _run(self, code: str) -> Ran:
+        try:
+            is_verified = self.interpreter.verify_contract()
+        except StateLostError:  # the block's result says what became of the state
+            is_verified = False
+        return Ran(encodable_result(self.interpreter.run_block(code)), is_verified)

@@ -1,0 +1,191 @@
+"""An agent in one file: its conversation, what was injected, and the journal that brings its interpreter about again.
+
+The file is a log of JSON lines. A line that a kill tore apart is dropped, and every line before it holds. A step
+appends what it added, so saving costs the same after a thousand steps as after one.
+"""
+
+import base64
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from pydantic import TypeAdapter
+
+from carryover.tasks.cave.conversation import Entry
+from carryover.tasks.cave.loop import Course
+from carryover.tasks.cave.prompting import fill
+from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.runtime.describe import Injected
+from carryover.tasks.runtime.engine import StateLostError
+from carryover.tasks.runtime.journal import Entry as Done
+from carryover.tasks.runtime.journal import Journal, Ran
+from carryover.tasks.runtime.objects import Binding
+from carryover.tasks.runtime.protocol import Difference, Interpreter
+
+_VERSION = 1
+_DONE: TypeAdapter[Done] = TypeAdapter(Done)
+
+
+@dataclass(frozen=True)
+class SavedAgent:
+    """Everything that an agent goes on from."""
+
+    spec: AgentSpec
+    course: Course
+    entries: tuple[Entry, ...]
+    question: str
+    inputs: tuple[tuple[Injected, Binding], ...]
+    journal: Journal
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Return the state of the last complete line.
+
+        Raises:
+            ValueError: The file is no saved agent, or of another version.
+        """
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        records = [json.loads(line) for line in lines if line.endswith("\n")]
+        if not records or records[0].get("version") != _VERSION:
+            raise ValueError(f"{path} is not an agent saved with version {_VERSION}")
+        entries: list[Entry] = []
+        inputs, done = [], []
+        for record in records:
+            entries[record["kept"] :] = [Entry(*entry) for entry in record["entries"]]
+            inputs += [_read_input(content) for content in record["inputs"]]
+            done += [_DONE.validate_python(content) for content in record["journal"]]
+        last = records[-1]
+        return cls(
+            spec=AgentSpec.model_validate(records[0]["spec"]),
+            course=Course(**last["course"]),
+            entries=tuple(entries),
+            question=last["question"],
+            inputs=tuple(inputs),
+            journal=Journal(**last["promise"], entries=tuple(done)),
+        )
+
+
+class SaveFile:
+    """A file that follows an agent: the first write is whole, each later one appends a line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._written: SavedAgent | None = None
+
+    def write(self, agent: SavedAgent) -> None:
+        """Make the file hold this state; a reader sees the former state or this one, never a part.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        before = self._written
+        if before is not None and not _goes_on(before, agent):
+            before = None
+        line = json.dumps(_record(before, agent)) + "\n"
+        target = self._path if before is not None else self._path.with_name(f"{self._path.name}.part")
+        with target.open("a" if before is not None else "w", encoding="utf-8") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        if before is None:
+            target.replace(self._path)
+        self._written = agent
+
+
+class Restored(NamedTuple):
+    """What came back of a saved agent's interpreter, and what did not."""
+
+    differences: tuple[Difference, ...] = ()
+    """Observations of the replay that are other than recorded, state hashes included."""
+    lost_names: tuple[str, ...] = ()
+    missing_functions: tuple[str, ...] = ()
+    """Host functions that were injected once and were not given again."""
+    reason: str | None = None
+    """Why the whole state is lost; None where it is not."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every block showed what it had shown, state hash and names included, and nothing is missing."""
+        return self == Restored()
+
+    def notes(self) -> list[str]:
+        """Return what the model must be told before its next step."""
+        names = ", ".join(self.lost_names) or "(none)"
+        if self.reason is not None:
+            notes = [fill("state_lost", reason=self.reason, names=names)]
+        else:
+            notes = [fill("restored")]
+            steps = sorted({difference.step for difference in self.differences})
+            if steps:
+                changed = sorted({difference.field for difference in self.differences})
+                told = f"{', '.join(map(str, steps))} ({', '.join(changed)})"
+                notes.append(fill("restored_otherwise", steps=told))
+            if self.lost_names:
+                notes.append(fill("names_lost", names=names))
+        if self.missing_functions:
+            notes.append(fill("functions_missing", names=", ".join(self.missing_functions)))
+        return notes
+
+
+def bring_about(
+    saved: SavedAgent,
+    interpreter: Interpreter,
+    functions: Mapping[str, Callable[..., Any]],
+    types: Mapping[str, type],
+) -> Restored:
+    """Inject what was injected and run the journal again; return how that went."""
+    missing = []
+    for entry, binding in saved.inputs:
+        is_host_function = binding.message[0] == "tool"
+        given = functions.get(entry.name) if is_host_function else types.get(entry.name)
+        if given is not None and entry.kind != "variable":
+            interpreter.inject(entry.name, given, description=entry.description)
+        else:
+            interpreter.install(binding, entry, "host" if is_host_function else "sandbox")
+            missing += [entry.name] if is_host_function else []
+    ran = [done for done in saved.journal.entries if isinstance(done, Ran)]
+    expected = set(ran[-1].observed.names) if ran else set()
+    try:
+        differences, reason = interpreter.replay(saved.journal), None
+    except StateLostError as error:
+        differences, reason = (), str(error)
+    lost = expected - set(interpreter.variables())
+    return Restored(differences, tuple(sorted(lost)), tuple(missing), reason)
+
+
+def _goes_on(before: SavedAgent, agent: SavedAgent) -> bool:
+    """Tell whether a state only adds to a former one; a lost or restored interpreter has another journal."""
+    count, input_count = len(before.journal.entries), len(before.inputs)
+    is_same_start = len(agent.journal.entries) >= count and len(agent.inputs) >= input_count
+    return is_same_start and (not count or agent.journal.entries[count - 1] is before.journal.entries[-1])
+
+
+def _record(before: SavedAgent | None, agent: SavedAgent) -> dict[str, Any]:
+    """Return the line that makes one state of another; of none, the first line."""
+    former = () if before is None else before.entries
+    pairs = zip(former, agent.entries, strict=False)
+    kept = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(former), len(agent.entries)))
+    done_count, input_count = (0, 0) if before is None else (len(before.journal.entries), len(before.inputs))
+    return {
+        **({"version": _VERSION, "spec": agent.spec.model_dump(mode="json")} if before is None else {}),
+        "course": asdict(agent.course),
+        "question": agent.question,
+        "kept": kept,
+        "entries": agent.entries[kept:],
+        "inputs": [_write_input(*pair) for pair in agent.inputs[input_count:]],
+        "promise": agent.journal.model_copy(update={"entries": ()}).model_dump(mode="json", exclude={"entries"}),
+        "journal": [_DONE.dump_python(done, mode="json") for done in agent.journal.entries[done_count:]],
+    }
+
+
+def _write_input(entry: Injected, binding: Binding) -> dict[str, Any]:
+    content = None if binding.content is None else base64.b64encode(binding.content).decode()
+    return {"entry": entry, "message": binding.message, "content": content}
+
+
+def _read_input(record: dict[str, Any]) -> tuple[Injected, Binding]:
+    content = None if record["content"] is None else base64.b64decode(record["content"])
+    return Injected(*record["entry"]), Binding(tuple(record["message"]), content)

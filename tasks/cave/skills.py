@@ -1,0 +1,87 @@
+"""Agent Skills: folders with a `SKILL.md`, listed by name and description, read and injected when asked for."""
+
+import ast
+from pathlib import Path
+from typing import NamedTuple
+
+from carryover.tasks.cave.prompting import fill
+from carryover.tasks.cave.runtime_stream import RuntimeStream
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.runtime.describe import Injected
+from carryover.tasks.runtime.objects import Binding, InjectionError
+from carryover.tasks.runtime.protocol import ToolRuntimeException
+
+SKILL_FILE = "SKILL.md"
+
+
+class Skill(NamedTuple):
+    """A folder of instructions with functions."""
+
+    name: str
+    description: str
+    instructions: str
+    """The text below the front matter."""
+    folder: Path
+
+    def read(self, file: str) -> str:
+        """Return the text of a file in the folder; raise `ToolRuntimeException` for one that is not there."""
+        path = (self.folder / file).resolve()
+        if not path.is_relative_to(self.folder.resolve()) or not path.is_file():
+            there = sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file())
+            raise ToolRuntimeException(f"skill {self.name} has no file {file!r}; it has {', '.join(there)}")
+        return path.read_text(encoding="utf-8", errors="replace")
+
+    async def inject(self, runtime: RuntimeStream) -> str:
+        """Define the functions of the folder's Python files in the sandbox; return the instructions for the model.
+
+        The host reads the files and runs nothing of them. What was injected before is not injected again.
+        """
+        told = fill("skill", name=self.name, instructions=self.instructions)
+        known = {entry.name for entry in runtime.idle.injected}
+        for file in sorted(self.folder.glob("*.py")):
+            source = file.read_text(encoding="utf-8")
+            try:
+                functions = [node for node in ast.parse(source, file.name).body if isinstance(node, ast.FunctionDef)]
+                for function in functions:
+                    if not function.name.startswith("_") and function.name not in known:
+                        runtime.idle.install(Binding(("define", function.name, source)), _describe(function))
+            except (SyntaxError, InjectionError) as error:
+                told = f"{told}\n{fill('notice', text=f'{file.name} could not be loaded: {error}')}"
+        return told
+
+
+def find_skills(folder: Path) -> dict[str, Skill]:
+    """Return the skills of a folder by name, in the order of their names.
+
+    Raises:
+        UserError: The folder does not exist, or a `SKILL.md` lacks its name or its description.
+    """
+    if not folder.is_dir():
+        raise UserError(f"no folder of skills at {folder}; create it, or leave skills out")
+    skills = [_read_skill(file) for file in folder.glob(f"*/{SKILL_FILE}")]
+    return {skill.name: skill for skill in sorted(skills)}
+
+
+def _read_skill(file: Path) -> Skill:
+    """Return a skill; of its front matter, lines `key: value` are read, and indented lines go on with the value."""
+    opening, separator, rest = file.read_text(encoding="utf-8").partition("---\n")
+    front, end, instructions = rest.partition("\n---")
+    fields: dict[str, str] = {}
+    key = ""
+    for line in front.splitlines() if separator and end and not opening.strip() else ():
+        if line[:1].isspace() and key:
+            fields[key] = f"{fields[key].strip('>|-')} {line.strip()}".strip()
+        elif ":" in line:
+            key, _, value = line.partition(":")
+            fields[key] = value.strip().strip("\"'")
+    if not fields.get("name") or not fields.get("description"):
+        raise UserError(f"{file} needs front matter with a name and a description between two lines of ---")
+    return Skill(fields["name"], fields["description"], instructions.strip(), file.parent)
+
+
+def _describe(function: ast.FunctionDef) -> Injected:
+    returns = f" -> {ast.unparse(function.returns)}" if function.returns else ""
+    documentation = ast.get_docstring(function) or ""
+    lines = [f"def {function.name}({ast.unparse(function.args)}){returns}"]
+    lines += [f"    {line}".rstrip() for line in documentation.splitlines()]
+    return Injected(function.name, "function", documentation, "\n".join(lines))

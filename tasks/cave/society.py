@@ -1,0 +1,112 @@
+"""Agents that share objects: one that directs others, and peers on one runtime (arXiv 2601.01569, multi-agent parts).
+
+An object goes from interpreter to interpreter as data in shared memory. It passes through no prompt, and nothing of it
+is unpickled.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.background import wait_for
+from carryover.tasks.cave.events import Answer, Event, Observed
+from carryover.tasks.cave.loop import DEFERRED
+from carryover.tasks.cave.prompting import fill
+from carryover.tasks.cave.runtime_stream import BusyError, RuntimeStream
+from carryover.tasks.runtime.objects import InjectionError, RetrievalError
+from carryover.tasks.runtime.protocol import ToolInvocationException
+
+TurnWatch = Callable[[Agent, Event], None]
+
+
+def hand_over(name: str, source: Agent, target: Agent, *, new_name: str | None = None) -> None:
+    """Bind a variable of one agent's interpreter in another's, as data; the two are copies from then on.
+
+    Raises:
+        RetrievalError: There is no such variable, or it holds what does not travel.
+        InjectionError: It does not travel, e.g. an instance of a type that was not injected in both.
+        BusyError: One of the two runs a block.
+    """
+    _pass_on(name, source.runtime, target.runtime, new_name or name)
+
+
+def direct(director: Agent, others: Mapping[str, Agent]) -> None:
+    """Give an agent the function `delegate`: it injects into other agents, asks them, and retrieves what they made.
+
+    What a block delegates happens in order when the block has ended, because an interpreter gives and takes objects
+    between blocks only. The answers come with the block's observation; what was taken is bound in the next block.
+
+    Args:
+        director: The agent that delegates.
+        others: The agents by the name that the director uses; each keeps its own interpreter and conversation.
+    """
+
+    def delegate(agent: str, question: str, give: list = [], take: list = []) -> str:  # noqa: B006 - shown in the prompt
+        if agent not in others:
+            raise ToolInvocationException(f"unknown agent {agent!r}; choose from {', '.join(others)}")
+
+        async def work(runtime: RuntimeStream) -> str:
+            return fill("delegated", name=agent, answer=await _delegate(runtime, others[agent], question, give, take))
+
+        DEFERRED.get().append(work)
+        return f"{agent} is asked when this block has ended."
+
+    listed = "\n".join(f"- {name}: {other.instructions}" for name, other in others.items())
+    delegate.__doc__ = (
+        "Ask another agent, which has an interpreter of its own, when this block has ended.\n\n"
+        "`give` names variables that are bound there first; `take` names variables of it that are bound here "
+        f"afterwards. The agents:\n{listed}"
+    )
+    director.inject("delegate", delegate)
+
+
+async def _delegate(runtime: RuntimeStream, other: Agent, question: str, give: list[str], take: list[str]) -> str:
+    """Return what the director is told: the answer, or why there is none, and what was taken."""
+    try:
+        for name in map(str, give):
+            _pass_on(name, runtime, other.runtime, name)
+        answer = await other.ask_async(question)
+        told = [answer.text]
+        for name in map(str, take):
+            _pass_on(name, other.runtime, runtime, name)
+    except (BusyError, InjectionError, RetrievalError) as error:
+        return f"An object could not be passed on: {error}"
+    if take:
+        told.append(f"Bound here: {', '.join(map(str, take))}.")
+    return "\n".join(told)
+
+
+def _pass_on(name: str, source: RuntimeStream, target: RuntimeStream, new_name: str) -> None:
+    target.idle.inject(new_name, source.idle.retrieve(name))
+
+
+async def take_turns(questions: Sequence[tuple[Agent, str]]) -> AsyncIterator[tuple[Agent, Event]]:
+    """Yield the events of several agents that answer side by side, one step each in the given order, round by round.
+
+    A step is a reply and what its block did, so peers on one interpreter change it in a defined order. The order
+    depends on nothing but the arguments: not on how fast a model answers.
+    """
+    playing = [(agent, agent.play(question)) for agent, question in questions]
+    while playing:
+        for player in list(playing):
+            agent, events = player
+            async for event in events:
+                yield agent, event
+                if isinstance(event, Answer):
+                    playing.remove(player)
+                if isinstance(event, Observed | Answer):
+                    break
+
+
+def answer_in_turns(questions: Sequence[tuple[Agent, str]], watch: TurnWatch | None = None) -> list[Answer]:
+    """Return the answers of agents that take turns, in the order of the questions; see `take_turns`."""
+
+    async def play() -> list[Answer]:
+        answers: dict[int, Answer] = {}
+        async for agent, event in take_turns(questions):
+            if watch is not None:
+                watch(agent, event)
+            if isinstance(event, Answer):
+                answers[id(agent)] = event
+        return [answers[id(agent)] for agent, _ in questions]
+
+    return wait_for(play())

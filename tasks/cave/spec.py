@@ -1,0 +1,39 @@
+"""The rules and budgets of an agent."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from carryover.tasks.runtime.policy import StaticPolicy
+from carryover.tasks.runtime.shaping import SizeError
+from carryover.tasks.runtime.spec import RuntimeSpec
+
+POLICY = StaticPolicy(
+    denied_imports=("ctypes", "multiprocessing", "socket", "subprocess"),
+    denied_calls=("eval", "exec", "globals", "locals", "os.system"),
+    denied_attributes=("__builtins__", "__globals__", "__subclasses__"),
+)
+"""What blocks leave alone (arXiv 2601.01569, static checks): advice to the model; the sandbox is the wall."""
+
+
+class AgentSpec(BaseModel):
+    """Budgets, sampling and runtime of an agent; the budgets hold for one question (arXiv 2601.01569, section 3)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_steps: int = Field(default=10, gt=0)
+    """Model replies before the answer is given up with `max_steps`; the default of the paper's repository."""
+    max_tokens: int | None = Field(default=None, gt=0)
+    """Prompt and completion tokens of all replies together; None for no limit."""
+    timeout_seconds: float = Field(default=900.0, gt=0)
+    """Wall-clock limit."""
+    context_window: int = Field(default=128_000, gt=1000)
+    """Tokens that a conversation and the reply to it may have."""
+    compact_at: float = Field(default=0.75, gt=0, lt=1)
+    """Share of the context window at which the conversation is compacted."""
+    kept_observations: int = Field(default=6, ge=0)
+    """Newest observations whose output compaction leaves whole."""
+    temperature: float | None = None
+    """Sampling temperature; None leaves it to the endpoint."""
+    max_completion_tokens: int | None = Field(default=None, gt=0)
+    """Tokens that one reply may have; None leaves it to the endpoint."""
+    runtime: RuntimeSpec = RuntimeSpec(shaping=SizeError(), policy=POLICY)
+    """Backend, sandbox, limits, static policy and output limit of the interpreter."""

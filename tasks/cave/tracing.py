@@ -1,0 +1,181 @@
+"""An agent's conversation as rows of the same tables as the study's episodes."""
+
+import hashlib
+import json
+import time
+from datetime import UTC, datetime
+from typing import Literal
+
+from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode, TurnNames
+from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
+from carryover.tasks.running.source_digest import canonical_json, source_digest
+from carryover.tasks.traces.rows import ErrorKind
+
+
+class Trace:
+    """Records what an agent does: give `watch` to each `ask`, and land the rows of `finish`.
+
+        trace = Trace(agent, run_id="my run")
+        agent.ask("...", watch=trace.watch)
+        landing.write(trace.finish().rows, "my run")
+
+    One trace is one episode, whatever the number of questions; a resumed agent's trace begins where it resumed.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        *,
+        run_id: str,
+        instance_id: str | None = None,
+        scale: Literal["smoke", "laptop", "paper"] = "smoke",
+        replicate: int = 0,
+    ) -> None:
+        """Begin to record; `instance_id` names what the conversation is about, by default the agent itself."""
+        self._agent = agent
+        self._instance_id = instance_id or agent.course.name
+        self._declaration = _declaration(agent)
+        self._place = {"scale": scale, "replicate": replicate}
+        name = canonical_json([run_id, self._instance_id, self._declaration, replicate])
+        self._recorder = EpisodeRecorder(run_id, hashlib.sha256(name.encode()).hexdigest()[:24])
+        self._started_at, self._start = datetime.now(UTC), time.perf_counter()
+        self._pending: Replied | None = None
+        self._answer: Answer | None = None
+        self._names = TurnNames()
+        self._turn = self._verified_count = 0
+        self._is_open = False
+        self._event_count = len(agent.runtime.interpreter.events)
+
+    def watch(self, event: Event) -> None:
+        """Record an event of the agent's."""
+        match event:
+            case Asked(text):
+                self._record_turn(text)
+                self._open()
+            case Replied():
+                self._open()
+                self._turn += 1
+                self._pending = event
+            case Observed():
+                self._record_observation(event)
+            case Compacted():
+                step = self._agent.runtime.interpreter.journal().step_count
+                self._recorder.record_runtime_event(step, "compact", None, json.dumps(event._asdict()))
+            case Answer():
+                self._answer = event
+
+    def finish(self) -> RecordedEpisode:
+        """Return the conversation's rows; call it once, after the last answer.
+
+        Raises:
+            ValueError: Nothing was answered.
+        """
+        if self._answer is None:
+            raise ValueError("nothing was answered yet; give `watch` to `ask`, and finish afterwards")
+        self._record_turn(None)
+        self._record_runtime_events()
+        agent, stop = self._agent, self._answer.stop
+        injected = agent.runtime.interpreter.injected
+        self._recorder.tools = sorted(entry.name for entry in injected if entry.kind == "function")
+        condition = {
+            "purpose": "evaluation",
+            "variant": "cave",
+            "base": "hub",
+            "visibility": "declared",
+            "header": "none",
+        }
+        outcome = {"value_taken": 0, "weight_taken": 0, "taken_count": 0, "inspected_count": 0}
+        return self._recorder.finish(
+            {
+                **condition,
+                **outcome,
+                **self._place,
+                "agent": "cave",
+                "model_name": agent.client.model_name,
+                "model_digest": None,
+                "train_contract": None,
+                "runtime_contract": agent.runtime.interpreter.contract.name,
+                "shown_contract": agent.runtime.interpreter.contract.name,
+                "bucket": "conversation",
+                "split": "evaluation",
+                "is_out_of_distribution": False,
+                "training_seed": None,
+                "tool_call_cap": None,
+                "max_turns": agent.spec.max_steps,
+                "contract_json": self._declaration,
+                "sandbox_level": agent.worker.sandbox_level,
+                "backend": agent.worker.backend,
+                "plan_digest": hashlib.sha256(self._declaration.encode()).hexdigest()[:16],
+                "instance_id": self._instance_id,
+                "attempt": 0,
+                "finish_reason": stop,
+                "error_message": self._answer.text if stop == "error" else None,
+                "score": None,
+                "is_solved": False,
+                "token_source": agent.client.token_source,
+                "training_tokens": None,
+                "wall_seconds": time.perf_counter() - self._start,
+                "started_at": self._started_at,
+                "is_contract_verified": 0 < self._verified_count == self._recorder.counts["step_count"],
+            }
+        )
+
+    def _open(self) -> None:
+        """Record the messages before the first reply, once."""
+        if not self._is_open:
+            self._is_open = True
+            messages = self._agent.text.messages()
+            opening = messages[:-1] if messages[-1].role == "assistant" else messages
+            told = [message.model_dump() for message in opening]
+            self._recorder.record_opening(json.dumps(told, ensure_ascii=False))
+
+    def _record_observation(self, event: Observed) -> None:
+        assert self._pending is not None
+        if event.result is None:
+            is_cut_off = self._pending.completion.finish_reason != "stop"
+            kind, name = (ErrorKind.MODEL, "ReplyCutOff") if is_cut_off else (ErrorKind.PROTOCOL, "UnclosedBlock")
+            self._recorder.record_turn_error(self._turn, kind, name, event.text)
+        else:
+            before = self._names.active_globals
+            self._record_runtime_events()
+            self._recorder.record_step(self._turn, self._pending.reply.code or "", event.result, before, None)
+            self._names = TurnNames(event.result.active_globals, event.result.last_step_globals)
+            self._verified_count += event.is_verified
+        self._record_turn(event.text)
+
+    def _record_turn(self, observation: str | None) -> None:
+        if self._pending is None:
+            return
+        reply, completion, seed = self._pending
+        self._recorder.record_turn(
+            self._turn,
+            reply,
+            completion,
+            observation=observation,
+            seed=seed,
+            has_system_note=reply.block_count > 1,
+            names=self._names,
+        )
+        self._pending = None
+
+    def _record_runtime_events(self) -> None:
+        events = self._agent.runtime.interpreter.events
+        for step, kind, name, detail in events[self._event_count :]:
+            self._recorder.record_runtime_event(step, kind, name, None if detail is None else json.dumps(detail))
+        self._event_count = len(events)
+
+
+def _declaration(agent: Agent) -> str:
+    """Return what was promised to the model and what is in force beside it, as canonical JSON."""
+    content = {
+        "agent": "cave",
+        "contract": agent.runtime.interpreter.contract.model_dump(mode="json"),
+        "spec": agent.spec.model_dump(mode="json"),
+        "instructions": agent.instructions,
+        "skills": sorted(agent.skills),
+        "code_digest": source_digest(("carryover.tasks.cave", "carryover.tasks.runtime"))[:16],
+        "backend": agent.worker.backend,
+        "sandbox_level": agent.worker.sandbox_level,
+    }
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))

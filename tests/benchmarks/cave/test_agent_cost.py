@@ -1,0 +1,145 @@
+"""What an agent's objects, long conversations and branches cost."""
+
+import base64
+import contextlib
+import gc
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import dill
+import numpy as np
+import pandas as pd
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.scripted import block, scripted_by
+from carryover.tasks.cave.spec import AgentSpec
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
+
+COLUMNS = 10
+FRAME_BYTES = 100 * 2**20
+ROUNDS = 3
+MIME = "application/x-dill"
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """A frame of 100 MiB."""
+    rows = FRAME_BYTES // 8 // COLUMNS
+    values = np.random.default_rng(0).random((rows, COLUMNS))
+    return pd.DataFrame(values, columns=[f"column_{number}" for number in range(COLUMNS)])
+
+
+@pytest.fixture
+def agent() -> Iterator[Agent]:
+    """An agent with room for large objects and many branches."""
+    spec = AgentSpec(max_steps=10_000)
+    runtime = spec.runtime.model_copy(update={"process_limit": 5000})
+    with Agent(
+        scripted_by(reply), spec=spec.model_copy(update={"runtime": runtime, "context_window": 16_000})
+    ) as agent:
+        yield agent
+
+
+def reply(messages) -> str:
+    """Run one block per question, then answer; summarize when asked to."""
+    if "Write a summary that replaces it" in messages[-1].content:
+        return "Numbers were added to total."
+    return "Added." if "<output>" in messages[-1].content else block("total = total + 1\nprint(total, 'x' * 300)")
+
+
+class DillKernel:
+    """What CaveAgent's kernel runtime does: dill and base64 in code, and display data on the way back."""
+
+    def __init__(self) -> None:
+        self._manager, self._client = start_new_kernel()
+        self._run("import base64, dill; from IPython.display import publish_display_data")
+
+    def inject(self, name: str, value: object) -> None:
+        self._run(f"{name} = dill.loads(base64.b64decode({base64.b64encode(dill.dumps(value)).decode()!r}))")
+
+    def retrieve(self, name: str) -> object:
+        found: list[str] = []
+        code = f"publish_display_data({{'{MIME}': base64.b64encode(dill.dumps({name})).decode()}})"
+        self._run(code, lambda message: found.extend(message["content"].get("data", {}).values()))
+        return dill.loads(base64.b64decode(found[0]))
+
+    def close(self) -> None:
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=True)
+
+    def _run(self, code: str, hook=lambda _message: None) -> None:
+        answer = self._client.execute_interactive(code, output_hook=hook, timeout=300)
+        assert answer["content"]["status"] == "ok"
+
+
+@contextlib.contextmanager
+def timed(seconds: list[float]) -> Iterator[None]:
+    gc.collect()
+    start = time.perf_counter()
+    yield
+    seconds.append(time.perf_counter() - start)
+
+
+def test_large_frame_goes_in_and_out_faster_than_by_dill(agent, frame):
+    kernel = DillKernel()
+    ours: list[float] = []
+    theirs: list[float] = []
+    agent.inject("warm", frame.head())
+    kernel.inject("warm", frame.head())
+    for _ in range(ROUNDS):
+        with timed(ours):
+            agent.inject("frame", frame)
+            back = agent.retrieve("frame")
+        with timed(theirs):
+            kernel.inject("frame", frame)
+            kernel.retrieve("frame")
+        pd.testing.assert_frame_equal(back, frame)
+    kernel.close()
+    ratio = sorted(theirs[n] / ours[n] for n in range(ROUNDS))[ROUNDS // 2]
+    print(f"\nframe of 100 MiB in and out: {min(ours):.2f} s, by dill {min(theirs):.2f} s, {ratio:.1f} times (goal 5)")
+    assert ratio > 1
+
+
+def test_turn_costs_the_same_in_a_conversation_of_a_thousand(agent, processor_seconds):
+    agent.inject("total", 0)
+    costs = []
+    for _ in range(10):
+        before = processor_seconds()
+        for _ in range(50):
+            assert agent.ask("Add one.").text == "Added."
+        costs.append((processor_seconds() - before) / 50 * 1e3)
+    print(f"\nprocessor time per question: {', '.join(f'{cost:.1f}' for cost in costs)} ms")
+    assert agent.retrieve("total") == 500
+    assert sorted(costs[-4:])[1] < 1.3 * sorted(costs[1:5])[1]
+
+
+def test_thousand_branches_of_a_state_with_a_large_frame(agent, processor_seconds):
+    made = agent.runtime.interpreter.run_block(
+        f"import numpy, pandas\nframe = pandas.DataFrame(numpy.ones(({FRAME_BYTES // 8 // COLUMNS}, {COLUMNS})))"
+    )
+    assert made.error is None
+    before, start = processor_seconds(), time.perf_counter()
+    branches = agent.branch(1000)
+    seconds, processor = time.perf_counter() - start, processor_seconds() - before
+    owned = sorted(map(private_bytes, processes_of(branches[:20])))
+    print(f"\n1000 branches: {seconds:.2f} s, processor {processor:.2f} s (goal 3 s), ", end="")
+    print(f"private memory {owned[-1] / 2**20:.2f} MiB at most (goal 2)")
+    assert branches[-1].runtime.interpreter.run_block("len(frame)").result == str(FRAME_BYTES // 8 // COLUMNS)
+    for branch in branches:
+        branch.close()
+    assert owned[-1] < 2 * 2**20
+
+
+def processes_of(branches: list[Agent]) -> list[int]:
+    """Return the processes in which branches would run their next block."""
+    return [branch.runtime.interpreter._state.engine._processes.next().process_id() for branch in branches]  # type: ignore[attr-defined]  # fmt: skip
+
+
+def private_bytes(process: int) -> int:
+    """Return the bytes that a process shares with no other."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024

@@ -1,0 +1,110 @@
+"""The contracts that inject the environment's knowledge: it is there in every block, whatever becomes of names."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.faults import FaultSpec
+from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.agent.spec import EpisodeSpec, PromptSet
+from carryover.tasks.agent.teachers.injected import write_injected_reply
+from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
+from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.traces.rows import FinishReason
+
+INJECTED = ["injected", "injected+persistent"]
+
+
+@pytest.fixture(scope="module")
+def with_pandas() -> Iterator[Runtime]:
+    """A worker that has pandas imported: a block of a fresh process would import it each time."""
+    runtime = open_runtime(RuntimeSpec(preload=("collections", "itertools", "json", "math", "re", "pandas", "pyarrow")))
+    yield runtime
+    runtime.close()
+
+
+def play(runtime, bucket: str, contract: str, seed: int, teacher=None, **fields) -> RecordedEpisode:
+    condition = Condition(
+        purpose="teacher", model_name="scripted", runtime_contract=contract, bucket=bucket, split="train"
+    )
+    prompt_set: PromptSet = "full" if bucket in ("easy", "hard") else "compact"
+    return asyncio.run(
+        run_episode(
+            sample_instance(KNAPSACK[bucket], seed),
+            condition,
+            teacher or open_teacher(bucket, contract),
+            runtime,
+            EpisodeSpec(prompt_set=prompt_set, **fields),
+            run_id="run",
+            plan_digest="plan",
+            scale="smoke",
+        )
+    )
+
+
+@pytest.mark.parametrize("contract", INJECTED)
+@pytest.mark.parametrize(("bucket", "seed"), [("easy", 0), ("small", 1), ("small_costly", 2), ("small_costly", 3)])
+def test_teacher_scores_what_the_others_score_on_the_same_instance(with_pandas, contract, bucket, seed):
+    recorded = play(with_pandas, bucket, contract, seed)
+    other = play(with_pandas, bucket, "persistent", seed)
+    assert recorded.episode.finish_reason == FinishReason.FINISH_TOOL
+    assert (recorded.episode.score, recorded.episode.taken_count) == (other.episode.score, other.episode.taken_count)
+    assert recorded.episode.is_contract_verified
+    assert not [error for error in recorded.errors if not error.is_caught]
+
+
+def test_user_names_end_with_the_block_and_the_knowledge_stays(with_pandas):
+    injected, persistent = (play(with_pandas, "small", contract, 1) for contract in INJECTED)
+    assert {step.active_globals for step in injected.steps} == {()}
+    assert {"look", "grab"} <= set(persistent.steps[-1].active_globals)
+    names = {event.name for event in injected.runtime_events if event.kind == "inject"}
+    assert names == {"items", "taken", "refused", "budget", "room"}
+    assert json.loads(injected.episode.contract_json)["contract"]["binds"] == "environment"
+
+
+def test_frame_holds_what_inspections_revealed_and_nothing_else(with_pandas):
+    looking = [
+        "i = json.loads(list_items())[0]\nfacts = inspect(i)\nprint(len(items), budget)",
+        "print(items.to_json(orient='index'), taken, refused, budget > 0, room > 0)",
+        "finish()",
+    ]
+
+    def write(messages, _seed) -> str:
+        return f"```python\nimport json\n{looking[sum(message.role == 'assistant' for message in messages)]}\n```"
+
+    recorded = play(with_pandas, "small", "injected", 4, ScriptedTeacher("scripted", write))
+    instance = sample_instance(KNAPSACK["small"], 4)
+    item = min(instance.items, key=lambda item: item.item_id)
+    assert recorded.steps[0].output == f"0 {instance.inspection_budget}\n"
+    facts = {item.item_id: {"class": item.item_class, "value": item.value, "weight": item.weight}}
+    assert recorded.steps[1].output == f"{json.dumps(facts, separators=(',', ':'))} [] [] True True\n"
+
+
+@pytest.mark.parametrize("contract", INJECTED)
+def test_fault_is_repaired(with_pandas, contract):
+    recorded = play(with_pandas, "small", contract, 1, faults=FaultSpec(rate=0.6, storm_share=0.0))
+    assert recorded.episode.finish_reason == FinishReason.FINISH_TOOL
+    assert recorded.episode.score == play(with_pandas, "small", contract, 1).episode.score
+
+
+def test_contracts_of_the_study_declare_what_they_declared(with_pandas):
+    recorded = play(with_pandas, "small", "stateless", 1)
+    assert json.loads(recorded.episode.contract_json)["contract"] == {
+        "name": "stateless",
+        "version": 1,
+        "lifetime": "block",
+        "scope": "process",
+    }
+
+
+def test_no_other_contract_is_played():
+    with pytest.raises(ValueError, match="choose from injected, injected"):
+        write_injected_reply("persistent", [], 0, is_capped=False)

@@ -1,0 +1,101 @@
+"""Agent Skills: listed by name and description, read and injected when asked for."""
+
+import pytest
+
+from carryover.tasks.cave.scripted import block, scripted
+from carryover.tasks.cave.skills import find_skills
+from carryover.tasks.running.errors import UserError
+
+SKILL = """---
+name: {name}
+description: >-
+  Convert amounts
+  between currencies.
+license: MIT
+---
+
+Always round to two places. See rates.md.
+"""
+FUNCTIONS = '''
+RATE = 2.0
+
+
+def to_euros(amount: float) -> float:
+    """Return an amount in euros."""
+    return _scaled(amount)
+
+
+def _scaled(amount):
+    return amount * RATE
+
+
+try:
+    open("/tmp/ran-in-the-host", "w").close()
+except OSError:
+    pass  # the sandbox has no such folder
+'''
+
+
+@pytest.fixture
+def skills(tmp_path):
+    folder = tmp_path / "skills" / "currency"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(SKILL.format(name="currency"))
+    (folder / "rates.md").write_text("Two to one.")
+    (folder / "functions.py").write_text(FUNCTIONS.replace("/tmp/ran-in-the-host", str(tmp_path / "ran")))
+    return folder.parent
+
+
+def test_skill_is_listed_and_its_instructions_come_when_asked_for(open_agent, watched, skills, tmp_path):
+    model = watched(scripted(block('use_skill("currency")'), block("print(to_euros(3))"), "6."))
+    agent = open_agent(model, skills=skills)
+    assert agent.ask("Convert 3.").text == "6."
+    system, told = model.requests[0].messages[0].content, model.shown(1)
+    assert "- currency: Convert amounts between currencies." in system
+    assert "Always round" not in system
+    assert '<skill name="currency">\nAlways round to two places. See rates.md.\n</skill>' in told
+    assert "def to_euros(amount: float) -> float\n    Return an amount in euros." in told
+    assert "_scaled" not in told
+    assert "<output>\n6.0\n</output>" in model.shown()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_branch_reads_a_skill_for_itself(open_agent, skills):
+    agent = open_agent(block('use_skill("currency")'), block("euros = to_euros(1)"), "Done.", skills=skills)
+    branch = agent.branch(1)[0]
+    branch.ask("Convert 1.")
+    assert branch.retrieve("euros") == 2.0
+    assert "to_euros" not in {entry.name for entry in agent.runtime.interpreter.injected}
+
+
+def test_other_files_of_a_skill_are_read_by_name_and_none_outside_it(open_agent, watched, skills):
+    reading = 'print(use_skill("currency", "rates.md"))\nuse_skill("currency", "../../secret")'
+    model = watched(scripted(block(reading), "Done."))
+    open_agent(model, skills=skills).ask("Go.")
+    assert "Two to one." in model.shown()
+    assert "skill currency has no file '../../secret'; it has SKILL.md, functions.py, rates.md" in model.shown()
+
+
+def test_unknown_skill_is_refused_with_those_there_are(open_agent, watched, skills):
+    model = watched(scripted(block('use_skill("cooking")'), "Done."))
+    open_agent(model, skills=skills).ask("Go.")
+    assert "unknown skill 'cooking'; choose from currency" in model.shown()
+
+
+def test_skill_without_front_matter_is_refused(skills):
+    (skills / "currency" / "SKILL.md").write_text("Just text.")
+    with pytest.raises(UserError, match="needs front matter with a name and a description"):
+        find_skills(skills)
+
+
+def test_missing_folder_of_skills_is_refused(tmp_path):
+    with pytest.raises(UserError, match="no folder of skills at"):
+        find_skills(tmp_path / "nowhere")
+
+
+def test_skill_whose_functions_fail_is_told_and_its_instructions_come(open_agent, watched, skills):
+    (skills / "currency" / "functions.py").write_text("def broken(:")
+    model = watched(scripted(block('use_skill("currency")'), "Done."))
+    open_agent(model, skills=skills).ask("Go.")
+    assert "Always round to two places." in model.shown()
+    assert "functions.py could not be loaded: invalid syntax" in model.shown()

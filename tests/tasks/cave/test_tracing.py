@@ -1,0 +1,104 @@
+"""A conversation lands in the tables of the study's episodes, for every reader of them."""
+
+import json
+
+import polars as pl
+import pytest
+
+from carryover.flows.cli.exchange import export_episodes, lint_warehouse
+from carryover.flows.cli.replay import print_episode
+from carryover.storage.warehouse.gate import check_files
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.cave.scripted import block
+from carryover.tasks.cave.tracing import Trace
+from carryover.tasks.traces.study_rows import RunRow
+
+SCRIPT = [
+    block("import math\nroot = math.sqrt(limit)\nprint(look(3))", thought="I take the root."),
+    block("import subprocess"),
+    block("missing + 1"),
+    "The root is 3.",
+    block("print(root)"),
+    "Still 3.",
+]
+
+
+def look(number: int) -> int:
+    """Return the number."""
+    return number
+
+
+@pytest.fixture
+def recorded(open_agent) -> RecordedEpisode:
+    agent = open_agent(*SCRIPT)
+    agent.inject("limit", 9)
+    agent.inject("look", look)
+    trace = Trace(agent, run_id="run")
+    agent.ask("What is the root?", watch=trace.watch)
+    agent.ask("And now?", watch=trace.watch)
+    return trace.finish()
+
+
+def test_rows_hold_what_happened(recorded):
+    episode = recorded.episode
+    assert (episode.agent, episode.finish_reason, episode.turn_count, episode.step_count) == ("cave", "answer", 6, 4)
+    assert episode.is_contract_verified
+    assert episode.executed_call_count == episode.call_site_count == 1
+    assert [turn.turn for turn in recorded.turns] == list(range(7))
+    assert [message["role"] for message in json.loads(recorded.turns[0].observation or "")] == ["system", "user"]
+    assert recorded.turns[4].observation == "And now?"
+    assert recorded.turns[6].observation is None
+    assert [error.error_type for error in recorded.errors] == ["PolicyViolation", "NameError"]
+    assert [event.kind for event in recorded.runtime_events] == ["policy_violation"]
+    assert recorded.steps[3].active_globals_before == ("root",)
+    assert episode.prompt_tokens == sum(turn.prompt_tokens for turn in recorded.turns) > 0
+
+
+def test_every_check_export_lint_and_the_viewer_read_it(recorded, tmp_path, capsys):
+    landing = LandingZone(tmp_path / "landing")
+    run = RunRow(
+        run_id="run", flow="ask", plan_name="conversation", plan_digest=recorded.episode.plan_digest, scale="smoke",
+        plan_json="{}", environment_json="{}", started_at=recorded.episode.started_at,
+    )  # fmt: skip
+    landing.write(recorded.rows | {"runs": [run]}, "run")
+    merge(landing, tmp_path / "warehouse.duckdb")
+    with Warehouse.open(tmp_path / "warehouse.duckdb") as warehouse:
+        assert warehouse.sql("select agent from episodes").rows() == [("cave",)]
+        checks = {"plan_instance_counts", "run_source_is_the_plans"}  # of a study's plans
+        broken = {
+            check.name: warehouse.sql(check.query, plan_digest=None).rows()
+            if "$plan_digest" in check.query
+            else warehouse.sql(check.query).rows()
+            for check in check_files()
+            if check.name not in checks
+        }
+        assert {name: rows for name, rows in broken.items() if rows} == {}
+        for name in ("authors", "jsonl", "parquet", "atif"):
+            assert export_episodes(warehouse, tmp_path / name, name, "agent = 'cave'") == 1
+        assert lint_warehouse(warehouse, per_trace=True).height == 1
+        print_episode(warehouse, recorded.episode.episode_id)
+    assert "answer after 6 turns" in capsys.readouterr().out
+
+
+def test_resumed_agents_trace_opens_with_the_conversation_so_far(open_agent, save_file, fork_tree):
+    agent = open_agent(block("x = 1"), "Done.", save_to=save_file)
+    agent.ask("Go.")
+    agent.save(save_file)
+    resumed = type(agent).resume(save_file, agent.client, runtime=fork_tree)
+    resumed.text.entries.pop()
+    trace = Trace(resumed, run_id="run")
+    resumed.go_on(watch=trace.watch)
+    recorded = trace.finish()
+    opening = json.loads(recorded.turns[0].observation or "")
+    assert [message["role"] for message in opening] == ["system", "user", "assistant", "user"]
+    assert recorded.episode.turn_count == 1
+    assert pl.DataFrame(recorded.rows["episodes"])["agent"].to_list() == ["cave"]
+    resumed.close()
+
+
+def test_nothing_answered_is_no_episode(open_agent):
+    with pytest.raises(ValueError, match="nothing was answered yet"):
+        Trace(open_agent("unused"), run_id="run").finish()
