@@ -1,20 +1,16 @@
 """Stage 2 as a flow: paired teacher traces under both contracts."""
 
 from prefect import flow
-from prefect.futures import wait
 
 from flows.cli.command import run_as_command
-from flows.cli.messages import refuse_failure, say_errors
-from flows.runners import interruptible, two_at_a_time
+from flows.runners import collect_shards, two_at_a_time
 from storage.runs import open_run
-from tasks.collect import collect_episodes
-from tasks.plans.clients import teacher_client
 from tasks.plans.overrides import Overrides
 from tasks.plans.preflight import check_teachers
 from tasks.plans.presets import PlanName
 from tasks.plans.run import Limits
-from tasks.plans.spec import teacher_conditions
-from tasks.provide_tokenizer import provide_tokenizer
+from tasks.plans.shards import teacher_shards
+from tasks.provide_tokenizer import open_tokenizer
 
 
 @flow(name="collect-traces", task_runner=two_at_a_time())
@@ -35,25 +31,7 @@ def collect_traces(
     with open_run("collect_traces", scale, overrides, limits, run_id) as run:
         check_teachers(run.plan)
         for part in run.plan.parts:
-            tokenizer = provide_tokenizer(run, part)
-            client = teacher_client(run, part)
-            played = [
-                collect_episodes.submit(
-                    run,
-                    condition,
-                    instances=part.train_instances,
-                    episode=part.teacher.episode,
-                    client=client,
-                    tokenizer=tokenizer,
-                    maximum_attempts=part.teacher.maximum_attempts,
-                )
-                for condition in teacher_conditions(part)
-            ]
-            with interruptible(run.run_id, played):
-                wait(played)
-            collected = [future.result() for future in played]
-            say_errors(collected)
-            refuse_failure(collected)
+            collect_shards(run, teacher_shards(run, part, open_tokenizer(run, part)))
 
 
 if __name__ == "__main__":

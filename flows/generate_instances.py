@@ -4,7 +4,9 @@ from prefect import flow
 
 from flows.cli.command import run_as_command
 from storage.runs import open_run
+from tasks.caching import in_run
 from tasks.generate import generate_instance_set
+from tasks.plans.identity import Stage
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import PlanName
 from tasks.plans.run import Limits
@@ -27,7 +29,7 @@ def generate_instances(
     """
     with open_run("generate_instances", scale, overrides, limits, run_id) as run:
         for instance_set in run.plan.instance_sets():
-            generate_instance_set(run, instance_set)
+            in_run(generate_instance_set, run, Stage.INSTANCES)(run, instance_set)
 
 
 if __name__ == "__main__":

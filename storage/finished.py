@@ -7,7 +7,8 @@ import polars as pl
 from storage.attempts import unheard_attempts
 from storage.landing import LandingZone
 from storage.runs import ANALYSIS_KEY, finished_runs
-from tasks.plans.spec import StudyPlan, analysis_source
+from tasks.plans.identity import analysis_source
+from tasks.plans.spec import StudyPlan
 from tasks.running.places import name_places
 from tasks.traces.rows import EpisodeRow, FinishReason
 

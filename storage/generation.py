@@ -2,13 +2,13 @@
 
 import secrets
 
-from tasks.running.places import Places
+from tasks.running.places import Folders
 
 GENERATION_FILE = ".generation"
 """File in the data folder that tells it from another made later at the same place, or around another landing zone."""
 
 
-def begin_generation(places: Places) -> None:
+def begin_generation(places: Folders) -> None:
     """Give the data folder a new identity."""
     file = places.home / GENERATION_FILE
     unfinished = file.with_name(f"{file.name}.{secrets.token_hex(3)}")
@@ -16,7 +16,7 @@ def begin_generation(places: Places) -> None:
     unfinished.replace(file)
 
 
-def read_generation(places: Places) -> str:
+def read_generation(places: Folders) -> str:
     """Return the data folder's identity; one that has none gets one."""
     file = places.home / GENERATION_FILE
     if not file.exists():

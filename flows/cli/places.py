@@ -10,12 +10,12 @@ import click
 from storage.results import open_results
 from storage.warehouse import Warehouse
 from tasks.running.errors import UserError
-from tasks.running.places import Places, name_places
+from tasks.running.places import Folders, name_places
 
 HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in about a minute), `carryover merge` takes in what has landed"
 
 
-def find_places(home: Path | None) -> Places:
+def find_places(home: Path | None) -> Folders:
     """Return the data folder that is there; a reader never makes one.
 
     Raises:

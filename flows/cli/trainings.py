@@ -9,14 +9,13 @@ from rich.console import Console
 from tasks.plans.estimate import arm_examples, base_examples
 from tasks.plans.run import Run
 from tasks.plans.spec import OwnBaseSpec, StudyPart, StudyPlan
-from tasks.prepare import data_file, read_training_data
-from tasks.provide_tokenizer import tokenizer_folder
+from tasks.prepare import base_corpus_file, find_training_data, read_training_data
+from tasks.provide_tokenizer import find_tokenizer
 from tasks.running.places import name_places
 from tasks.sft.dry_run import TrainingEstimate, plan_training
 from tasks.sft.example_lengths import ExpectedExamples
 from tasks.sft.hub import downloaded_tokenizer, is_local
 from tasks.sft.spec import TrainingSpec
-from tasks.train import base_corpus_file
 
 UNKNOWN_SHAPE = "memory, disk and hours: unknown, as nothing here tells the size of the base model"
 """What is said where a training starts from a model of the hub that we do not know."""
@@ -71,7 +70,7 @@ def _plan_base(plan: StudyPlan, part: StudyPart, own_base: OwnBaseSpec, expected
 
 def _plan_part(plan: StudyPlan, part: StudyPart) -> Iterator[PlannedTraining]:
     run = _as_run(plan)
-    prepared = read_training_data(run, part).paths if data_file(run, part).exists() else {}
+    prepared = read_training_data(run, part).paths if find_training_data(run, part) is not None else {}
     for contract in part.teacher.contracts:
         examples = prepared.get(contract) or arm_examples(plan.scale, part, contract)
         estimate = plan_training(
@@ -99,7 +98,9 @@ def _as_run(plan: StudyPlan) -> Run:
 
 
 def _local_tokenizer(run: Run, part: StudyPart) -> Path | None:
-    folder, base = tokenizer_folder(run, part), part.training.base_model
-    if folder.is_dir():
+    folder, base = find_tokenizer(run, part), part.training.base_model
+    if folder is not None and folder.is_dir():
         return folder
-    return None if base is None or is_local(base) else downloaded_tokenizer(base, part.training.base_revision)
+    if base is None or is_local(base):
+        return None if base is None else Path(base)
+    return downloaded_tokenizer(base, part.training.base_revision)

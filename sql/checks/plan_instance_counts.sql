@@ -123,7 +123,7 @@ played as (
         episodes.replicate,
         count(distinct episodes.instance_id) as played_count,
         count(*) filter (episodes.finish_reason <> 'error') as ended_count
-    from main.episodes
+    from staging.plan_episodes as episodes
     -- a study played again lands under a variant of its own, of which the plan says nothing
     semi join wanted
         on episodes.plan_digest = wanted.plan_digest
@@ -136,7 +136,7 @@ begun as (
     select distinct
         episodes.plan_digest,
         episodes.purpose
-    from main.episodes
+    from staging.plan_episodes as episodes
 ),
 
 compared as (

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field, NonNegativeInt, PlainValidator, ValidationError
 
-from tasks.agent.encodable import encodable
+from tasks.agent.reply import encodable
 
 
 class BadAnswerError(ValueError):

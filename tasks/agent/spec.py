@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tasks.agent.address import plain_address
+from tasks.agent.credentials import plain_address
 from tasks.agent.faults import FaultSpec
 from tasks.runtime.protocol import Scope
 

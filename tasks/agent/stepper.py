@@ -5,9 +5,9 @@ from typing import Any
 
 from tasks.agent.condition import Condition
 from tasks.agent.declaration import contract_in_force
-from tasks.agent.encodable import encodable_result
 from tasks.agent.faults import FaultInjector, FaultSpec
 from tasks.agent.recorder import EpisodeRecorder, TurnNames
+from tasks.agent.reply import encodable_result
 from tasks.agent.spec import EpisodeSpec
 from tasks.agent.variation import Variation
 from tasks.agent.wire import RUNTIME_WORDS

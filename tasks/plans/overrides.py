@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from tasks.agent.address import plain_address
+from tasks.agent.credentials import plain_address
 from tasks.agent.spec import EndpointSpec
 from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan
 from tasks.running.errors import UserError

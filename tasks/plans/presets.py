@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from tasks.agent.spec import EndpointSpec, EpisodeSpec
+from tasks.plans.identity import current_source
 from tasks.plans.laptop_full import laptop_full_parts, laptop_part
 from tasks.plans.overrides import Overrides, apply_overrides
 from tasks.plans.spec import (
@@ -12,7 +13,6 @@ from tasks.plans.spec import (
     StudyPart,
     StudyPlan,
     TeacherSpec,
-    current_source,
 )
 from tasks.running.errors import UserError
 from tasks.runtime.spec import RuntimeSpec

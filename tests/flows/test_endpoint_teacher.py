@@ -12,7 +12,7 @@ from flows.cli.command import run_as_command
 from flows.reproduce_study import reproduce_study
 from storage.landing import LandingZone
 from storage.warehouse import Warehouse
-from tasks.agent.episode_id import decoding_seed
+from tasks.agent.condition import decoding_seed
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import open_bucket
 from tasks.plans.overrides import Overrides

@@ -17,10 +17,9 @@ from tasks.analysis.questions import (
 )
 from tasks.collect import collect_episodes
 from tasks.generate import generate_instance_set
-from tasks.plans.clients import scripted_client
 from tasks.plans.overrides import Overrides
 from tasks.plans.run import Limits
-from tasks.plans.spec import teacher_conditions
+from tasks.plans.shards import teacher_shards
 from tasks.traces.study_rows import TABLES
 
 README = readme_text()
@@ -48,15 +47,8 @@ def traces(tmp_path_factory):
         with open_run("toy", "smoke", Overrides(train_count=12), Limits()) as run:
             (part,) = run.plan.parts
             generate_instance_set.fn(run, part.train_instances)
-            for condition in teacher_conditions(part):
-                collect_episodes.fn(
-                    run,
-                    condition,
-                    instances=part.train_instances,
-                    episode=part.teacher.episode,
-                    client=scripted_client(part),
-                    tokenizer=None,
-                )
+            for shard in teacher_shards(run, part, None):
+                collect_episodes.fn(run, shard)
         with Warehouse.open(run.landing) as landed:
             yield landed
 

@@ -7,8 +7,7 @@ import pytest
 
 from storage.landing import LandingZone
 from storage.reevaluation import choose_study, name_variant
-from storage.runs import start_run
-from tasks.plans.landed import OtherVersionError
+from storage.runs import landed_plan, start_run
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
@@ -64,11 +63,11 @@ def land_of_another_version(run_id):
     zone.write({"runs": [row], "run_ends": [end]}, run_id)
 
 
-def test_a_study_of_another_version_is_told_with_its_field_where_no_other_is_as_the_preset_has_it():
+def test_a_study_of_another_version_is_refused_with_the_way_out():
     finish(SMALLER)
     land_of_another_version("old")
-    with pytest.raises(OtherVersionError, match=r"run old .*pace is unknown here.*; check out .*--study-run RUN$"):
-        choose_study("smoke")
+    with pytest.raises(UserError, match=r"of run old cannot be read by this version; run the study anew"):
+        landed_plan(choose_study("smoke"))
     latest = finish(SMOKE)
     land_of_another_version("older")
     assert choose_study("smoke") == latest

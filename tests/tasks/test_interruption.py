@@ -4,11 +4,10 @@ import pytest
 
 from storage.landing import LandingZone
 from storage.runs import start_run
-from tasks.agent.client import ScriptedClientSpec
 from tasks.collect import collect_episodes
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
-from tasks.plans.spec import teacher_conditions
+from tasks.plans.shards import teacher_shards
 from tasks.running.interruption import InterruptedRunError, interrupt
 
 PLAN = resolve_plan("smoke")
@@ -20,11 +19,5 @@ def test_queued_episodes_of_an_interrupted_run_do_not_start(tmp_path, monkeypatc
     with start_run("toy", PLAN, Limits()) as run:
         interrupt(run.run_id)
         with pytest.raises(InterruptedRunError, match=f"run {run.run_id} is interrupted"):
-            collect_episodes.fn(
-                run,
-                next(teacher_conditions(PART)),
-                instances=PART.train_instances,
-                episode=PART.teacher.episode,
-                client=ScriptedClientSpec(concurrency=1),
-            )
+            collect_episodes.fn(run, teacher_shards(run, PART, None)[0])
     assert LandingZone(run.landing).read("episodes").num_rows == 0

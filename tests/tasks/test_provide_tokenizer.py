@@ -8,7 +8,7 @@ from tasks.agent.spec import EndpointSpec
 from tasks.plans.overrides import Overrides
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
-from tasks.provide_tokenizer import provide_tokenizer, tokenizer_folder
+from tasks.provide_tokenizer import provide_tokenizer
 from tasks.running.errors import UserError
 from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
 
@@ -49,4 +49,4 @@ def test_an_episode_that_failed_is_no_sample(run, monkeypatch):
     monkeypatch.setattr("tasks.provide_tokenizer.open_client", lambda _, condition: open_client(NOBODY, condition))
     with pytest.raises(UserError, match=r"an episode of the tokenizer sample, persistent failed: .*:9/v1"):
         provide_tokenizer.fn(run, part)
-    assert not tokenizer_folder(run, part).exists()
+    assert not list(run.places.datasets.glob("tokenizer-*"))

@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
-from tasks.agent.protocol import Completion, CompletionRequest, Message
+from tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message
 from tasks.agent.teachers.careful import write_careful_reply
 from tasks.agent.teachers.density import write_density_reply
 from tasks.agent.teachers.small import write_small_reply
 
-CountTokens = Callable[[Sequence[Message]], int]
 WriteReply = Callable[[Sequence[Message], int], str]
 
 

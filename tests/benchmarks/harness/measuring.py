@@ -14,7 +14,7 @@ PARTS = {
     "tasks.traces": "recording",
     "tasks.running.syntax": "recording",
     "tasks.agent.recorder": "recording",
-    "tasks.agent.encodable": "recording",
+    "tasks.agent.reply": "recording",
     "storage": "landing",
     "tasks.agent.teachers": "scripted teacher",
     "tasks.agent": "loop, prompts, observations",

@@ -24,10 +24,11 @@ import pytest
 
 from storage.batching import BatchedLanding
 from storage.landing import LandingZone
+from tasks.agent.client import EpisodeSlots
 from tasks.agent.condition import Condition
+from tasks.agent.course import EpisodeContext, PlannedEpisode
 from tasks.agent.openai_client import OpenAIClient
-from tasks.agent.places import Places
-from tasks.agent.shard import PlannedEpisode, run_shard
+from tasks.agent.shard import run_shard
 from tasks.agent.spec import EndpointSpec, EpisodeSpec
 from tasks.knapsack.sampling import sample_instance
 from tasks.knapsack.spec import KNAPSACK
@@ -94,14 +95,17 @@ def play_cell(condition, base_url, folder, concurrency, instance_count):
         async def play():
             await run_shard(
                 (PlannedEpisode(instance, 0, 0) for instance in instances),
-                condition,
-                client,
-                runtime,
-                EpisodeSpec(),
-                run_id="run",
-                plan_digest="plan",
-                scale="paper",
-                places=Places(concurrency),
+                EpisodeContext(
+                    condition=condition,
+                    client=client,
+                    runtime=runtime,
+                    spec=EpisodeSpec(),
+                    run_id="run",
+                    plan_digest="plan",
+                    scale="paper",
+                    stage_digest="stage",
+                ),
+                slots=EpisodeSlots(concurrency),
                 check=lambda: None,
                 on_recorded=keep,
             )

@@ -13,8 +13,10 @@ from flows.cli.prefect_server import prefect_server
 from flows.evaluate_models import evaluate_models
 from storage.landing import LandingZone
 from storage.runs import start_run
+from storage.stages import note_stage
 from tasks.agent.spec import EpisodeSpec
-from tasks.plans.models import model_folder
+from tasks.plans.identity import Stage
+from tasks.plans.models import training_name
 from tasks.plans.presets import resolve_plan
 from tasks.plans.run import Limits
 from tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPlan
@@ -23,6 +25,7 @@ from tasks.sft.card import ModelCard, write_card
 from tasks.sft.model_shape import ModelShape
 from tasks.sft.spec import LoraSpec, TokenizerSpec
 from tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer, load_tokenizer
+from tasks.train import TrainedFolder
 from tests.benchmarks.gpu import QWEN3_ROPE, utilisation_in_words
 
 TEXT = "Inspect the items, keep a running weight, and pack what is worth most: inspect(item_id), take_item(item_id)."
@@ -72,9 +75,8 @@ def cross_evaluate(plan: StudyPlan, adapters: dict[str, Path]) -> tuple[Speed, p
     with prefect_server(), start_run("measure_serving", plan, Limits()) as run:
         (part,) = plan.parts
         for contract, adapter in adapters.items():
-            folder = model_folder(run, part, contract, part.training_seeds[0])
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            folder.symlink_to(adapter, target_is_directory=True)
+            name = training_name(part, contract, part.training_seeds[0])
+            note_stage(run, Stage.TRAINING, name, "measured", TrainedFolder(path=adapter, digest=name))
         evaluate_models("paper", run_id=run.run_id)
     episodes = LandingZone(run.landing).scan("episodes").filter(pl.col("plan_digest") == plan.digest).collect()
     ended = episodes["started_at"] + pl.Series(episodes["wall_seconds"] * 1e6).cast(pl.Duration("us"))

@@ -2,7 +2,7 @@ import traceback
 
 import pytest
 
-from tasks.agent.address import plain_address
+from tasks.agent.credentials import plain_address
 from tasks.agent.spec import EndpointSpec
 from tasks.plans.overrides import Overrides
 from tasks.running.errors import UserError

@@ -1,4 +1,4 @@
-from tasks.agent.encodable import encodable
+from tasks.agent.reply import encodable
 
 
 def test_lone_surrogates_are_replaced():

@@ -1,5 +1,4 @@
-from tasks.agent.condition import Condition
-from tasks.agent.episode_id import decoding_seed, episode_id
+from tasks.agent.condition import Condition, decoding_seed, episode_id
 
 
 def make_condition(**fields):
