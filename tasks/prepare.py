@@ -85,8 +85,12 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
     """
     traces = _traces(run, part, tokenizer)
     _refuse_missing_traces(run, part, traces)
+    digest = run.plan.digest
     prepared = prepare_dataset(
-        *(traces.scan(table, run.plan.digest) for table in ("episodes", "turns", "steps", "errors")),
+        traces.scan("episodes", digest),
+        traces.scan("turns", digest),
+        traces.scan("steps", digest),
+        traces.scan("errors", digest),
         part.dataset.model_copy(update={"variant": part.variant}),
         load_training_tokenizer(part.training, tokenizer),
         run_id=run.run_id,

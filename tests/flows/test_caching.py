@@ -87,7 +87,7 @@ def _stages_of(home: Path, run_ids: set[str]) -> set[str]:
     bundles = [manifest for manifest in zone.manifests().bundles if manifest.run_id in run_ids]
     stages = {stage for table, stage in tables.items() if any(bundle.file(table) for bundle in bundles)}
     episodes = zone.scan("episodes").filter(pl.col("run_id").is_in(sorted(run_ids))).collect()
-    return stages | {{"teacher": "traces"}.get(purpose, purpose) for purpose in episodes["purpose"]}
+    return stages | {"traces" if purpose == "teacher" else "evaluation" for purpose in episodes["purpose"]}
 
 
 @pytest.mark.prefect
