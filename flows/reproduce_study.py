@@ -46,7 +46,7 @@ def reproduce_study(
         train_on: Train in this process, or hand the training to the deployment on the work pool `gpu`.
         dry_run: Only print what every stage would take.
     """
-    plan = _resolve(scale, overrides)
+    plan = _resolve(scale, overrides)  # pyright: ignore[reportArgumentType] - frozen, so hashable
     if is_answered(plan, limits, dry_run=dry_run):
         return
     if not limits.refresh and is_finished(plan):

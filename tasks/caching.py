@@ -41,7 +41,7 @@ def say_reused(task: Task[..., Any], task_run: TaskRun, state: State) -> None:
     """Log what a task reused when it ended as Cached."""
     if state.name == "Cached":
         task_run_logger(task_run, task).info(
-            "reused the result of an earlier run of equal identity (%s)", task_run.task_run_name or task.name
+            "reused the result of an earlier run of equal identity (%s)", task_run.name
         )
 
 
