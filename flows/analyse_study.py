@@ -4,7 +4,7 @@ from prefect import flow
 
 from carryover.flows.cli.command import run_as_command
 from carryover.storage.study.runs import open_run
-from carryover.tasks.analyse import compute_study_statistics
+from carryover.tasks.analyse import update_statistics
 from carryover.tasks.check import check_warehouse
 from carryover.tasks.merge import merge_landing
 from carryover.tasks.plans.overrides import Overrides
@@ -29,7 +29,7 @@ def analyse_study(
     """
     with open_run("analyse_study", scale, overrides, limits, run_id, is_of_plans_source=False) as run:
         merge_landing(run)
-        compute_study_statistics(run)
+        update_statistics(run)
         merge_landing(run)  # the checks read the statistics as well
         try:
             check_warehouse(run)

@@ -1,20 +1,16 @@
 """Stage 2 as a flow: paired teacher traces under both contracts."""
 
 from prefect import flow
-from prefect.futures import wait
 
 from carryover.flows.cli.command import run_as_command
-from carryover.flows.cli.messages import refuse_failure, say_errors
-from carryover.flows.runners import interruptible, two_at_a_time
+from carryover.flows.runners import collect_shards, two_at_a_time
 from carryover.storage.study.runs import open_run
-from carryover.tasks.collect import collect_episodes
-from carryover.tasks.plans.clients import teacher_client
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_teachers
 from carryover.tasks.plans.presets import PlanName
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.plans.spec import teacher_conditions
-from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.plans.shards import teacher_shards
+from carryover.tasks.provide_tokenizer import open_tokenizer
 
 
 @flow(name="collect-traces", task_runner=two_at_a_time())
@@ -35,25 +31,7 @@ def collect_traces(
     with open_run("collect_traces", scale, overrides, limits, run_id) as run:
         check_teachers(run.plan)
         for part in run.plan.parts:
-            tokenizer = provide_tokenizer(run, part)
-            client = teacher_client(run, part)
-            played = [
-                collect_episodes.submit(
-                    run,
-                    condition,
-                    instances=part.train_instances,
-                    episode=part.teacher.episode,
-                    client=client,
-                    tokenizer=tokenizer,
-                    maximum_attempts=part.teacher.maximum_attempts,
-                )
-                for condition in teacher_conditions(part)
-            ]
-            with interruptible(run.run_id, played):
-                wait(played)
-            collected = [future.result() for future in played]
-            say_errors(collected)
-            refuse_failure(collected)
+            collect_shards(run, teacher_shards(run, part, open_tokenizer(run, part)))
 
 
 if __name__ == "__main__":

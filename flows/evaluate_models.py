@@ -1,24 +1,21 @@
 """Stage 4 as a flow: every model of a plan under both contracts, over HTTP."""
 
 from prefect import flow
-from prefect.futures import PrefectFuture, wait
 
 from carryover.flows.cli.command import run_as_command
-from carryover.flows.cli.messages import refuse_failure, say, say_errors
-from carryover.flows.runners import interruptible, two_at_a_time
+from carryover.flows.cli.messages import say
+from carryover.flows.runners import collect_shards, two_at_a_time
 from carryover.storage.study.attempts import count_replicates
 from carryover.storage.study.runs import open_run
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.collect import Collected, collect_episodes
 from carryover.tasks.find_models import find_models
-from carryover.tasks.plans.clients import evaluation_client, scripted_client
-from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, evaluation_conditions, scripted_conditions
+from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName
 from carryover.tasks.plans.run import Limits, Run
-from carryover.tasks.plans.spec import EvaluationSpec, StudyPart
-from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.plans.shards import ShardSpec, evaluation_shards
+from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.serve import serve_models
 
 
@@ -58,39 +55,26 @@ def evaluate_part(
             often as the plan says.
         chosen: The cells.
     """
-    tokenizer = provide_tokenizer(run, part)
+    tokenizer = open_tokenizer(run, part)
     models = chosen.served(find_models(run, part, tokenizer))
     with serve_models(run, part, models, tell=say, cells=chosen) as server:
-        clients = evaluation_client(run, server.base_url), scripted_client(part)
-        played: list[PrefectFuture[Collected]] = []
-        for evaluation in part.evaluations:
-            served, scripted = evaluation_conditions(part, evaluation, models), scripted_conditions(part, evaluation)
-            for conditions, client, counted_by in zip((served, scripted), clients, (None, tokenizer), strict=True):
-                for condition in filter(chosen.holds, conditions):
-                    cell = condition if variant is None else condition.model_copy(update={"variant": variant})
-                    played.append(
-                        collect_episodes.submit(
-                            run,
-                            cell,
-                            instances=evaluation.instances,
-                            episode=evaluation.episode,
-                            client=client,
-                            tokenizer=counted_by,
-                            replicates=_replicates(run, cell, evaluation, is_again=variant is not None),
-                        )
-                    )
-        with interruptible(run.run_id, played):
-            wait(played)
-        collected = [future.result() for future in played]
-        say_errors(collected)
-    refuse_failure(collected)  # a server that died has been told by now
+        shards = [
+            shard
+            for evaluation in part.evaluations
+            for shard in evaluation_shards(run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer)
+            if chosen.holds(shard.condition)
+        ]
+        if variant is not None:
+            shards = [_once_more(run, shard, variant) for shard in shards]
+        collect_shards(run, shards)
 
 
-def _replicates(run: Run, cell: Condition, evaluation: EvaluationSpec, *, is_again: bool) -> int:
-    """Return how often every episode of a cell is to have been played."""
-    if not is_again:
-        return evaluation.replicates
-    return count_replicates(run, LandingZone(run.landing), cell, evaluation.instances) + 1
+def _once_more(run: Run, shard: ShardSpec, variant: str) -> ShardSpec:
+    """Return a shard under another variant, with one replicate more than has landed."""
+    condition = shard.condition.model_copy(update={"variant": variant})
+    again = shard.model_copy(update={"condition": condition})
+    count = count_replicates(LandingZone(run.landing), again)
+    return again.model_copy(update={"replicates": count + 1})
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ from prefect import flow
 
 from carryover.flows.cli.command import run_as_command
 from carryover.storage.study.runs import open_run
+from carryover.tasks.caching import in_run
 from carryover.tasks.generate import generate_instance_set
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName
 from carryover.tasks.plans.run import Limits
@@ -27,7 +29,7 @@ def generate_instances(
     """
     with open_run("generate_instances", scale, overrides, limits, run_id) as run:
         for instance_set in run.plan.instance_sets():
-            generate_instance_set(run, instance_set)
+            in_run(generate_instance_set, run, Stage.INSTANCES)(run, instance_set)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.prepare import provide_training_data
-from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.provide_tokenizer import open_tokenizer
 
 
 @flow(name="prepare-training")
@@ -28,7 +28,7 @@ def prepare_training(
     """
     with open_run("prepare_training", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
-            provide_training_data(run, part, provide_tokenizer(run, part))
+            provide_training_data(run, part, open_tokenizer(run, part))
 
 
 if __name__ == "__main__":

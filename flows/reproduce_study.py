@@ -1,6 +1,7 @@
 """The whole study: every stage, from instances to printed tables."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
 from prefect import flow
@@ -15,13 +16,14 @@ from carryover.flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
 from carryover.flows.prepare_training import prepare_training
 from carryover.flows.train_models import train_models
 from carryover.storage.study.finished import is_analysed, is_finished
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.merger import merge
 from carryover.tasks.merge import merge_landing
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs
 from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.folders import name_places
 from carryover.tasks.running.progress import progress_bar
 
@@ -44,37 +46,39 @@ def reproduce_study(
         train_on: Train in this process, or hand the training to the deployment on the work pool `gpu`.
         dry_run: Only print what every stage would take.
     """
-    if is_answered(scale, overrides, limits, dry_run=dry_run):
+    plan = _resolve(scale, overrides)  # pyright: ignore[reportArgumentType] - frozen, so hashable
+    if is_answered(plan, limits, dry_run=dry_run):
         return
-    plan = resolve_plan(scale, overrides)
-    if is_finished(plan):
+    if not limits.refresh and is_finished(plan):
         analyse_study(scale, overrides, limits)
         print_study(plan)
         return
     check_needs(plan, gpu_pool_lacks, trains_here=train_on == "here")
-    with open_run("reproduce_study", scale, overrides, limits) as run:
+    with start_run("reproduce_study", plan, limits) as run:
         for stage in (generate_instances, collect_traces, prepare_training):
             stage(scale, overrides, limits, run.run_id)
         if train_on == "gpu_pool":
-            train_on_gpu_pool({"scale": scale, "run_id": run.run_id})
+            train_on_gpu_pool({"scale": scale, "limits": limits.model_dump(mode="json"), "run_id": run.run_id})
         else:
             train_models(scale, overrides, limits, run.run_id)
         for stage in (evaluate_models, analyse_study):
             stage(scale, overrides, limits, run.run_id)
     merge_landing(run)  # the run's own end
-    print_study(run.plan)
+    print_study(plan)
 
 
-def is_answered(scale: PlanName, overrides: Overrides, limits: Limits, *, dry_run: bool) -> bool:
-    """Print the estimate of a dry run, or the tables of a plan that is finished; tell whether that was all.
+_resolve = lru_cache(maxsize=1)(resolve_plan)  # the command asks before it starts a Prefect server, then the flow
 
-    It is not where the analysis has changed since: the statistics are to be computed again. What a plan that is
-    finished has landed is merged first: a run may have been killed between its end and its merge.
+
+def is_answered(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> bool:
+    """Print the estimate of a dry run, or the tables of a finished plan; tell whether that was all.
+
+    The statistics of a finished plan are computed again once the analysis has changed. What it has landed is merged
+    first: a run may have been killed between its end and its merge.
     """
-    plan = resolve_plan(scale, overrides)
     if dry_run:
         print_estimate(plan, limits)
-    elif is_finished(plan) and is_analysed(plan):
+    elif not limits.refresh and is_finished(plan) and is_analysed(plan):
         places = name_places()
         merge(places.landing, places.warehouse, open_bar=progress_bar)
         print_study(plan)
@@ -85,11 +89,10 @@ def is_answered(scale: PlanName, overrides: Overrides, limits: Limits, *, dry_ru
 
 def _answer(parameters: Mapping[str, Any]) -> bool:
     """Answer without a Prefect server where that is possible, and say what is missing before one is started."""
-    named = {name: parameters[name] for name in ("scale", "overrides", "limits", "dry_run")}
-    if is_answered(**named):
+    plan, limits = _resolve(parameters["scale"], parameters["overrides"]), parameters["limits"]
+    if is_answered(plan, limits, dry_run=parameters["dry_run"]):
         return True
-    plan = resolve_plan(parameters["scale"], parameters["overrides"])
-    if not is_finished(plan):
+    if limits.refresh or not is_finished(plan):
         check_needs(plan, gpu_pool_lacks, trains_here=parameters["train_on"] == "here")
     return False
 

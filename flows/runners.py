@@ -1,4 +1,4 @@
-"""How many tasks of a flow run at a time, and how the keyboard or a request to end stops them."""
+"""How flows run tasks side by side, and how Ctrl-C and SIGTERM stop them."""
 
 import signal
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,11 @@ from prefect.exceptions import TerminationSignal
 from prefect.futures import PrefectFuture, wait
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from carryover.flows.cli.messages import say
+from carryover.flows.cli.messages import refuse_failure, say, say_errors
+from carryover.tasks.caching import in_run
+from carryover.tasks.collect import collect_episodes, is_collected, note_episodes
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.running.interruption import interrupt
 
 STOPPED = (KeyboardInterrupt, TerminationSignal)
@@ -19,6 +23,25 @@ STOPPED = (KeyboardInterrupt, TerminationSignal)
 def two_at_a_time() -> TaskRunner[PrefectFuture[Any]]:
     """Return a task runner for two cores; its tasks wait for processes of their own, so threads are enough."""
     return cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner(max_workers=2))
+
+
+def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
+    """Collect the episodes of several shards side by side, and note which of them the plan shares with others.
+
+    Raises:
+        UserError: Every episode ended with an error, or as `collect_episodes`.
+    """
+    played = [
+        in_run(collect_episodes, run, shard.stage, is_there=is_collected(run, shard)).submit(run, shard)
+        for shard in shards
+    ]
+    with interruptible(run.run_id, played):
+        wait(played)
+    collected = [future.result() for future in played]
+    for shard in shards:
+        note_episodes(run, shard)
+    say_errors(collected)
+    refuse_failure(collected)
 
 
 @contextmanager

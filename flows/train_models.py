@@ -1,5 +1,7 @@
 """Stage 4 as a flow: one model per contract and training seed."""
 
+from collections.abc import Sequence
+
 from prefect import flow
 
 from carryover.flows.cli.command import run_as_command
@@ -8,10 +10,10 @@ from carryover.flows.runners import interruptible, two_at_a_time
 from carryover.storage.study.runs import open_run
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName
-from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.prepare import read_training_data
-from carryover.tasks.provide_tokenizer import provide_tokenizer
-from carryover.tasks.train import train_base, train_model, unknown_sizes
+from carryover.tasks.provide_tokenizer import open_tokenizer
+from carryover.tasks.train import PlannedTraining, note_training, plan_training, submit_training, unknown_sizes
 
 
 @flow(name="train-models", task_runner=two_at_a_time())
@@ -35,17 +37,18 @@ def train_models(
         for line in unknown_sizes(run.plan.parts):
             say(line)
         for part in run.plan.parts:
-            tokenizer = provide_tokenizer(run, part)
+            tokenizer = open_tokenizer(run, part)
             if part.own_base is not None:
-                train_base(run, part, part.own_base, tokenizer)
-            trainings = [
-                train_model.submit(run, part, contract, seed, tokenizer)
-                for seed in part.training_seeds
-                for contract in part.teacher.contracts
-            ]
-            with interruptible(run.run_id, trainings):
-                for training in trainings:
-                    training.result()
+                _train(run, [plan_training(run, part, None, part.own_base.seed, tokenizer)])
+            arms = [(contract, seed) for seed in part.training_seeds for contract in part.teacher.contracts]
+            _train(run, [plan_training(run, part, contract, seed, tokenizer) for contract, seed in arms])
+
+
+def _train(run: Run, trainings: Sequence[PlannedTraining]) -> None:
+    futures = [submit_training(run, training) for training in trainings]
+    with interruptible(run.run_id, futures):
+        for training, future in zip(trainings, futures, strict=True):
+            note_training(run, training, future.result())
 
 
 if __name__ == "__main__":

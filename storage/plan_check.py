@@ -19,7 +19,7 @@ select
     count(distinct instance_id) as played_count,
     -- a failed episode counts as played: Table 6 shows it, and the next start plays it again
     count(*) filter (finish_reason <> 'error') as ended_count
-from main.episodes
+from staging.plan_episodes
 group by all
 """
 _CONDITION = {

@@ -1,24 +1,40 @@
 """Stage 5: statistics of the merged episodes."""
 
+import hashlib
+
+import polars as pl
 from prefect import task
 
+from carryover.storage.study.finished import is_analysed
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import compute_statistics
+from carryover.tasks.caching import StageIdentity, in_run, say_reused
+from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.running.progress import progress_bar
 
 
-@task
+def _episodes(run: Run, columns: str = "*") -> pl.DataFrame:
+    with Warehouse.open(run.places.warehouse) as warehouse:
+        return warehouse.sql(
+            f"select {columns} from marts.episode_metrics where plan_digest = $plan_digest order by episode_id",
+            plan_digest=run.plan.digest,
+        ).polars()
+
+
+def _identify(run: Run) -> str:
+    """Return the identity of a plan's statistics: its rows, settings, SQL and the source of the analysis."""
+    ids = "".join(_episodes(run, "episode_id")["episode_id"])
+    return stage_digest(Stage.ANALYSIS, run.plan.digest, run.plan.statistics, hashlib.sha256(ids.encode()).hexdigest())
+
+
+@task(cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
 def compute_study_statistics(run: Run) -> int:
     """Land every statistic of the plan, and the published claims beside them; return how many statistics."""
-    with Warehouse.open(run.places.warehouse) as warehouse:
-        episodes = warehouse.sql(
-            "select * from marts.episode_metrics where plan_digest = $plan_digest", plan_digest=run.plan.digest
-        ).polars()
     rows = compute_statistics(
-        episodes,
+        _episodes(run),
         plan_digest=run.plan.digest,
         run_id=run.run_id,
         spec=run.plan.statistics,
@@ -26,3 +42,8 @@ def compute_study_statistics(run: Run) -> int:
     )
     LandingZone(run.landing).write({"statistics": rows, "claims": published_claims(run.run_id)}, run.run_id)
     return len(rows)
+
+
+def update_statistics(run: Run) -> int:
+    """Compute a plan's statistics, unless those of its rows by this source were the last to land."""
+    return in_run(compute_study_statistics, run, Stage.ANALYSIS, is_there=is_analysed(run.plan))(run)

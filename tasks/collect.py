@@ -1,32 +1,32 @@
 """Stages 2 and 4: the episodes of one condition, by a teacher or by a trained model."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 from prefect import task
 from pydantic import BaseModel, ConfigDict
 
-from carryover.storage.study.attempts import EpisodePlace, missing_episodes
+from carryover.storage.stages import note_reuse, note_stage
+from carryover.storage.study.attempts import EpisodePlace, landed_episode_ids, missing_episodes
 from carryover.storage.study.spending import share_meter
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, open_client
-from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.client import EndpointClientSpec, open_client
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.agent.shard import PlannedEpisode, run_shard
-from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.shard import run_shard
+from carryover.tasks.caching import StageIdentity, say_reused
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.spec import InstanceSetSpec
+from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.interruption import check_uninterrupted
-from carryover.tasks.running.limits import Spent
-from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.running.limits import Meter, Spent
+from carryover.tasks.running.progress import Advance, progress_bar
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.sft.tokenizer import TokenCounter, load_tokenizer
 from carryover.tasks.traces.rows import FinishReason
 
@@ -52,23 +52,19 @@ class Collected(BaseModel):
     """What the first of them says."""
 
 
-@task(task_run_name="{condition.variant}-{condition.model_name}-on-{condition.runtime_contract}-{instances.bucket}")
-def collect_episodes(
-    run: Run,
-    condition: Condition,
-    *,
-    instances: InstanceSetSpec,
-    episode: EpisodeSpec,
-    client: ClientSpec,
-    tokenizer: Path | None = None,
-    replicates: int = 1,
-    maximum_attempts: int | None = None,
-) -> Collected:
-    """Play and land every episode of a condition that has not landed yet.
+def _identify(run: Run, shard: ShardSpec) -> str:
+    return shard.identity
 
-    What has landed is the truth, so a killed run goes on where it stopped, and a finished one plays nothing. With a
-    `tokenizer` the conversations are counted by it, too: the training tokens of a teacher's episode. With
-    `maximum_attempts` an episode that ended with `error` so many times, while its endpoint was up, is played no more.
+
+@task(
+    task_run_name="{shard.name}",
+    cache_policy=StageIdentity(identify=_identify),
+    on_completion=[say_reused],
+)
+def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
+    """Play and land every episode of a shard that has not landed yet, in any plan.
+
+    What has landed is the truth, so a killed run goes on where it stopped, and a finished one plays nothing.
 
     Raises:
         LimitReachedError: The plan's tokens or money are spent; what was played has landed.
@@ -78,71 +74,108 @@ def collect_episodes(
     """
     check_uninterrupted(run.run_id)
     zone = LandingZone(run.landing)
-    missing = missing_episodes(run, zone, condition, instances, replicates, maximum_attempts=maximum_attempts)
-    total = instances.count * replicates
+    missing = missing_episodes(zone, shard, plays_again=shard.stage in run.limits.refresh)
+    planned_count = shard.instances.count * shard.replicates
     if not missing:
-        return Collected(planned_count=total, played_count=0, error_count=0)
-    meter = share_meter(run, zone)
-    errors: list[str] = []
-    is_billed = isinstance(client, EndpointClientSpec) and run.plan.is_billed(condition.purpose)
-    outage = Outage(max(FAILURES_IN_A_ROW, 2 * client.concurrency))
+        return Collected(planned_count=planned_count, played_count=0, error_count=0)
+    keeper = _play(run, zone, shard, missing)
+    given_up_count = 0
+    if keeper.errors and shard.maximum_attempts is not None:  # every other episode of those played has landed
+        given_up_count = len(keeper.errors) - len(missing_episodes(zone, shard))
+    return Collected(
+        planned_count=planned_count,
+        played_count=len(missing),
+        error_count=len(keeper.errors),
+        given_up_count=given_up_count,
+        first_error=keeper.errors[0] if keeper.errors else None,
+    )
+
+
+def is_collected(run: Run, shard: ShardSpec) -> bool:
+    """Tell whether every episode of a shard has landed."""
+    return not missing_episodes(LandingZone(run.landing), shard)
+
+
+def note_episodes(run: Run, shard: ShardSpec) -> int:
+    """Land that the plan has the shard's episodes, and return how many of them it reuses from other plans."""
+    zone = LandingZone(run.landing)
+    note_stage(run, shard.stage, shard.name, shard.stage_digest)
+    return note_reuse(run, zone, landed_episode_ids(zone, shard))
+
+
+class _Keeper:
+    """Lands episodes as they end, and stops the shard where it must not go on."""
+
+    def __init__(self, run: Run, shard: ShardSpec, meter: Meter, batch: BatchedLanding, advance: Advance) -> None:
+        self.errors: list[str] = []
+        self._run_id, self._meter, self._batch, self._advance = run.run_id, meter, batch, advance
+        is_endpoint = isinstance(shard.client, EndpointClientSpec)
+        self._is_billed = is_endpoint and run.plan.is_billed(shard.condition.purpose)
+        self._outage = Outage(max(FAILURES_IN_A_ROW, 2 * shard.client.concurrency)) if is_endpoint else None
+
+    def check(self) -> None:
+        """Raise what forbids to start another episode: an interruption, or a limit that is reached."""
+        check_uninterrupted(self._run_id)
+        self._meter.check(is_billed=self._is_billed)
+
+    def keep(self, recorded: RecordedEpisode) -> None:
+        """Land an episode and count what it spent."""
+        row = recorded.episode
+        self._batch.add(recorded.rows)
+        self._meter.add(_spent(recorded), is_billed=self._is_billed)
+        if row.finish_reason is FinishReason.ERROR:
+            self.errors.append(row.error_message or "no message")
+        self._advance(1)
+        if self._outage is not None:
+            self._outage.note(recorded)
+
+
+def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[EpisodePlace]) -> _Keeper:
+    """Play episodes and land them, batch after batch."""
+    condition, meter = shard.condition, share_meter(run, zone)
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
-    count_tokens = None if tokenizer is None else TokenCounter(load_tokenizer(tokenizer))
-    with (
-        progress_bar(label, len(missing), "episodes") as advance,
-        BatchedLanding(zone, run.run_id) as batch,
-    ):
+    with progress_bar(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
+        keeper = _Keeper(run, shard, meter, batch, advance)
         runtime = open_runtime(run.plan.runtime)
-
-        def check() -> None:
-            check_uninterrupted(run.run_id)
-            meter.check(is_billed=is_billed)
-
-        def keep(recorded: RecordedEpisode) -> None:
-            row = recorded.episode
-            batch.add(recorded.rows)
-            meter.add(_spent(recorded), is_billed=is_billed)
-            if row.finish_reason is FinishReason.ERROR:
-                errors.append(row.error_message or "no message")
-            advance(1)
-            if isinstance(client, EndpointClientSpec):
-                outage.note(recorded)
-
-        async def play() -> None:
-            async with open_client(client, condition, count_tokens) as model:
-                await run_shard(
-                    _sampled(instances, missing),
-                    condition,
-                    model,
-                    runtime,
-                    episode,
-                    run_id=run.run_id,
-                    plan_digest=run.plan.digest,
-                    scale=run.plan.scale,
-                    places=client.places(),
-                    check=check,
-                    on_recorded=keep,
-                    count_tokens=count_tokens,
-                )
-
         try:
-            asyncio.run(land_beside(batch, play()))
+            asyncio.run(_play_beside_landing(run, shard, missing, runtime, keeper=keeper, batch=batch))
         except Exception as error:
             meter.stop(error)
             raise
         finally:
             runtime.close()
-    given_up_count = 0
-    if errors and maximum_attempts is not None:  # every other episode of those played has landed
-        left = missing_episodes(run, zone, condition, instances, replicates, maximum_attempts=maximum_attempts)
-        given_up_count = len(errors) - len(left)
-    return Collected(
-        planned_count=total,
-        played_count=len(missing),
-        error_count=len(errors),
-        given_up_count=given_up_count,
-        first_error=errors[0] if errors else None,
-    )
+    return keeper
+
+
+async def _play_beside_landing(
+    run: Run,
+    shard: ShardSpec,
+    missing: Sequence[EpisodePlace],
+    runtime: Runtime,
+    *,
+    keeper: _Keeper,
+    batch: BatchedLanding,
+) -> None:
+    count_tokens = None if shard.tokenizer is None else TokenCounter(load_tokenizer(shard.tokenizer))
+    spec = open_bucket(shard.instances.bucket)
+    planned = (PlannedEpisode(sample_instance(spec, place.seed), place.replicate, place.attempt) for place in missing)
+    async with open_client(shard.client, shard.condition, count_tokens) as client:
+        context = EpisodeContext(
+            condition=shard.condition,
+            client=client,
+            runtime=runtime,
+            spec=shard.episode,
+            run_id=run.run_id,
+            plan_digest=run.plan.digest,
+            stage_digest=shard.stage_digest,
+            scale=run.plan.scale,
+            count_tokens=count_tokens,
+        )
+        landing = asyncio.create_task(batch.land_regularly())
+        try:
+            await run_shard(planned, context, slots=shard.client.slots(), check=keeper.check, on_recorded=keeper.keep)
+        finally:
+            landing.cancel()
 
 
 class Outage:
@@ -166,29 +199,6 @@ class Outage:
                 f"{self._count} episodes in a row failed for the endpoint ({recorded.episode.error_message}); "
                 "everything so far is kept, start again when it answers"
             )
-
-
-class RegularLanding(Protocol):
-    """Lands what is old until it is cancelled."""
-
-    async def land_regularly(self) -> None:
-        """Land what is old, again and again."""
-        ...
-
-
-async def land_beside(batch: RegularLanding, shard: Coroutine[Any, Any, None]) -> None:
-    """Run a shard and land what is old beside it."""
-    landing = asyncio.create_task(batch.land_regularly())
-    try:
-        await shard
-    finally:
-        landing.cancel()
-
-
-def _sampled(instances: InstanceSetSpec, places: Iterable[EpisodePlace]) -> Iterator[PlannedEpisode]:
-    spec = open_bucket(instances.bucket)
-    for place in places:
-        yield PlannedEpisode(sample_instance(spec, place.seed), place.replicate, place.attempt)
 
 
 def _spent(recorded: RecordedEpisode) -> Spent:

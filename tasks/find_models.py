@@ -4,21 +4,24 @@ from pathlib import Path
 
 from prefect import task
 
-from carryover.tasks.plans.models import BASE_NAME, StudyModel, model_folder, model_name, own_base_folder
+from carryover.tasks.plans.identity import Stage, stage_digest
+from carryover.tasks.plans.models import BASE_NAME, StudyModel, model_name, training_name
 from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.running.whole_files import written_whole
 from carryover.tasks.sft.card import load_for_runtime
 from carryover.tasks.sft.quiet import quiet_libraries
 from carryover.tasks.sft.tiny import save_untrained
+from carryover.tasks.train import find_trained
 
 
-@task
+@task(task_run_name="{part.name}")
 def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[StudyModel]:
     """Return the base and every trained model of a part.
 
     Raises:
-        UserError: A model is not trained yet; the message names its folder.
+        UserError: A model is not trained yet; the message names it.
     """
     trained = [
         _trained_model(run, part, contract, seed) for seed in part.training_seeds for contract in part.teacher.contracts
@@ -27,13 +30,14 @@ def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Study
 
 
 def _trained_model(run: Run, part: StudyPart, contract: str, seed: int) -> StudyModel:
-    folder = model_folder(run, part, contract, seed)
+    folder = find_trained(run, training_name(part, contract, seed)).path
     card = load_for_runtime(folder, contract)
     return StudyModel(
         name=model_name(contract, seed),
         kind=card.kind,
         path=str(folder),
         digest=card.model_digest,
+        identity=card.model_digest,
         train_contract=contract,
         training_seed=seed,
     )
@@ -42,18 +46,28 @@ def _trained_model(run: Run, part: StudyPart, contract: str, seed: int) -> Study
 def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel:
     """Return the base: the weights that a scratch training starts from, or the model that the adapters sit on."""
     path, revision = part.training.base_model, part.training.base_revision
+    identity = f"{path}@{revision}"
     if part.own_base is not None:
-        path = str(own_base_folder(run, part))
+        base = find_trained(run, training_name(part, None, part.own_base.seed))
+        path, identity = str(base.path), base.digest
     if part.training.architecture is not None:
         assert tokenizer is not None
-        seed = part.training_seeds[0]
-        folder = run.places.models / f"{run.plan.digest}-{part.variant}-untrained-{seed}"
+        architecture, seed = part.training.architecture, part.training_seeds[0]
+        identity = stage_digest(Stage.TRAINING, architecture, seed, tokenizer_identity(part, tokenizer))
+        folder = run.places.models / f"untrained-{identity}"
         if not folder.exists():
             quiet_libraries()
             with written_whole(folder) as unfinished:
-                save_untrained(part.training.architecture, tokenizer, unfinished, seed)
+                save_untrained(architecture, tokenizer, unfinished, seed)
         path = str(folder)
     assert path is not None
     return StudyModel(
-        name=BASE_NAME, kind="base", path=path, revision=revision, digest=None, train_contract=None, training_seed=None
+        name=BASE_NAME,
+        kind="base",
+        path=path,
+        revision=revision,
+        digest=None,
+        identity=identity,
+        train_contract=None,
+        training_seed=None,
     )

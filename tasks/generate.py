@@ -3,18 +3,27 @@
 from prefect import task
 
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.caching import StageIdentity, say_reused
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.knapsack.validate import validate
+from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import InstanceSetSpec
 from carryover.tasks.running.progress import progress_bar
-from carryover.tasks.running.source_digest import stage_key
 from carryover.tasks.traces.rows import Row
 
 
-@task(cache_key_fn=stage_key("generate_instances", 1, ("carryover.tasks.knapsack",)), persist_result=True)
+def _identify(run: Run, instance_set: InstanceSetSpec) -> str:
+    return stage_digest(Stage.INSTANCES, instance_set)
+
+
+@task(
+    task_run_name="{instance_set.bucket}-for-{instance_set.split}",
+    cache_policy=StageIdentity(identify=_identify),
+    on_completion=[say_reused],
+)
 def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> int:
     """Sample, validate and land the instances of a set; return how many."""
     spec = open_bucket(instance_set.bucket)

@@ -1,27 +1,29 @@
 """Stage 3: teacher traces checked, gated and turned into training data."""
 
-import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from prefect import task
 from pydantic import BaseModel, ConfigDict
 
-from carryover.storage.study.attempts import missing_episodes
+from carryover.storage.stages import note_stage, stage_result
+from carryover.storage.study.attempts import landed_episode_ids, missing_episodes
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.checks.run import FailedChecksError
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.datasets.dataset import PreparedDataset, prepare_dataset
+from carryover.tasks.datasets.plain_corpus import write_plain_corpus
 from carryover.tasks.datasets.suite import gate_examples, gate_traces
 from carryover.tasks.datasets.validation import verdict_rows
+from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.spec import StudyPart, teacher_conditions
+from carryover.tasks.plans.shards import ShardSpec, teacher_shards, tokenizer_identity
+from carryover.tasks.plans.spec import OwnBaseSpec, StudyPart
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.progress import progress_bar
-from carryover.tasks.running.source_digest import stage_key
-from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.sft.load import load_training_tokenizer
 
 
@@ -47,24 +49,48 @@ class TrainingData(BaseModel):
         ]
 
 
-@task(cache_key_fn=stage_key("prepare_training_data", 2, ("carryover.tasks.sft",)), persist_result=True)
-def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: str) -> TrainingData:
-    """Check the part's teacher traces, land verdicts and examples, and write one dataset per contract.
+class _Traces(NamedTuple):
+    """The teacher traces of a part that have landed, whichever plan played them."""
 
-    `traces` is their digest (`digest_traces`), so that traces played again are another input.
+    zone: LandingZone
+    shards: list[ShardSpec]
+    episode_ids: list[str]
+
+    def scan(self, table: str, plan_digest: str) -> pl.LazyFrame:
+        """Return a table's rows of the traces, as those of one plan."""
+        rows = self.zone.scan(table).filter(pl.col("episode_id").is_in(self.episode_ids))
+        return rows.with_columns(plan_digest=pl.lit(plan_digest)) if table == "episodes" else rows
+
+
+def _traces(run: Run, part: StudyPart, tokenizer: Path) -> _Traces:
+    zone, shards = LandingZone(run.landing), teacher_shards(run, part, tokenizer)
+    return _Traces(zone, shards, sorted(name for shard in shards for name in landed_episode_ids(zone, shard)))
+
+
+def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
+    """Return the identity of a part's data: the ids of its traces count, because rows of the data name them."""
+    spec = part.dataset, part.validation, part.variant, part.teacher.contracts, part.training.base
+    return stage_digest(
+        Stage.DATA, *spec, tokenizer_identity(part, tokenizer), _traces(run, part, tokenizer).episode_ids
+    )
+
+
+@task(task_run_name="{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
+    """Check the part's teacher traces, land verdicts and examples, and write one dataset per contract.
 
     Raises:
         UserError: Traces are missing, or the suite of data checks fails; the message tells reasons and counts, and the
             traces stay.
     """
-    zone = LandingZone(run.landing)
-    _refuse_missing_traces(run, part, zone)
-    rows = {table: _teacher_rows(zone, run, part, table) for table in ("episodes", "turns", "steps", "errors")}
+    traces = _traces(run, part, tokenizer)
+    _refuse_missing_traces(run, part, traces)
+    digest = run.plan.digest
     prepared = prepare_dataset(
-        rows["episodes"],
-        rows["turns"],
-        rows["steps"],
-        rows["errors"],
+        traces.scan("episodes", digest),
+        traces.scan("turns", digest),
+        traces.scan("steps", digest),
+        traces.scan("errors", digest),
         part.dataset.model_copy(update={"variant": part.variant}),
         load_training_tokenizer(part.training, tokenizer),
         run_id=run.run_id,
@@ -72,57 +98,47 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path, traces: st
         validation=part.validation,
         open_bar=progress_bar,
     )
+    note_stage(run, Stage.DATA, part.variant, "")  # a gate that fails leaves nothing to train on
     folder = run.places.datasets / prepared.dataset_id
-    data_file(run, part).unlink(missing_ok=True)  # a gate that fails leaves nothing to train on, nor an earlier success
     paths = prepared.write(folder)
+    landing = {
+        "trace_verdicts": verdict_rows(prepared.verdicts, run_id=run.run_id),
+        "training_examples": prepared.rows,
+        "training_overlaps": prepared.overlaps(),
+    }
+    traces.zone.write({table: rows for table, rows in landing.items() if rows}, run.run_id)
+    _gate(run, part, prepared, folder, traces.zone)
     data = TrainingData(
         dataset_id=prepared.dataset_id,
         paths=paths,
         digests={contract: digest_of_file(path) for contract, path in paths.items()},
         tokens={contract: prepared.token_total(contract) for contract in prepared.contracts},
     )
-    verdicts = verdict_rows(prepared.verdicts, run_id=run.run_id)
-    overlaps = prepared.overlaps()
-    landing = {"trace_verdicts": verdicts, "training_examples": prepared.rows, "training_overlaps": overlaps}
-    zone.write({table: rows for table, rows in landing.items() if rows}, run.run_id)
-    _gate(run, part, prepared, folder, zone)
-    _note(run, part, data)
+    note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
     return data
 
 
 def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
-    """Prepare a part's training data, from the cache where its files are still there, and note them for the training.
+    """Prepare a part's training data, or take those of equal identity, and note them for the training.
 
-    Files are side effects that no cache key sees: an earlier result is made anew where they are gone or changed, and
-    noted again where another has been noted since.
+    No cache key sees files: a cached result is made anew where they are gone or changed.
 
     Raises:
         UserError: As `prepare_training_data`.
     """
-    traces = digest_traces(run, part)
-    data = prepare_training_data(run, part, tokenizer, traces)
+    data = in_run(prepare_training_data, run, Stage.DATA)(run, part, tokenizer)
     if data.changed_files():
-        data = prepare_training_data.with_options(refresh_cache=True)(run, part, tokenizer, traces)
-    _note(run, part, data)
+        data = in_run(prepare_training_data, run, Stage.DATA, is_there=False)(run, part, tokenizer)
+    note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
     return data
 
 
-def _note(run: Run, part: StudyPart, data: TrainingData) -> None:
-    write_whole(data_file(run, part), data.model_dump_json())
-
-
-def _refuse_missing_traces(run: Run, part: StudyPart, zone: LandingZone) -> None:
+def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
     """Raise `UserError` unless every teacher episode has ended without `error` or is given up.
 
-    A model belongs to its plan, and so do its episodes: one of half the traces could not give way to that of all.
+    A model belongs to its traces: one of half of them could not give way to that of all.
     """
-    missing = [
-        place
-        for condition in teacher_conditions(part)
-        for place in missing_episodes(
-            run, zone, condition, part.train_instances, maximum_attempts=part.teacher.maximum_attempts
-        )
-    ]
+    missing = [place for shard in traces.shards for place in missing_episodes(traces.zone, shard)]
     total = part.train_instances.count * len(part.teacher.contracts)
     failed = sum(place.attempt > 0 for place in missing)
     if len(missing) == total and not failed:
@@ -153,23 +169,23 @@ def _gate(run: Run, part: StudyPart, prepared: PreparedDataset, folder: Path, zo
     zone.write({"check_results": checks}, run.run_id)
 
 
-def data_file(run: Run, part: StudyPart) -> Path:
-    """Return where a part's training data are noted, so that every flow finds them."""
-    return run.places.datasets / f"{run.plan.digest}-{part.variant}.json"
+def find_training_data(run: Run, part: StudyPart) -> TrainingData | None:
+    """Return the plan's training data of a part as they were prepared; `None` before that."""
+    noted = stage_result(run, Stage.DATA, part.variant)
+    return None if noted is None else TrainingData.model_validate_json(noted)
 
 
 def read_training_data(run: Run, part: StudyPart) -> TrainingData:
-    """Return a part's training data as they were prepared.
+    """Return a part's training data, with its files as they were prepared.
 
     Raises:
         UserError: They are not prepared yet, or a file is gone or changed.
     """
-    try:
-        data = TrainingData.model_validate_json(data_file(run, part).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    data = find_training_data(run, part)
+    if data is None:
         raise UserError(
             f"no training data of plan {run.plan.name} in {run.places.datasets}; run the flow prepare_training first"
-        ) from error
+        )
     if changed := data.changed_files():
         raise UserError(
             f"training data of plan {run.plan.name} are gone or changed since they were prepared: "
@@ -178,20 +194,18 @@ def read_training_data(run: Run, part: StudyPart) -> TrainingData:
     return data
 
 
-def digest_traces(run: Run, part: StudyPart) -> str:
-    """Return a digest over the ids of the part's teacher traces that have landed."""
-    zone = LandingZone(run.landing)
-    ids = _teacher_rows(zone, run, part, "episodes").select(pl.col("episode_id").sort()).collect()["episode_id"]
-    return hashlib.sha256("".join(ids).encode()).hexdigest()[:16]
+def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
+    """Write the conversations of a base and return their file; equal plans give equal bytes."""
+    path = base_corpus_file(run, part)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if own_base.instances is not None:
+        write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds)
+    else:
+        data = read_training_data(run, part)
+        path.write_bytes(b"".join(data.paths[contract].read_bytes() for contract in sorted(data.paths)))
+    return path
 
 
-def _teacher_rows(zone: LandingZone, run: Run, part: StudyPart, table: str) -> pl.LazyFrame:
-    """Return a table's rows of the part's teacher episodes."""
-    episodes = zone.scan("episodes").filter(
-        (pl.col("plan_digest") == run.plan.digest)
-        & (pl.col("purpose") == "teacher")
-        & (pl.col("variant") == part.variant)
-    )
-    if table == "episodes":
-        return episodes
-    return zone.scan(table).join(episodes.select("episode_id"), on="episode_id", how="semi")
+def base_corpus_file(run: Run, part: StudyPart) -> Path:
+    """Return where the conversations of a part's own base are written."""
+    return run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"

@@ -2,34 +2,51 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from prefect import task
+from pydantic import RootModel
 
+from carryover.storage.stages import note_stage, stage_result
 from carryover.tasks.agent.client import open_client
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.agent.shard import PlannedEpisode, run_shard
+from carryover.tasks.agent.shard import run_shard
+from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
-from carryover.tasks.plans.clients import scripted_client
+from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.shards import scripted_client
 from carryover.tasks.plans.spec import StudyPart, teacher_conditions
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.running.whole_files import written_whole
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer, fetch_tokenizer
-from carryover.tasks.traces.rows import FinishReason, TurnRow
+from carryover.tasks.traces.rows import FinishReason
 
 SAMPLE_COUNT = 100
 """Instances whose conversations the tokenizer is learned from, under each contract; the traces are much alike."""
 
 
-@task
+def _identify(run: Run, part: StudyPart) -> str:
+    spec, teacher, instances = _learned_tokenizer(part), part.teacher, part.train_instances
+    if spec is None:
+        return canonical_json([part.training.base_model, part.training.base_revision])
+    sample = instances.bucket, list(instances.seeds[:SAMPLE_COUNT])
+    return stage_digest(
+        Stage.TOKENIZER, spec, sample, run.plan.runtime, teacher.episode, teacher.contracts, teacher.prints_table
+    )
+
+
+@task(task_run_name="{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
 def provide_tokenizer(run: Run, part: StudyPart) -> Path:
     """Return the folder of the tokenizer that a part trains with: its base's own, or a new one for a scratch model.
 
@@ -37,23 +54,36 @@ def provide_tokenizer(run: Run, part: StudyPart) -> Path:
     come from a sample of the same episodes, played beforehand and not recorded.
 
     Raises:
-        UserError: One of them failed, and a tokenizer of the others would be another one; or the hub does not give the
-            tokenizer of the commit that the plan names.
+        UserError: An episode of the sample failed; a tokenizer of the others would be another one. Or the hub does not
+            give the tokenizer of the commit that the plan names.
     """
-    spec, folder = _learned_tokenizer(part), tokenizer_folder(run, part)
-    if spec is not None and not folder.exists():
+    spec = _learned_tokenizer(part)
+    if spec is None:
+        base, revision = part.training.base_model or "", part.training.base_revision
+        return Path(base) if revision is None else fetch_tokenizer(base, revision)
+    folder = run.places.datasets / f"tokenizer-{_identify(run, part)}"
+    if Stage.TOKENIZER in run.limits.refresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
         with written_whole(folder) as unfinished:
             build_tokenizer(_sample_texts(run, part), spec, unfinished)
-    if (revision := part.training.base_revision) is not None:
-        return fetch_tokenizer(str(folder), revision)
     return folder
 
 
-def tokenizer_folder(run: Run, part: StudyPart) -> Path:
-    """Return where a part's tokenizer is, or will be once it is learned; a hub id where the base's is not local."""
-    if _learned_tokenizer(part) is None:
-        return Path(part.training.base_model or "")
-    return run.places.datasets / f"tokenizer-{run.plan.digest}-{part.variant}"
+def open_tokenizer(run: Run, part: StudyPart) -> Path:
+    """Return the tokenizer's folder of a part: the one that the plan has, or a cached or new one of equal identity."""
+    folder = find_tokenizer(run, part)
+    if folder is None or not folder.exists() or Stage.TOKENIZER in run.limits.refresh:
+        is_there = folder is None or folder.exists()
+        folder = in_run(provide_tokenizer, run, Stage.TOKENIZER, is_there=is_there)(run, part)
+        note_stage(run, Stage.TOKENIZER, part.variant, _identify(run, part), RootModel[Path](folder))
+    return folder
+
+
+def find_tokenizer(run: Run, part: StudyPart) -> Path | None:
+    """Return where the plan's tokenizer of a part lies; `None` before there is one."""
+    noted = stage_result(run, Stage.TOKENIZER, part.variant)
+    return None if noted is None else RootModel[Path].model_validate_json(noted).root
 
 
 def _learned_tokenizer(part: StudyPart) -> TokenizerSpec | None:
@@ -62,17 +92,12 @@ def _learned_tokenizer(part: StudyPart) -> TokenizerSpec | None:
 
 def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
     """Yield the texts of teacher conversations, in an order that does not depend on time."""
-    count = min(SAMPLE_COUNT, part.train_instances.count)
     bucket = open_bucket(part.train_instances.bucket)
+    sample = [PlannedEpisode(sample_instance(bucket, seed)) for seed in part.train_instances.seeds[:SAMPLE_COUNT]]
     runtime = open_runtime(run.plan.runtime)
     try:
         for condition in teacher_conditions(part):
-            sample = [
-                PlannedEpisode(sample_instance(bucket, seed), 0, 0) for seed in part.train_instances.seeds[:count]
-            ]
-            label = f"tokenizer sample, {condition.runtime_contract}"
-            with progress_bar(label, count, "episodes") as advance:
-                recorded = asyncio.run(_play(run, part, condition, sample, runtime, label=label, advance=advance))
+            recorded = asyncio.run(_play(run, part, condition, sample, runtime))
             for planned in sample:
                 yield from _texts(recorded[planned.instance.instance_id])
     finally:
@@ -80,45 +105,37 @@ def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
 
 
 async def _play(
-    run: Run,
-    part: StudyPart,
-    condition: Condition,
-    sample: list[PlannedEpisode],
-    runtime: Runtime,
-    *,
-    label: str,
-    advance: Advance,
+    run: Run, part: StudyPart, condition: Condition, sample: list[PlannedEpisode], runtime: Runtime
 ) -> dict[str, RecordedEpisode]:
     """Return what the teacher of a condition played, by instance; raise `UserError` where an episode failed."""
     recorded: dict[str, RecordedEpisode] = {}
-
-    def keep(episode: RecordedEpisode) -> None:
-        if episode.episode.finish_reason is FinishReason.ERROR:
-            raise UserError(f"an episode of the {label} failed: {episode.episode.error_message}")
-        recorded[episode.episode.instance_id] = episode
-        advance(1)
-
+    label = f"tokenizer sample, {condition.runtime_contract}"
     client_spec = scripted_client(part)
-    async with open_client(client_spec, condition) as client:
-        await run_shard(
-            sample,
-            condition,
-            client,
-            runtime,
-            part.teacher.episode,
-            run_id=run.run_id,
-            plan_digest=run.plan.digest,
-            scale=run.plan.scale,
-            places=client_spec.places(),
-            check=lambda: None,
-            on_recorded=keep,
-        )
+    with progress_bar(label, len(sample), "episodes") as advance:
+
+        def keep(episode: RecordedEpisode) -> None:
+            if episode.episode.finish_reason is FinishReason.ERROR:
+                raise UserError(f"an episode of the {label} failed: {episode.episode.error_message}")
+            recorded[episode.episode.instance_id] = episode
+            advance(1)
+
+        async with open_client(client_spec, condition) as client:
+            context = EpisodeContext(
+                condition=condition,
+                client=client,
+                runtime=runtime,
+                spec=part.teacher.episode,
+                run_id=run.run_id,
+                plan_digest=run.plan.digest,
+                stage_digest=_identify(run, part),
+                scale=run.plan.scale,
+            )
+            await run_shard(sample, context, slots=client_spec.slots(), check=lambda: None, on_recorded=keep)
     return recorded
 
 
 def _texts(recorded: RecordedEpisode) -> Iterator[str]:
-    for turn in recorded.rows["turns"]:
-        assert isinstance(turn, TurnRow)
+    for turn in recorded.turns:
         if turn.turn == 0:
             yield from (message["content"] for message in json.loads(turn.observation or "[]"))
         else:

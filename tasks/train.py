@@ -1,21 +1,26 @@
 """Stage 4: one fine-tuning."""
 
+import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 from prefect import task
+from prefect.futures import PrefectFuture
+from pydantic import BaseModel, ConfigDict
 
+from carryover.storage.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.datasets.conversations import digest_of_file
-from carryover.tasks.datasets.plain_corpus import write_plain_corpus
-from carryover.tasks.plans.models import model_folder, own_base_folder
+from carryover.tasks.plans.identity import Stage, stage_digest
+from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.spec import OwnBaseSpec, StudyPart
-from carryover.tasks.prepare import read_training_data
+from carryover.tasks.plans.shards import tokenizer_identity
+from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.prepare import read_training_data, write_base_corpus
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import HOME_VARIABLE
 from carryover.tasks.running.interruption import check_uninterrupted
 from carryover.tasks.running.progress import Advance, progress_bar
 from carryover.tasks.sft.card import CARD_NAME
@@ -28,56 +33,114 @@ from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow
 
 
-@task(task_run_name="{part.variant}-{contract}-{seed}")
-def train_model(run: Run, part: StudyPart, contract: str, seed: int, tokenizer: Path | None) -> Path:
-    """Train one model or adapter in a process of its own, land it with its loss curve, and return its folder.
+class TrainedFolder(BaseModel):
+    """A finished training; small enough to be a task's result."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path
+    """Folder of the model or adapter."""
+    digest: str
+    """SHA-256 over its tensors."""
+
+
+class PlannedTraining(BaseModel):
+    """A training of a plan."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """What the plan calls it; its folder adds the identity, which plans share."""
+    identity: str
+    variant: str
+    base: str
+    dataset_id: str
+    job: TrainingJob
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its model lies in its folder."""
+        return (self.job.output / CARD_NAME).exists()
+
+
+def plan_training(
+    run: Run, part: StudyPart, contract: str | None, seed: int, tokenizer: Path | None
+) -> PlannedTraining:
+    """Return a training of a part; without a contract, that of the base that its adapters sit on.
+
+    Raises:
+        UserError: Its data or its base are not there yet.
+    """
+    name, base = training_name(part, contract, seed), None
+    if contract is None:
+        assert part.own_base is not None
+        spec, learned, dataset = part.own_base.training, tokenizer, write_base_corpus(run, part, part.own_base)
+        dataset_id = data_digest = digest_of_file(dataset)
+    else:
+        data, spec = read_training_data(run, part), part.training
+        dataset, dataset_id, data_digest = data.paths[contract], data.dataset_id, data.digests[contract]
+        learned = tokenizer if spec.base == "scratch" else None
+        if part.own_base is not None:
+            base = find_trained(run, training_name(part, None, part.own_base.seed))
+    tokens = None if learned is None else tokenizer_identity(part, learned)
+    identity = stage_digest(Stage.TRAINING, spec, contract, seed, data_digest, tokens, base and base.digest)
+    job = TrainingJob(
+        spec=spec,
+        dataset=dataset,
+        output=run.places.models / f"{name}-{identity}",
+        contract=contract,
+        seed=seed,
+        base_model=None if base is None else str(base.path),
+        tokenizer=learned,
+        plan_digest=run.plan.digest,
+    )
+    return PlannedTraining(
+        name=name, identity=identity, variant=part.variant, base=part.base, dataset_id=dataset_id, job=job
+    )
+
+
+def _identify(run: Run, training: PlannedTraining) -> str:
+    return training.identity
+
+
+@task(task_run_name="{training.name}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
+    """Train one model or adapter in a process of its own and land it with its loss curve.
 
     A finished training is kept, a killed one goes on from its last checkpoint.
 
     Raises:
-        UserError: The training failed, and the message holds what it said last; or the folder holds a training on other
-            data than the plan's.
+        UserError: The training failed, and the message holds what it said last.
         InterruptedRunError: The run is interrupted; the next start goes on from the last checkpoint.
     """
-    data = read_training_data(run, part)
-    output = model_folder(run, part, contract, seed)
-    job = TrainingJob(
-        spec=part.training,
-        dataset=data.paths[contract],
-        output=output,
-        contract=contract,
-        seed=seed,
-        base_model=None if part.own_base is None else str(own_base_folder(run, part)),
-        tokenizer=tokenizer if part.training.base == "scratch" else None,
-        plan_digest=run.plan.digest,
-    )
-    trained = _finish(run, job, f"{part.variant}, training {contract} seed {seed}")
-    LandingZone(run.landing).write(_rows(run, part, data.dataset_id, trained), run.run_id)
-    return output
+    output = training.job.output
+    if Stage.TRAINING in run.limits.refresh:
+        shutil.rmtree(output, ignore_errors=True)
+    trained = read_trained(output) if training.is_finished else _train_with_progress(run, training)
+    LandingZone(run.landing).write(_rows(run, training, trained), run.run_id)
+    return TrainedFolder(path=output, digest=trained.model_digest)
 
 
-@task(task_run_name="{part.variant}-{part.base}-base")
-def train_base(run: Run, part: StudyPart, own_base: OwnBaseSpec, tokenizer: Path) -> Path:
-    """Train the base that a part's adapters sit on, land it, and return its folder; a finished one is kept.
+def submit_training(run: Run, training: PlannedTraining) -> PrefectFuture[TrainedFolder]:
+    """Submit a training, cached where its model is still there."""
+    return in_run(train_model, run, Stage.TRAINING, is_there=training.is_finished).submit(run, training)
+
+
+def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -> None:
+    """Land that the plan has a trained model."""
+    note_stage(run, Stage.TRAINING, training.name, training.identity, trained)
+
+
+def find_trained(run: Run, name: str) -> TrainedFolder:
+    """Return a model that the plan has, by the name of its training.
 
     Raises:
-        UserError: The training failed, and the message holds what it said last; or the folder holds a training on other
-            data than the plan's.
+        UserError: It is not trained yet.
     """
-    output = own_base_folder(run, part)
-    corpus = write_base_corpus(run, part, own_base)
-    job = TrainingJob(
-        spec=own_base.training,
-        dataset=corpus,
-        output=output,
-        contract=None,
-        seed=own_base.seed,
-        tokenizer=tokenizer,
-        plan_digest=run.plan.digest,
-    )
-    trained = _finish(run, job, f"{part.variant}, training the {part.base} base")
-    LandingZone(run.landing).write(_rows(run, part, digest_of_file(corpus), trained), run.run_id)
-    return output
+    noted = stage_result(run, Stage.TRAINING, name)
+    if noted is None:
+        raise UserError(f"plan {run.plan.name} has no trained model {name}; run the flow train_models first")
+    return TrainedFolder.model_validate_json(noted)
 
 
 def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:
@@ -91,36 +154,10 @@ def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:
     return [line for line in lines if line is not None]
 
 
-def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
-    """Write the conversations of a base and return their file; equal plans give equal bytes."""
-    path = base_corpus_file(run, part)
-    if own_base.instances is not None:
-        write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds)
-    else:
-        data = read_training_data(run, part)
-        path.write_bytes(b"".join(data.paths[contract].read_bytes() for contract in sorted(data.paths)))
-    return path
-
-
-def base_corpus_file(run: Run, part: StudyPart) -> Path:
-    """Return where the conversations of a part's own base are written."""
-    return run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
-
-
-def _finish(run: Run, job: TrainingJob, label: str) -> TrainedModel:
-    """Train, or read what is trained already; what another dataset gave is neither taken nor gone on with."""
-    if (job.output / CARD_NAME).exists():
-        trained = read_trained(job.output)
-        if trained.dataset_digest != digest_of_file(job.dataset):
-            raise UserError(
-                f"{job.output} holds a model of other training data than {job.dataset}, and its episodes may have "
-                f"landed; start in another data folder (name it with {HOME_VARIABLE})"
-            )
-        return trained
-    return _train_with_progress(run, job, label)
-
-
-def _train_with_progress(run: Run, job: TrainingJob, label: str) -> TrainedModel:
+def _train_with_progress(run: Run, training: PlannedTraining) -> TrainedModel:
+    job, whose = training.job, training.job.contract
+    what = f"the {training.base} base" if whose is None else f"{whose} seed {training.job.seed}"
+    label = f"{training.variant}, training {what}"
     with ExitStack() as stack:
         bar: list[Advance] = []
         done = 0
@@ -142,15 +179,15 @@ def describe(metric: TrainingMetric) -> str:
     return f"loss {metric.loss:.3f}, rate {metric.learning_rate:.1e}{gradient}, {seen}"
 
 
-def _rows(run: Run, part: StudyPart, dataset_id: str, trained: TrainedModel) -> dict[str, Sequence[Row]]:
+def _rows(run: Run, training: PlannedTraining, trained: TrainedModel) -> dict[str, Sequence[Row]]:
     training_run_id = trained.path.name
-    training = TrainingRunRow(
+    row = TrainingRunRow(
         run_id=run.run_id,
         training_run_id=training_run_id,
-        dataset_id=dataset_id,
-        variant=part.variant,
+        dataset_id=training.dataset_id,
+        variant=training.variant,
         contract=trained.contract,
-        base=part.base,
+        base=training.base,
         training_seed=trained.seed,
         base_model=trained.base_model,
         model_digest=trained.model_digest,
@@ -172,4 +209,4 @@ def _rows(run: Run, part: StudyPart, dataset_id: str, trained: TrainedModel) -> 
         )
         for metric in trained.metrics
     ]
-    return {"training_runs": [training], "training_metrics": metrics}
+    return {"training_runs": [row], "training_metrics": metrics}

@@ -20,7 +20,7 @@ from carryover.tasks.interchange.formats import import_traces
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import Places, name_places
+from carryover.tasks.running.folders import Folders, name_places
 from carryover.tasks.running.progress import progress_bar, waiting_line
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
@@ -94,7 +94,7 @@ def _count_traces(source: Path, setting: ImportSetting, known: Mapping[KnownInst
     return count
 
 
-def _known_instances(places: Places, setting: ImportSetting) -> dict[KnownInstance, str]:
+def _known_instances(places: Folders, setting: ImportSetting) -> dict[KnownInstance, str]:
     if not places.warehouse.exists():
         return {}
     with Warehouse.open(places.warehouse) as warehouse:
@@ -124,7 +124,7 @@ def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
         )
 
 
-def _land_analysis(zone: LandingZone, places: Places, setting: ImportSetting) -> None:
+def _land_analysis(zone: LandingZone, places: Folders, setting: ImportSetting) -> None:
     """Land what the end of a study lands: the plan's statistics, and the published claims."""
     with Warehouse.open(places.warehouse) as warehouse:
         episodes = warehouse.sql(PLAN_EPISODES, plan=setting.plan).polars()

@@ -11,12 +11,12 @@ from carryover.storage.study.results import open_results
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import Places, name_places
+from carryover.tasks.running.folders import Folders, name_places
 
 HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in about a minute), `carryover merge` takes in what has landed"
 
 
-def find_places(home: Path | None) -> Places:
+def find_places(home: Path | None) -> Folders:
     """Return the data folder that is there; a reader never makes one.
 
     Raises:

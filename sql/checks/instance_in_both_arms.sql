@@ -9,7 +9,7 @@ with played as (
         episodes.instance_id,
         episodes.replicate,
         episodes.runtime_contract
-    from main.episodes
+    from staging.plan_episodes as episodes
     where episodes.purpose = 'teacher'
     and episodes.backend <> 'imported'
 ),

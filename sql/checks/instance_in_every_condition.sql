@@ -14,7 +14,7 @@ with played as (
         || ' -> ' || episodes.runtime_contract
         || coalesce(' seed ' || episodes.training_seed, '')
         || ' replicate ' || episodes.replicate as condition
-    from main.episodes
+    from staging.plan_episodes as episodes
     where episodes.purpose = 'evaluation'
     and episodes.backend <> 'imported'
 ),

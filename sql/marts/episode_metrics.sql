@@ -1,4 +1,4 @@
--- one row per episode with every metric of the tables, under the default readings; the statistics read this
+-- one row per plan and episode with every metric of the tables, under the default readings; the statistics read this
 with default_behaviour as (
     select episode_behaviour.*
     from marts.episode_behaviour
@@ -157,7 +157,7 @@ final as (
         default_behaviour.imports_per_step,
         default_behaviour.state_utilization,
         default_behaviour.redefinitions_per_step
-    from main.episodes
+    from staging.plan_episodes as episodes
     inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
     inner join staging.attempts
         on episodes.plan_digest = attempts.plan_digest and episodes.episode_id = attempts.episode_id

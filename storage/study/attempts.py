@@ -1,16 +1,16 @@
-"""What has landed of a condition's episodes, and which attempts are still to be played."""
+"""What has landed of a shard's episodes, and which attempts are still to be played."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import polars as pl
 
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode_id import episode_id
 from carryover.tasks.agent.protocol import EndpointDownError
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.spec import InstanceSetSpec
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
@@ -24,33 +24,28 @@ class EpisodePlace(NamedTuple):
     attempt: int
 
 
-def missing_episodes(
-    run: Run,
-    zone: LandingZone,
-    condition: Condition,
-    instances: InstanceSetSpec,
-    replicates: int = 1,
-    *,
-    maximum_attempts: int | None = None,
-) -> list[EpisodePlace]:
+def missing_episodes(zone: LandingZone, shard: ShardSpec, *, plays_again: bool = False) -> list[EpisodePlace]:
     """Return the episodes that have not landed, or whose last attempt ended with `error` and may be followed.
 
-    An attempt that met an endpoint that was down says nothing about its episode and counts towards no maximum.
+    An attempt that met an endpoint that was down counts towards no maximum. With `plays_again`, every episode is to be
+    played once more.
     """
-    landed = zone.landed_episodes(run.plan.digest)
-    unheard = frozenset() if maximum_attempts is None else unheard_attempts(zone)
+    landed = zone.landed_episodes()
+    unheard = frozenset() if shard.maximum_attempts is None else unheard_attempts(zone)
     places = []
-    for seed, instance_id in _instance_ids(instances):
-        for replicate in range(replicates):
-            attempt = counted = 0
-            while (name := episode_id(condition, instance_id, run.plan.digest, replicate, attempt)) in landed:
-                counted += name not in unheard
-                if landed[name] is not FinishReason.ERROR or counted == maximum_attempts:
-                    break
-                attempt += 1
-            else:
-                places.append(EpisodePlace(seed, replicate, attempt))
+    for seed, replicate, attempts in _landed_attempts(landed, shard):
+        is_last = bool(attempts) and (
+            landed[attempts[-1]] is not FinishReason.ERROR
+            or len(attempts) - len(unheard.intersection(attempts)) == shard.maximum_attempts
+        )
+        if plays_again or not is_last:
+            places.append(EpisodePlace(seed, replicate, len(attempts)))
     return places
+
+
+def landed_episode_ids(zone: LandingZone, shard: ShardSpec) -> list[str]:
+    """Return the ids of a shard's landed episodes, every attempt, whichever plan played them."""
+    return [name for _, _, attempts in _landed_attempts(zone.landed_episodes(), shard) for name in attempts]
 
 
 def unheard_attempts(zone: LandingZone) -> frozenset[str]:
@@ -59,12 +54,12 @@ def unheard_attempts(zone: LandingZone) -> frozenset[str]:
     return frozenset(errors.select("episode_id").collect()["episode_id"])
 
 
-def count_replicates(run: Run, zone: LandingZone, condition: Condition, instances: InstanceSetSpec) -> int:
-    """Return how many replicates of a condition have landed on every instance, however their episodes ended."""
-    landed = zone.landed_episodes(run.plan.digest)
-    ids = [instance_id for _, instance_id in _instance_ids(instances)]
+def count_replicates(zone: LandingZone, shard: ShardSpec) -> int:
+    """Return how many replicates of a shard have landed on every instance, however their episodes ended."""
+    landed = zone.landed_episodes()
+    ids = [instance_id for _, instance_id in _instance_ids(shard.instances)]
     count = 0
-    while all(episode_id(condition, instance_id, run.plan.digest, count) in landed for instance_id in ids):
+    while all(shard.episode_id(instance_id, count, 0) in landed for instance_id in ids):
         count += 1
     return count
 
@@ -83,6 +78,16 @@ def check_instances(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> 
             f"the source that is here samples others than source {run.plan.source}; check out that source, or run "
             "carryover.flows.reproduce_study anew"
         )
+
+
+def _landed_attempts(landed: dict[str, FinishReason], shard: ShardSpec) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield seed and replicate of every episode of a shard, with the ids of its landed attempts in order."""
+    for seed, instance_id in _instance_ids(shard.instances):
+        for replicate in range(shard.replicates):
+            attempts: list[str] = []
+            while (name := shard.episode_id(instance_id, replicate, len(attempts))) in landed:
+                attempts.append(name)
+            yield seed, replicate, attempts
 
 
 def _instance_ids(instances: InstanceSetSpec) -> list[tuple[int, str]]:

@@ -7,7 +7,8 @@ import polars as pl
 from carryover.storage.study.attempts import unheard_attempts
 from carryover.storage.study.runs import ANALYSIS_KEY, finished_runs
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.plans.spec import StudyPlan, analysis_source
+from carryover.tasks.plans.identity import analysis_source
+from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.folders import name_places
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason
 

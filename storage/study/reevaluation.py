@@ -1,9 +1,11 @@
 """Which study is evaluated again, and under which name its episodes land."""
 
+from contextlib import suppress
+
 from carryover.storage.study.runs import finished_runs, landed_plan
-from carryover.tasks.plans.landed import OtherVersionError
+from carryover.tasks.plans.identity import current_source
 from carryover.tasks.plans.presets import resolve_plan
-from carryover.tasks.plans.spec import StudyPlan, current_source
+from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.errors import UserError
 
 VARIANT = "reevaluation"
@@ -16,7 +18,6 @@ def choose_study(scale: str) -> str:
     """Return the run of the latest finished study of a scale as its preset has it; with overrides where there is none.
 
     Raises:
-        OtherVersionError: One of another version is in question, which may be of the preset.
         UserError: No study of that scale has finished.
     """
     studies = finished_runs("reproduce_study", plan_name=scale)
@@ -25,15 +26,10 @@ def choose_study(scale: str) -> str:
             f"no finished study of scale {scale!r} to evaluate again; run carryover.flows.reproduce_study first"
         )
     preset = resolve_plan(scale)
-    refusal: OtherVersionError | None = None
     for run_id in reversed(studies):
-        try:
+        with suppress(UserError):  # a plan of another version
             if _is_of(preset, landed_plan(run_id)):
                 return run_id
-        except OtherVersionError as error:
-            refusal = refusal or error
-    if refusal is not None:
-        raise OtherVersionError(f"{refusal}; a study that this version made is chosen with --study-run RUN")
     return studies[-1]
 
 

@@ -9,17 +9,18 @@ from types import MappingProxyType
 from typing import Any
 
 import polars as pl
+from pydantic import ValidationError
 
 from carryover.storage.zone.generation import begin_generation, read_generation
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.plans.landed import OtherVersionError, read_plan
+from carryover.tasks.plans.identity import analysis_source, current_source
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
-from carryover.tasks.plans.spec import StudyPlan, analysis_source, current_source
+from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import Places, name_places, open_places
+from carryover.tasks.running.folders import Folders, name_places, open_places
 from carryover.tasks.running.limits import LimitReachedError
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
@@ -124,21 +125,21 @@ def landed_plan(run_id: str) -> StudyPlan:
     """Return the plan of a run, as it was resolved then.
 
     Raises:
-        OtherVersionError: Its plan is one of another version; the message names the fields and the way out.
-        UserError: There is no run of that id.
+        UserError: There is no run of that id, or another version resolved its plan.
     """
     zone = LandingZone(name_places().landing)
     rows = zone.read("runs", ["plan_json", "plan_digest"], pl.col("run_id") == run_id).to_pylist()
     if not rows:
         raise UserError(f"no run {run_id!r} has landed in {zone.url}; leave run_id out to start one")
     (row,) = rows
+    refusal = f"the plan {row['plan_digest']} of run {run_id} cannot be read by this version; run the study anew"
     try:
-        return read_plan(row["plan_json"], row["plan_digest"])
-    except OtherVersionError as error:
-        raise OtherVersionError(
-            f"the plan {row['plan_digest']} of run {run_id} cannot be read by this version ({error}); check out the "
-            "one that made it, or run the study anew with this one"
-        ) from error
+        plan = StudyPlan.model_validate_json(row["plan_json"])
+    except ValidationError as error:
+        raise UserError(f"{refusal} ({error.errors()[0]['msg']})") from error
+    if plan.digest != row["plan_digest"]:  # it lacks a field, which would get its default here
+        raise UserError(refusal)
+    return plan
 
 
 def new_run_id() -> str:
@@ -146,7 +147,7 @@ def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
-def _run(run_id: str, plan: StudyPlan, limits: Limits, places: Places) -> Run:
+def _run(run_id: str, plan: StudyPlan, limits: Limits, places: Folders) -> Run:
     return Run(
         run_id=run_id,
         plan=plan,

@@ -1,7 +1,7 @@
 """Incremental refresh of the marts: only new episodes are measured.
 
 A mart with an `episode_id` holds rows per episode, which depend on that episode's rows, on its instance, on the other
-episodes of a plan on that instance (which attempt is the last one) and on the plan, whose run lands before any episode.
+episodes of a plan on that instance (which attempt is the last one) and on the plans that it belongs to.
 The other marts are small: they summarise such marts and set statistics beside them, and are made anew.
 """
 
@@ -78,19 +78,19 @@ def _find_stale(connection: DuckDBPyConnection, live: str) -> int:
         f"""
         create table increment.main.stale_episodes as
         with stale_instances as (
-            select episodes.plan_digest, episodes.instance_id
-            from {live}.main.episodes
-            anti join {live}.marts.episode_metrics using (episode_id)
+            select plan_episodes.instance_id
+            from {live}.staging.plan_episodes
+            anti join {live}.marts.episode_metrics using (plan_digest, episode_id)
             union
             -- measured before their instance landed
-            select episode_metrics.plan_digest, episode_metrics.instance_id
+            select episode_metrics.instance_id
             from {live}.marts.episode_metrics
             semi join {live}.main.instances using (instance_id)
             where episode_metrics.capacity_use is null
         )
         select episodes.episode_id
         from {live}.main.episodes
-        semi join stale_instances using (plan_digest, instance_id)
+        semi join stale_instances using (instance_id)
         """
     )
     return _count(connection, "increment.main.stale_episodes")

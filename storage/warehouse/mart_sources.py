@@ -18,7 +18,7 @@ select
         partition by {", ".join(EpisodeRow.SAME_EPISODE)}
         order by started_at desc, attempt desc, episode_id
     ) = 1 as is_last_attempt
-from main.episodes
+from staging.plan_episodes
 order by plan_digest, episode_id
 """
 

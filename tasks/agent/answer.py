@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field, NonNegativeInt, PlainValidator, ValidationError
 
-from carryover.tasks.agent.encodable import encodable
+from carryover.tasks.agent.reply import encodable
 
 
 class BadAnswerError(ValueError):

@@ -1,5 +1,8 @@
-"""Which model answers, as data, and the client that it stands for."""
+"""Which model answers, as data; its client; and how many episodes wait for it at a time."""
 
+import asyncio
+import threading
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,10 +12,59 @@ from pydantic import BaseModel, ConfigDict
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.openai_client import OpenAIClient
-from carryover.tasks.agent.protocol import ModelClient
-from carryover.tasks.agent.slots import Places, places_of
+from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.spec import EndpointSpec
-from carryover.tasks.agent.teachers.open import CountTokens, open_teacher
+from carryover.tasks.agent.teachers.open import open_teacher
+
+
+class EpisodeSlots:
+    """A semaphore for tasks of several event loops, each in a thread of its own: first come, first served.
+
+    `asyncio.Semaphore` belongs to one loop, and `threading.Semaphore` would stop the loop that waits.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        """Slots, free or not."""
+        self._free = count
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> None:
+        with self._lock:
+            if self._free > 0:
+                self._free -= 1
+                return
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not self._leave(turn):  # the slot has been handed over meanwhile
+                self._hand_over()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._hand_over()
+
+    def _leave(self, turn: asyncio.Future[None]) -> bool:
+        with self._lock:
+            is_waiting = turn in self._waiting
+            if is_waiting:
+                self._waiting.remove(turn)
+        return is_waiting
+
+    def _hand_over(self) -> None:
+        with self._lock:
+            if not self._waiting:
+                self._free += 1
+                return
+            turn = self._waiting.popleft()
+        turn.get_loop().call_soon_threadsafe(_begin, turn)
+
+
+_slots: dict[tuple[str, int], EpisodeSlots] = {}
+_slots_lock = threading.Lock()
 
 
 class ScriptedClientSpec(BaseModel):
@@ -26,9 +78,9 @@ class ScriptedClientSpec(BaseModel):
     concurrency: int = 4
     """Episodes at a time."""
 
-    def places(self) -> Places:
-        """Return places of the caller's own: a policy of ours waits for nobody."""
-        return Places(self.concurrency)
+    def slots(self) -> EpisodeSlots:
+        """Return slots of the caller's own."""
+        return EpisodeSlots(self.concurrency)
 
 
 class EndpointClientSpec(BaseModel):
@@ -46,9 +98,10 @@ class EndpointClientSpec(BaseModel):
         """Episodes at a time: one for each request in flight."""
         return self.endpoint.concurrency
 
-    def places(self) -> Places:
-        """Return the endpoint's places, which all that is played on it at the same time shares."""
-        return places_of(self.endpoint.base_url, self.concurrency)
+    def slots(self) -> EpisodeSlots:
+        """Return the endpoint's slots, shared by all conditions that this process plays on it with the same limit."""
+        with _slots_lock:
+            return _slots.setdefault((self.endpoint.base_url, self.concurrency), EpisodeSlots(self.concurrency))
 
 
 ClientSpec = ScriptedClientSpec | EndpointClientSpec
@@ -78,3 +131,8 @@ async def open_client(
                 yield client
             finally:
                 await client.close()
+
+
+def _begin(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)

@@ -1,8 +1,11 @@
-"""What one episode is run under: everything that identifies it beside the instance."""
+"""What identifies an episode: its condition, its id and its decoding seeds."""
 
+import hashlib
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
+
+from carryover.tasks.running.source_digest import canonical_json
 
 Purpose = Literal["teacher", "evaluation"]
 """What an episode is played for: training traces by a teacher, or the evaluation of a model."""
@@ -43,3 +46,15 @@ class Condition(BaseModel):
         if self.visibility == "as_trained" and self.train_contract is not None:
             return self.train_contract
         return self.runtime_contract
+
+
+def episode_id(condition: Condition, instance_id: str, stage_digest: str, replicate: int = 0, attempt: int = 0) -> str:
+    """Return the digest that names an episode: 24 hexadecimal digits, equal wherever and whenever it is played."""
+    content = canonical_json([stage_digest, condition, instance_id, replicate, attempt])
+    return hashlib.sha256(content.encode()).hexdigest()[:24]
+
+
+def decoding_seed(instance_id: str, turn: int, replicate: int) -> int:
+    """Return the seed of one completion, in [0, 2**31): equal across cells, so that chance is no difference."""
+    digest = hashlib.sha256(f"{instance_id}/{turn}/{replicate}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1

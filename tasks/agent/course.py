@@ -6,24 +6,24 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.encodable import encodable
-from carryover.tasks.agent.episode_id import decoding_seed
+from carryover.tasks.agent.condition import Condition, decoding_seed, episode_id
 from carryover.tasks.agent.prompt_format import PLAIN, Feedback, open_wire
 from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
     ContextOverflowError,
+    CountTokens,
     Message,
     ModelClient,
     ModelError,
     ReplyNotKeptError,
 )
 from carryover.tasks.agent.recorder import EpisodeRecorder
-from carryover.tasks.agent.reply import Reply, parse_reply
+from carryover.tasks.agent.reply import Reply, encodable, parse_reply
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.stepper import Stepper
 from carryover.tasks.agent.variation import draw_variation
@@ -57,6 +57,16 @@ class Ending(NamedTuple):
     """What the run stops with once the episode is handed over."""
 
 
+class PlannedEpisode(NamedTuple):
+    """An episode that is still to be run."""
+
+    instance: Instance
+    replicate: int = 0
+    """Repetition with other decoding seeds."""
+    attempt: int = 0
+    """0 for the first; an episode that ended with `error` runs again as the next."""
+
+
 class EpisodeThreads(NamedTuple):
     """Where an episode waits for its interpreter; the event loop's own few threads where none are given."""
 
@@ -66,55 +76,73 @@ class EpisodeThreads(NamedTuple):
     """A thread for each processor: many at once would keep the event loop from sending the first requests."""
 
 
+@dataclass(frozen=True)
+class EpisodeContext:
+    """What the episodes of one condition have in common."""
+
+    condition: Condition
+    client: ModelClient
+    """Who writes the replies."""
+    runtime: Runtime
+    """Where the interpreters are opened."""
+    spec: EpisodeSpec
+    run_id: str
+    """Run that lands the rows."""
+    plan_digest: str
+    stage_digest: str
+    """Identity of the stage; with condition, instance, replicate and attempt it makes the episode's id."""
+    scale: Literal["smoke", "laptop", "paper", "import"]
+    count_tokens: CountTokens | None = None
+    """Tokens of a conversation by the training tokenizer, for `training_tokens`."""
+    threads: EpisodeThreads = field(default_factory=EpisodeThreads)
+
+    def episode_id(self, episode: PlannedEpisode) -> str:
+        """Return the id of an episode under this condition."""
+        instance_id = episode.instance.instance_id
+        return episode_id(self.condition, instance_id, self.stage_digest, episode.replicate, episode.attempt)
+
+
 class EpisodeCourse:
     """The moving parts of one episode: conversation, environment, stepper, recorder."""
 
-    def __init__(
-        self,
-        instance: Instance,
-        instance_id: str,
-        condition: Condition,
-        client: ModelClient,
-        spec: EpisodeSpec,
-        *,
-        recorder: EpisodeRecorder,
-        replicate: int,
-        threads: EpisodeThreads,
-    ) -> None:
-        self._threads = threads
-        self._instance_id = instance_id
-        self._client = client
-        self._spec = spec
-        self._replicate = replicate
+    def __init__(self, context: EpisodeContext, episode: PlannedEpisode) -> None:
+        condition, spec = context.condition, context.spec
+        self._context, self._spec = context, spec
+        self._replicate = episode.replicate
+        self._name = context.episode_id(episode)
+        self._instance_id = episode.instance.instance_id
         shown = condition.shown_contract
         variation = draw_variation(shown, self._instance_id) if spec.varies_wording else PLAIN
-        self.recorder = recorder
-        self.environment = KnapsackEnvironment(instance)
+        self.recorder = EpisodeRecorder(context.run_id, self._name)
+        self.environment = KnapsackEnvironment(episode.instance)
         self._stepper = Stepper(
             self.environment,
             condition,
-            recorder,
+            self.recorder,
             variation=variation,
             faults=spec.faults,
             instance_id=self._instance_id,
         )
         self._wire = open_wire(spec.prompt_set, variation)
-        self.messages = self._wire.opening_messages(instance, shown, spec.tool_call_cap, self._stepper.header())
-        recorder.record_opening(json.dumps([message.model_dump() for message in self.messages]))
+        header = self._stepper.header()
+        self.messages = self._wire.opening_messages(episode.instance, shown, spec.tool_call_cap, header)
+        self.recorder.record_opening(json.dumps([message.model_dump() for message in self.messages]))
 
     @property
     def verified_count(self) -> int:
         """Steps before which the canary agreed with the contract."""
         return self._stepper.verified_count
 
-    async def play(self, runtime: Runtime, *, name: str, salt: str) -> Ending:
+    async def play(self) -> Ending:
         """Take turns until the episode ends, with an interpreter that opens while the first reply is waited for."""
+        context = self._context
         deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
-        open_interpreter = partial(self._stepper.open, runtime, self._spec, salt=salt)
-        opening = _begin(open_interpreter, self._threads.openings)
+        salt = f"{context.stage_digest}/{self._replicate}"
+        open_interpreter = partial(self._stepper.open, context.runtime, self._spec, salt=salt)
+        opening = _begin(open_interpreter, context.threads.openings)
         try:
             for turn in range(1, self._spec.max_turns + 1):
-                ending = await self._take_turn(turn, name, deadline, opening)
+                ending = await self._take_turn(turn, deadline, opening)
                 if ending is not None:
                     return ending
             return Ending(FinishReason.MAX_TURNS)
@@ -123,22 +151,22 @@ class EpisodeCourse:
         finally:
             with suppress(*RUNTIME_FAULTS):  # told above, where a block was to run
                 await opening
-            await _begin(self._stepper.close, self._threads.blocks)
+            await _begin(self._stepper.close, self._context.threads.blocks)
 
-    async def _take_turn(self, turn: int, name: str, deadline: float, opening: asyncio.Future[None]) -> Ending | None:
+    async def _take_turn(self, turn: int, deadline: float, opening: asyncio.Future[None]) -> Ending | None:
         """Ask for a reply, answer it, and tell whether that ended the episode."""
         seed = decoding_seed(self._instance_id, turn, self._replicate)
         request = CompletionRequest(
             messages=tuple(self.messages),
             seed=seed,
-            episode_id=name,
+            episode_id=self._name,
             temperature=self._spec.temperature,
             max_completion_tokens=self._spec.max_completion_tokens,
         )
         start = time.perf_counter()
         try:
             async with asyncio.timeout_at(deadline):
-                completion = await self._client.complete(request)
+                completion = await self._context.client.complete(request)
         except ModelError as error:
             self.recorder.record_wait(time.perf_counter() - start)
             self.recorder.record_turn_error(turn, ErrorKind.MODEL, type(error).__name__, str(error))
@@ -202,7 +230,7 @@ class EpisodeCourse:
         if reply.code is None:
             self.recorder.record_turn_error(turn, ErrorKind.PROTOCOL, "NoCodeBlock", NO_BLOCK)
             return Feedback(is_success=False, error=NO_BLOCK)
-        result = await _begin(partial(self._stepper.run, turn, reply.code), self._threads.blocks)
+        result = await _begin(partial(self._stepper.run, turn, reply.code), self._context.threads.blocks)
         return _feedback(result, MORE_BLOCKS.format(count=reply.block_count) if reply.block_count > 1 else None)
 
     def _find_ending(self, deadline: float) -> Ending | None:

@@ -1,6 +1,7 @@
-"""Keys of endpoints: read from the environment when a client opens, and struck from whatever might be recorded."""
+"""Addresses and keys of endpoints: a key is read from the environment and never recorded."""
 
 import os
+from urllib.parse import SplitResult, urlsplit
 
 from carryover.tasks.running.errors import UserError
 
@@ -39,3 +40,31 @@ def read_credential(variable: str | None) -> Credential:
     if not key:
         raise UserError(f"the endpoint wants a key in the environment variable {variable}, which is not set; export it")
     return Credential(key)
+
+
+def plain_address(address: str) -> str:
+    """Return an endpoint's address without a slash at its end.
+
+    Raises:
+        UserError: It is no HTTP address, or holds more than a host and a path, where credentials are. The message does
+            not repeat it; Pydantic would add the value to a `ValueError`.
+    """
+    parts = _split(address)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UserError("an endpoint's url must be an http address; write e.g. http://127.0.0.1:8000/v1")
+    if "@" in parts.netloc:
+        raise UserError("an endpoint's url carries a credential; name an environment variable that holds it instead")
+    if "?" in address or "#" in address:
+        raise UserError(
+            "an endpoint's url ends with its path, and nothing after ? or # is sent; leave that out, and name an "
+            "environment variable that holds the key"
+        )
+    return address.rstrip("/")
+
+
+def _split(address: str) -> SplitResult | None:
+    """Return the parts of an address; `None` where a bracket is left open."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return None

@@ -1,5 +1,6 @@
 """What the agent loop asks of a model: one completion for one conversation."""
 
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -14,6 +15,10 @@ class Message(BaseModel):
 
     role: Literal["system", "user", "assistant"]
     content: str
+
+
+CountTokens = Callable[[Sequence[Message]], int]
+"""Counts the tokens of a conversation."""
 
 
 class CompletionRequest(NamedTuple):

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from carryover.tasks.agent.address import plain_address
+from carryover.tasks.agent.credentials import plain_address
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.runtime.protocol import Scope
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from carryover.tasks.agent.encodable import encodable_result
 from carryover.tasks.runtime.engine import StateLostError
-from carryover.tasks.runtime.protocol import BlockResult, Interpreter
+from carryover.tasks.runtime.interpreter import Interpreter
+from carryover.tasks.runtime.protocol import BlockResult
 
 
 class BusyError(RuntimeError):

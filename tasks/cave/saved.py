@@ -20,10 +20,11 @@ from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.engine import StateLostError
+from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.journal import Entry as Done
 from carryover.tasks.runtime.journal import Journal, Ran
 from carryover.tasks.runtime.objects import Binding
-from carryover.tasks.runtime.protocol import Difference, Interpreter
+from carryover.tasks.runtime.protocol import Difference
 
 _VERSION = 1
 _DONE: TypeAdapter[Done] = TypeAdapter(Done)

@@ -73,8 +73,12 @@ class PreparedDataset:
     content and `weight`."""
 
     def jsonl(self, contract: str) -> bytes:
-        """Return a contract's examples, one JSON object per line, in ASCII: no reader sees a line end in a text."""
-        return b"".join(json.dumps(record).encode() + b"\n" for record in self.records[contract])
+        """Return a contract's examples, one JSON object per line, in ASCII: no reader sees a line end in a text.
+
+        They hold no ids of episodes: equal traces give equal bytes, also where they were played twice.
+        """
+        kept = ({k: v for k, v in record.items() if k != "episode_id"} for record in self.records[contract])
+        return b"".join(json.dumps(record).encode() + b"\n" for record in kept)
 
     def parquet(self, contract: str) -> bytes:
         """Return a contract's examples as a Parquet file whose `messages` column Hugging Face `datasets` reads."""

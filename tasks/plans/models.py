@@ -7,7 +7,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import ContractName, EvaluationSpec, StudyPart
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.serving.spec import ServedModels
@@ -30,6 +29,8 @@ class StudyModel(BaseModel):
     """Commit of a base's repository on the hub, where the plan names one."""
     digest: str | None
     """SHA-256 over its tensors, where known."""
+    identity: str
+    """What decides its replies: the digest over its tensors, or what it is made or loaded from."""
     train_contract: str | None
     """Contract of the training traces; none for the base."""
     training_seed: int | None
@@ -84,14 +85,9 @@ def model_name(contract: str, seed: int) -> str:
     return f"{contract}-{seed}"
 
 
-def model_folder(run: Run, part: StudyPart, contract: str, seed: int) -> Path:
-    """Return where a training saves its model; a function of the plan, so that every flow finds it."""
-    return run.places.models / f"{run.plan.digest}-{part.variant}-{part.base}-{contract}-{seed}"
-
-
-def own_base_folder(run: Run, part: StudyPart) -> Path:
-    """Return where a base of the study's own is saved."""
-    return run.places.models / f"{run.plan.digest}-{part.variant}-{part.base}-base"
+def training_name(part: StudyPart, contract: str | None, seed: int) -> str:
+    """Return what a plan calls a training; without a contract, that of a part's own base."""
+    return f"{part.variant}-{part.base}-{'base' if contract is None else contract}-{seed}"
 
 
 def served_models(models: Sequence[StudyModel]) -> ServedModels:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from carryover.tasks.agent.address import plain_address
+from carryover.tasks.agent.credentials import plain_address
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan
 from carryover.tasks.running.errors import UserError

@@ -5,6 +5,7 @@ from typing import Literal
 
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.plans.identity import current_source
 from carryover.tasks.plans.laptop_full import laptop_full_parts, laptop_part
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.spec import (
@@ -13,7 +14,6 @@ from carryover.tasks.plans.spec import (
     StudyPart,
     StudyPlan,
     TeacherSpec,
-    current_source,
 )
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.spec import RuntimeSpec

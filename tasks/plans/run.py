@@ -5,13 +5,14 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.folders import Places
+from carryover.tasks.running.folders import Folders
 from carryover.tasks.running.limits import Prices
 
 
 class Limits(BaseModel):
-    """When a study stops cleanly, to be resumed; no part of the plan, so a higher limit goes on with the same one."""
+    """How a run goes on and when it stops, apart from the plan: the same plan resumes under other limits."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,6 +31,9 @@ class Limits(BaseModel):
         default=Prices(),
         description="Of endpoints given by URL, per million tokens: prompt, cached_prompt, completion.",
     )
+    refresh: tuple[Stage, ...] = Field(
+        default=(), description="Stages to run again although nothing behind them has changed, e.g. traces,training."
+    )
 
     @model_validator(mode="after")
     def _cost_needs_prices(self) -> Self:
@@ -39,7 +43,7 @@ class Limits(BaseModel):
 
 
 class Run(BaseModel):
-    """What every task of a run is handed; only the plan and the data folder count in cache keys."""
+    """What every task of a run is handed; of it, only the data folder counts in cache keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,15 +58,14 @@ class Run(BaseModel):
     limits: Limits = Limits()
 
     @property
-    def places(self) -> Places:
+    def places(self) -> Folders:
         """Where things lie."""
-        return Places(home=self.home, landing=self.landing)
+        return Folders(home=self.home, landing=self.landing)
 
     @property
     def cache_identity(self) -> dict[str, str]:
-        """What of the run decides a task's result."""
+        """Where a cached result holds."""
         return {
-            "plan": self.plan.digest,
             "home": str(self.home),
             "landing": self.landing,
             "generation": self.generation,

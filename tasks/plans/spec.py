@@ -10,7 +10,7 @@ from carryover.tasks.agent.condition import Condition, Purpose
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.analysis.spec import StatisticsSpec
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
-from carryover.tasks.running.source_digest import canonical_json, source_digest
+from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import LoraSpec, TrainingSpec
@@ -19,18 +19,6 @@ Scale = Literal["smoke", "laptop", "paper"]
 """What a result may be compared with; never mixed."""
 ContractName = Literal["persistent", "stateless"]
 BaseName = Literal["scratch", "common", "both", "hub"]
-
-PRODUCING_PACKAGES = (
-    "carryover.tasks.knapsack",
-    "carryover.tasks.agent",
-    "carryover.tasks.runtime",
-    "carryover.tasks.traces",
-    "carryover.tasks.sft",
-    "carryover.tasks.serving",
-)
-"""Packages whose source decides what a study's rows say."""
-ANALYSING_PACKAGES = ("carryover.tasks.analysis", "carryover.sql.staging", "carryover.sql.marts")
-"""Packages whose source decides which statistics its rows give; they are no part of the plan."""
 
 SCALE_LABEL: dict[Scale, str] = {
     "smoke": "smoke, numbers without meaning",
@@ -176,10 +164,10 @@ _PACE: Any = {"serving": {"max_concurrent"}, "parts": {"__all__": {"teacher": {"
 
 
 class StudyPlan(_Spec):
-    """Everything that decides the rows of a study; its digest is part of every episode's id.
+    """Everything that decides the rows of a study.
 
-    How many episodes or requests go on at a time stands in the plan, too, but is no part of the digest: a study that
-    was stopped goes on at another pace.
+    Its digest names what was asked for; what runs again after a change is decided stage by stage (`identity.py`).
+    Concurrency is excluded from the digest: a stopped study may resume at another pace.
     """
 
     name: str
@@ -189,7 +177,7 @@ class StudyPlan(_Spec):
     parts: tuple[StudyPart, ...]
     statistics: StatisticsSpec = StatisticsSpec()
     source: str
-    """Digest of the source of the packages that produce rows."""
+    """Digest of the source that produces rows."""
 
     @model_validator(mode="after")
     def _parts_can_be_told_apart(self) -> Self:
@@ -249,13 +237,3 @@ def teacher_conditions(part: StudyPart) -> Iterator[Condition]:
             bucket=part.train_instances.bucket,
             split="train",
         )
-
-
-def current_source() -> str:
-    """Return the digest of the packages that produce rows, as they are on disk now."""
-    return source_digest(PRODUCING_PACKAGES)[:16]
-
-
-def analysis_source() -> str:
-    """Return the digest of the packages that compute statistics, as they are on disk now."""
-    return source_digest(ANALYSING_PACKAGES)[:16]

@@ -13,7 +13,7 @@ LANDING_VARIABLE = "CARRYOVER_LANDING"
 
 
 @dataclass(frozen=True)
-class Places:
+class Folders:
     """The folders and files of one data folder."""
 
     home: Path
@@ -50,14 +50,14 @@ class Places:
         return self.home / "prefect"
 
 
-def name_places(home: Path | None = None) -> Places:
+def name_places(home: Path | None = None) -> Folders:
     """Return the places of a data folder without touching the disk, for whoever only reads."""
     folder = (home or Path(os.environ.get(HOME_VARIABLE) or "data")).absolute()
     landing = os.environ.get(LANDING_VARIABLE) or str(folder / "landing")
-    return Places(home=folder, landing=landing if "://" in landing else str(Path(landing).absolute()))
+    return Folders(home=folder, landing=landing if "://" in landing else str(Path(landing).absolute()))
 
 
-def open_places(home: Path | None = None) -> Places:
+def open_places(home: Path | None = None) -> Folders:
     """Return the places of a data folder, which is made if need be.
 
     Raises:

@@ -3,7 +3,8 @@
 import ast
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,43 +16,29 @@ from carryover.tasks.running.syntax import parse_python
 ROOT = Path(__file__).parents[2]
 """Folder that holds the project's packages."""
 SHIPPED_SUFFIXES = (".py", ".md", ".toml", ".sql", ".jinja")
-"""Names of the files that packages are made of end so; what editors and tools leave beside them is no source."""
+"""Suffixes of source files; backups and caches of editors do not count."""
+BOUNDARY = "carryover.tasks.plans."
+"""Package that imports are not followed into, like modules of specs: what they hold counts by value, as an input."""
+
+_MODULE_NAME = re.compile(r"carryover\.tasks(\.\w+)+")
 
 
-def source_digest(packages: Sequence[str]) -> str:
-    """Return a digest over project packages and the project packages that they import.
+def source_digest(entries: Sequence[str]) -> str:
+    """Return a digest over modules and packages, and over the modules under `carryover.tasks` that they import.
 
-    Python files count by their syntax tree, so comments and layout do not; docstrings do not either. Every other file
-    (prompts, templates, SQL) counts by its bytes. What is hidden, a file or the folder it is in, and what no package is
-    made of do not count.
+    Python counts by its syntax tree: comments, docstrings and formatting change nothing. Prompts, templates and SQL
+    count by their bytes, with the entry that holds them or a module beside them that reads files (`__file__`). A module
+    that is named in a string, as for `python -m`, counts as imported. Imports are not followed into `carryover.storage`,
+    `carryover.tasks.plans`, modules of specs (`spec.py`) and the tasks of other stages (`tasks/*.py`).
 
     Args:
-        packages: Dotted names, e.g. `carryover.tasks.knapsack`.
+        entries: Dotted names: a module, or a package with all of its modules, e.g. `carryover.tasks.knapsack`.
     """
     digest = hashlib.sha256()
-    for package in _closure(packages):
-        for file in _source_files(package):
-            digest.update(str(file.relative_to(ROOT)).encode())
-            digest.update(_read(file).meaning)
+    for file in sorted(_closure(entries)):
+        digest.update(str(file.relative_to(ROOT)).encode())
+        digest.update(_read(file).meaning)
     return digest.hexdigest()
-
-
-def stage_key(stage: str, version: int, packages: Sequence[str]) -> Callable[[Any, dict[str, Any]], str]:
-    """Make a Prefect cache key function: stage, version, canonical inputs, and the source behind the stage.
-
-    An input with a `cache_identity` counts by that alone. The source is read when the key is asked for, so a worker
-    that lives long sees an edit.
-    """
-
-    def compute(_context: Any, parameters: dict[str, Any]) -> str:
-        digest = hashlib.sha256()
-        inputs = {name: getattr(value, "cache_identity", value) for name, value in parameters.items()}
-        for part in (stage, str(version), canonical_json(inputs), source_digest(packages)):
-            digest.update(part.encode())
-            digest.update(b"\0")
-        return f"{stage}-{digest.hexdigest()}"
-
-    return compute
 
 
 def canonical_json(value: Any) -> str:
@@ -59,26 +46,45 @@ def canonical_json(value: Any) -> str:
     return json.dumps(to_jsonable_python(value), sort_keys=True, separators=(",", ":"))
 
 
-def _closure(packages: Sequence[str]) -> list[str]:
-    found: set[str] = set()
-    waiting = list(packages)
+def _closure(entries: Sequence[str]) -> set[Path]:
+    found: set[Path] = set()
+    waiting = [file for entry in entries for file in _files_of(entry)]
     while waiting:
-        package = waiting.pop()
-        if package in found:
+        file = waiting.pop()
+        if file in found:
             continue
-        found.add(package)
-        for file in _source_files(package):
-            waiting.extend(_own_packages(_read(file).imported))
-    return sorted(found)
+        found.add(file)
+        waiting += _followed(_read(file).imported)
+        if _read(file).reads_files:
+            waiting += [other for other in _shipped(file.parent) if other.suffix != ".py"]
+    return found
 
 
-def _source_files(package: str) -> list[Path]:
-    files = (ROOT / package.removeprefix("carryover.").replace(".", "/")).rglob("*")
-    return sorted(file for file in files if file.suffix in SHIPPED_SUFFIXES and not _is_hidden(file))
+def _files_of(entry: str) -> list[Path]:
+    path = _path(entry)
+    return _shipped(path) if path.is_dir() else [path.with_suffix(".py")]
+
+
+def _shipped(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.suffix in SHIPPED_SUFFIXES and not _is_hidden(file)]
 
 
 def _is_hidden(file: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(ROOT).parts)
+
+
+def _path(name: str) -> Path:
+    return ROOT / name.removeprefix("carryover.").replace(".", "/")
+
+
+def _followed(names: Iterable[str]) -> Iterator[Path]:
+    """Yield the files of the modules that count with their importer; a name may be one of a module's own names."""
+    for name in names:
+        if name.startswith(BOUNDARY):
+            continue
+        for file in (_path(name).with_suffix(".py"), _path(name.rpartition(".")[0]).with_suffix(".py")):
+            if file.parent.parent != ROOT and not file.stem.endswith("spec") and file.is_file():
+                yield file
 
 
 class _Source(NamedTuple):
@@ -87,7 +93,9 @@ class _Source(NamedTuple):
     meaning: bytes
     """Digest of the syntax tree, or of the bytes of what is no Python."""
     imported: frozenset[str]
-    """Dotted names of the modules that it imports, at any depth of nesting."""
+    """Dotted names under `carryover.tasks` that it imports or names, at any depth of nesting."""
+    reads_files: bool = False
+    """Whether it names its own place, to read files beside it."""
 
 
 def _read(file: Path) -> _Source:
@@ -101,7 +109,7 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> _Source:
     if file.suffix != ".py":
         return _Source(hashlib.sha256(file.read_bytes()).digest(), frozenset())
     tree = parse_python(file.read_bytes())
-    imported = frozenset(_imported_modules(tree))
+    imported = frozenset(name for name in _imported_modules(tree) if _MODULE_NAME.fullmatch(name))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [
@@ -109,22 +117,15 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> _Source:
                 for statement in node.body
                 if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
             ]
-    return _Source(hashlib.sha256(ast.dump(tree).encode()).digest(), imported)
+    reads_files = any(isinstance(node, ast.Name) and node.id == "__file__" for node in ast.walk(tree))
+    return _Source(hashlib.sha256(ast.dump(tree).encode()).digest(), imported, reads_files)
 
 
 def _imported_modules(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-
-
-def _own_packages(modules: frozenset[str]) -> Iterator[str]:
-    """Yield the packages under `carryover.tasks` and `carryover.storage` that modules belong to."""
-    for name in modules:
-        match name.split("."):
-            case ["carryover", "storage", *_]:
-                yield "carryover.storage"
-            case ["carryover", "tasks", package, *_] if (ROOT / "tasks" / package).is_dir():
-                yield f"carryover.tasks.{package}"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value

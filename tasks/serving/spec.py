@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from carryover.tasks.agent.address import plain_address
+from carryover.tasks.agent.credentials import plain_address
 
 
 class ServingSpec(BaseModel):

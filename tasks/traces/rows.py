@@ -131,9 +131,9 @@ class EpisodeRow(Row):
     """Rows that agree in these are attempts at one episode, also of a model trained anew; the last one counts."""
 
     episode_id: str
-    """Digest of plan, cell, instance, training seed, replicate and attempt."""
+    """Digest of stage identity, condition, instance, replicate and attempt."""
     plan_digest: str
-    """Digest of the resolved plan that the episode belongs to."""
+    """Digest of the resolved plan that played the episode; `reused_episodes` names the others that it belongs to."""
     scale: Literal["smoke", "laptop", "paper", "import"]
     """Scale of that plan; results of different scales are never mixed."""
     purpose: Literal["teacher", "evaluation"]
@@ -208,6 +208,8 @@ class EpisodeRow(Row):
     """Why the harness or the client gave up, for `error`; the foreign word, for `other`."""
     agent: Literal["study", "cave"] | None = "study"
     """Which loop played it: the study's (arXiv 2603.01209), or CaveAgent's (arXiv 2601.01569, algorithm 1)."""
+    stage_digest: str | None = None
+    """Identity of the stage that played the episode; null for imported ones."""
 
     @model_validator(mode="before")
     @classmethod

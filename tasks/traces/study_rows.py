@@ -38,6 +38,34 @@ class RunEndRow(Row):
     finished_at: datetime
 
 
+class PlanStageRow(Row):
+    """What a plan has of a stage: the result that its run made, or found made for another plan."""
+
+    TABLE: ClassVar[str] = "plan_stages"
+    KEY: ClassVar[tuple[str, ...]] = ("plan_digest", "stage", "name")
+    LATEST_WINS: ClassVar[bool] = True
+
+    plan_digest: str
+    stage: str
+    name: str
+    """Tells the results of a stage apart, e.g. `main-scratch-persistent-0`."""
+    stage_digest: str
+    """Identity of the stage: its inputs and the source behind it; equal for plans that share the result."""
+    result_json: str | None
+    """Where the result lies and what it is, for the stages after it; null for rows, and where the stage failed."""
+
+
+class ReusedEpisodeRow(Row):
+    """An episode that a plan takes from another plan of the same stage identity."""
+
+    TABLE: ClassVar[str] = "reused_episodes"
+    KEY: ClassVar[tuple[str, ...]] = ("plan_digest", "episode_id")
+
+    plan_digest: str
+    """The plan that reuses it; the episode's own row names the plan that played it."""
+    episode_id: str
+
+
 class TraceVerdictRow(Row):
     """What the data checks measured on a trace, and the first rule that it fails (arXiv 2603.01209, appendix C.1.1)."""
 
@@ -279,6 +307,8 @@ class ClaimRow(Row):
 STUDY_TABLES: tuple[type[Row], ...] = (
     RunRow,
     RunEndRow,
+    PlanStageRow,
+    ReusedEpisodeRow,
     InstanceRow,
     ItemRow,
     TraceVerdictRow,

@@ -12,7 +12,7 @@ from carryover.flows.cli.command import run_as_command
 from carryover.flows.reproduce_study import reproduce_study
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.episode_id import decoding_seed
+from carryover.tasks.agent.condition import decoding_seed
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.overrides import Overrides

@@ -5,7 +5,6 @@ from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
-from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.running.folders import name_places
@@ -22,7 +21,7 @@ def test_a_run_killed_between_its_end_and_its_merge_is_merged_by_the_next_start(
         pass
     assert not name_places().warehouse.exists()
 
-    assert is_answered("smoke", Overrides(), Limits(), dry_run=False)
+    assert is_answered(resolve_plan("smoke"), Limits(), dry_run=False)
 
     with Warehouse.open(name_places().warehouse) as warehouse:
         assert warehouse.sql("select status from run_ends").rows() == [("finished",)]
@@ -37,5 +36,5 @@ def test_a_finished_study_is_no_answer_once_its_analysis_has_changed(monkeypatch
             group = StatisticGroup(run.run_id, plan.digest, "main", "scratch", "declared", "names", "small")
             row = group.row("mean", "cell", "score", pair_count=1, method="mean")
             LandingZone(run.landing).write({"statistics": [row]}, run.run_id)
-    assert not is_answered("smoke", Overrides(), Limits(), dry_run=False)
+    assert not is_answered(resolve_plan("smoke"), Limits(), dry_run=False)
     assert capsys.readouterr().out == ""

@@ -17,10 +17,9 @@ from carryover.tasks.analysis.questions import (
 )
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
-from carryover.tasks.plans.clients import scripted_client
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.traces.study_rows import TABLES
 
 README = readme_text()
@@ -48,15 +47,8 @@ def traces(tmp_path_factory):
         with open_run("toy", "smoke", Overrides(train_count=12), Limits()) as run:
             (part,) = run.plan.parts
             generate_instance_set.fn(run, part.train_instances)
-            for condition in teacher_conditions(part):
-                collect_episodes.fn(
-                    run,
-                    condition,
-                    instances=part.train_instances,
-                    episode=part.teacher.episode,
-                    client=scripted_client(part),
-                    tokenizer=None,
-                )
+            for shard in teacher_shards(run, part, None):
+                collect_episodes.fn(run, shard)
         with Warehouse.open(run.landing) as landed:
             yield landed
 

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from carryover.tasks.agent.client import ScriptedClientSpec, open_client
+from carryover.tasks.agent.client import EpisodeSlots, ScriptedClientSpec, open_client
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.shard import PlannedEpisode, run_shard
-from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.plans.laptop_full import teacher_episode
@@ -31,14 +31,17 @@ def play(backend, contract):
         async with open_client(ScriptedClientSpec(), condition) as client:
             await run_shard(
                 [PlannedEpisode(instance, 0, 0) for instance in INSTANCES],
-                condition,
-                client,
-                runtime,
-                teacher_episode(),
-                run_id="run",
-                plan_digest="plan",
-                scale="smoke",
-                places=Places(1),
+                EpisodeContext(
+                    condition=condition,
+                    client=client,
+                    runtime=runtime,
+                    spec=teacher_episode(),
+                    run_id="run",
+                    plan_digest="plan",
+                    scale="smoke",
+                    stage_digest="stage",
+                ),
+                slots=EpisodeSlots(1),
                 check=lambda: None,
                 on_recorded=lambda episode: recorded.setdefault(episode.episode.episode_id, episode),
             )

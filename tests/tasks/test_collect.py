@@ -1,6 +1,5 @@
 """Episodes of one condition: what has landed is the truth, errors are attempts, and limits stop cleanly."""
 
-import asyncio
 import itertools
 import json
 import shutil
@@ -20,10 +19,11 @@ from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, Scripte
 from carryover.tasks.agent.loop import ContractViolationError
 from carryover.tasks.agent.protocol import ReplyNotKeptError
 from carryover.tasks.agent.spec import EndpointSpec
-from carryover.tasks.collect import collect_episodes, land_beside
+from carryover.tasks.collect import collect_episodes
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.plans.spec import teacher_conditions
 from carryover.tasks.running.limits import LimitReachedError, Prices
 from carryover.tasks.runtime.interpreter import Interpreter
@@ -102,9 +102,8 @@ def endpoint():
 
 
 def play(run, condition, client, **arguments):
-    return collect_episodes.fn(
-        run, condition, instances=PART.train_instances, episode=PART.teacher.episode, client=client, **arguments
-    )
+    shard = teacher_shards(run, PART, None)[0]
+    return collect_episodes.fn(run, shard.model_copy(update={"condition": condition, "client": client, **arguments}))
 
 
 def collect(client: ClientSpec = SCRIPTED, *, limits=Limits(), **arguments):  # noqa: B008 - frozen
@@ -266,21 +265,3 @@ def test_an_episode_lands_while_the_model_still_thinks_about_the_next_one(home, 
     with serve(Thinking) as client:
         assert collect(client).played_count == COUNT
     assert landed_meanwhile == [1]
-
-
-def test_old_episodes_are_landed_while_a_shard_goes_on():
-    looked, left = asyncio.Event(), []
-
-    class Batch:
-        async def land_regularly(self):
-            looked.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                left.append(True)
-
-    async def shard():
-        await looked.wait()
-
-    asyncio.run(land_beside(Batch(), shard()))
-    assert left == [True]

@@ -14,6 +14,7 @@ from carryover.tasks.collect import FAILURES_IN_A_ROW, collect_episodes
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.plans.spec import teacher_conditions
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.limits import LimitReachedError, Prices
@@ -68,9 +69,8 @@ def serve(*statuses):
 
 def collect(client, limits=Limits(), condition=PERSISTENT):  # noqa: B008 - frozen
     with start_run("toy", PLAN, limits) as run:
-        return collect_episodes.fn(
-            run, condition, instances=PART.train_instances, episode=PART.teacher.episode, client=client
-        )
+        shard = teacher_shards(run, PART, None)[0]
+        return collect_episodes.fn(run, shard.model_copy(update={"condition": condition, "client": client}))
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])

@@ -13,16 +13,18 @@ from carryover.storage.study.runs import open_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
-from carryover.tasks.plans.clients import scripted_client
-from carryover.tasks.plans.models import scripted_conditions
+from carryover.tasks.plans.models import StudyModel
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.run import Limits, Run
-from carryover.tasks.plans.spec import teacher_conditions
-from carryover.tasks.prepare import digest_traces, prepare_training_data
+from carryover.tasks.plans.shards import evaluation_shards, scripted_client, teacher_shards
+from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import provide_tokenizer
 from carryover.tasks.traces.rows import EPISODE_TABLES
 from carryover.tasks.traces.study_rows import TABLES
 
+BASE = StudyModel(
+    name="base", kind="base", path="base", digest=None, identity="base", train_contract=None, training_seed=None
+)
 COUNTS = Overrides(train_count=6, evaluation_count=2)
 EPISODES = {row.TABLE for row in EPISODE_TABLES}
 DETERMINED = EPISODES | {"instances", "items", "trace_verdicts", "training_examples"}
@@ -40,15 +42,13 @@ def run_without_models(home, concurrency: int) -> Run:
             for instance_set in run.plan.instance_sets():
                 generate_instance_set.fn(run, instance_set)
             tokenizer = provide_tokenizer.fn(run, part)
-            for conditions, instances, episode in (
-                (teacher_conditions(part), part.train_instances, part.teacher.episode),
-                (scripted_conditions(part, evaluation), evaluation.instances, evaluation.episode),
-            ):
-                for condition in conditions:
-                    collect_episodes.fn(
-                        run, condition, instances=instances, episode=episode, client=client, tokenizer=tokenizer
-                    )
-            prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+            evaluated = evaluation_shards(
+                run, part, evaluation, [BASE], base_url="http://127.0.0.1:9/v1", tokenizer=tokenizer
+            )
+            scripted = [shard for shard in evaluated if shard.condition.model_name == "scripted"]
+            for shard in (*teacher_shards(run, part, tokenizer), *scripted):
+                collect_episodes.fn(run, shard.model_copy(update={"client": client}))
+            prepare_training_data.fn(run, part, tokenizer)
     return run
 
 

@@ -4,19 +4,21 @@ import json
 
 import pytest
 
+from carryover.storage.stages import note_stage
 from carryover.storage.study.runs import open_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
 from carryover.tasks.find_models import find_models
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.laptop_full import laptop_part
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
-from carryover.tasks.prepare import TrainingData, data_file
+from carryover.tasks.prepare import TrainingData, write_base_corpus
 from carryover.tasks.sft.spec import TRAINING, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
-from carryover.tasks.train import train_base, train_model, write_base_corpus
+from carryover.tasks.train import find_trained, note_training, plan_training, train_model
 
 SHORT = {"max_steps": 2, "logging_steps": 1, "save_steps": 2, "evaluation_steps": 2}
 PLAIN = OwnBaseSpec(
@@ -42,10 +44,9 @@ def note_training_data(run, part, folder):
     paths = {contract: folder / f"{contract}.jsonl" for contract in part.teacher.contracts}
     for path in paths.values():
         write_plain_corpus(path, "small", range(4))
-    file = data_file(run, part)
-    file.parent.mkdir(parents=True, exist_ok=True)
     digests = {contract: digest_of_file(path) for contract, path in paths.items()}
-    file.write_text(TrainingData(dataset_id="data", paths=paths, digests=digests, tokens={}).model_dump_json())
+    data = TrainingData(dataset_id="data", paths=paths, digests=digests, tokens={})
+    note_stage(run, Stage.DATA, part.variant, "digest", data)
     return paths
 
 
@@ -54,16 +55,16 @@ def test_adapters_sit_on_a_base_that_knows_no_contract(run, tmp_path):
     part = based_part(PLAIN)
     note_training_data(run, part, tmp_path)
     tokenizer = build_tokenizer(["Fill the knapsack."], TokenizerSpec(vocabulary_size=300), tmp_path / "tokenizer")
-    base = train_base.fn(run, part, PLAIN, tokenizer)
-    for contract in part.teacher.contracts:
-        train_model.fn(run, part, contract, 0, tokenizer)
+    for contract in (None, *part.teacher.contracts):
+        training = plan_training(run, part, contract, 0, tokenizer)
+        note_training(run, training, train_model.fn(run, training))
     models = find_models.fn(run, part, tokenizer)
     assert [(model.kind, model.train_contract) for model in models] == [
         ("base", None),
         ("adapter", "persistent"),
         ("adapter", "stateless"),
     ]
-    assert models[0].path == str(base)
+    assert models[0].path == str(find_trained(run, "main-common-base-0").path)
     landed = LandingZone(run.landing).scan("training_runs").select("contract", "base").collect()
     assert set(landed.iter_rows()) == {(None, "common"), ("persistent", "common"), ("stateless", "common")}
 

@@ -16,34 +16,27 @@ from carryover.tasks.collect import Collected, collect_episodes
 from carryover.tasks.find_models import find_models
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.merge import merge_landing
-from carryover.tasks.plans.clients import evaluation_client, scripted_client, teacher_client
-from carryover.tasks.plans.models import ChosenCells, evaluation_conditions, model_folder, scripted_conditions
+from carryover.tasks.plans.models import ChosenCells
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.run import Limits, Run
-from carryover.tasks.plans.spec import teacher_conditions
-from carryover.tasks.prepare import digest_traces, prepare_training_data
+from carryover.tasks.plans.shards import evaluation_shards, teacher_shards
+from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import provide_tokenizer
 from carryover.tasks.serve import serve_models
 from carryover.tasks.sft.card import ContractMismatchError
 from carryover.tasks.sft.training_log import LOG_NAME, read_log
-from carryover.tasks.train import train_model
+from carryover.tasks.train import find_trained, note_training, plan_training, train_model
 
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2
 
 
 def collect_teacher(run: Run, tokenizer: Path | None) -> list[Collected]:
     (part,) = run.plan.parts
-    return [
-        collect_episodes.fn(
-            run,
-            condition,
-            instances=part.train_instances,
-            episode=part.teacher.episode,
-            client=teacher_client(run, part),
-            tokenizer=tokenizer,
-        )
-        for condition in teacher_conditions(part)
-    ]
+    return [collect_episodes.fn(run, shard) for shard in teacher_shards(run, part, tokenizer)]
+
+
+def model_folder(run: Run, contract: str) -> Path:
+    return find_trained(run, f"main-scratch-{contract}-0").path
 
 
 @pytest.fixture(scope="module")
@@ -69,29 +62,17 @@ def study(home, told):
                 generate_instance_set.fn(run, instance_set)
             tokenizer = provide_tokenizer.fn(run, part)
             collect_teacher(run, tokenizer)
-            prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+            prepare_training_data.fn(run, part, tokenizer)
             for contract in part.teacher.contracts:
-                train_model.fn(run, part, contract, part.training_seeds[0], tokenizer)
+                training = plan_training(run, part, contract, part.training_seeds[0], tokenizer)
+                note_training(run, training, train_model.fn(run, training))
             models = find_models.fn(run, part, tokenizer)
             with serve_models(run, part, models, tell=told.append) as server:
                 (evaluation,) = part.evaluations
-                for condition in evaluation_conditions(part, evaluation, models):
-                    collect_episodes.fn(
-                        run,
-                        condition,
-                        instances=evaluation.instances,
-                        episode=evaluation.episode,
-                        client=evaluation_client(run, server.base_url),
-                    )
-                for condition in scripted_conditions(part, evaluation):
-                    collect_episodes.fn(
-                        run,
-                        condition,
-                        instances=evaluation.instances,
-                        episode=evaluation.episode,
-                        client=scripted_client(part),
-                        tokenizer=tokenizer,
-                    )
+                for shard in evaluation_shards(
+                    run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer
+                ):
+                    collect_episodes.fn(run, shard)
             merge_landing.fn(run)
             compute_study_statistics.fn(run)
             check_warehouse.fn(run)
@@ -118,7 +99,7 @@ def test_every_logging_step_of_a_training_lands_as_the_training_logged_it(study)
     (part,) = study.plan.parts
     landed = LandingZone(study.landing).scan("training_metrics").sort("training_run_id", "optimizer_step").collect()
     for contract in part.teacher.contracts:
-        folder = model_folder(study, part, contract, part.training_seeds[0])
+        folder = model_folder(study, contract)
         logged = [metric.model_dump(exclude={"total_steps"}) for metric in read_log(folder / LOG_NAME)]
         rows = landed.filter(pl.col("training_run_id") == folder.name)
         assert rows.select(logged[0].keys()).to_dicts() == logged
@@ -153,7 +134,8 @@ def test_models_are_reached_over_http_and_the_server_counts_their_tokens(study):
 
 
 def test_what_has_landed_is_not_played_again(study):
-    again = collect_teacher(study, tokenizer=None)
+    (part,) = study.plan.parts
+    again = collect_teacher(study, provide_tokenizer.fn(study, part))
     assert [(one.planned_count, one.played_count) for one in again] == [(TRAIN_COUNT, 0)] * 2
 
 
@@ -164,10 +146,8 @@ def test_every_episode_was_played_under_a_verified_contract(study):
 
 
 def test_a_person_and_the_log_are_warned_by_name_once_of_every_model_under_the_other_contract(study, told):
-    (part,) = study.plan.parts
     mismatches = [
-        f"model {model_folder(study, part, trained, part.training_seeds[0]).name} was trained on the "
-        f"{trained} contract, the runtime is {other}"
+        f"model {model_folder(study, trained).name} was trained on the {trained} contract, the runtime is {other}"
         for trained, other in (("persistent", "stateless"), ("stateless", "persistent"))
     ]
     assert told == [f"cross-evaluation: {mismatch}" for mismatch in mismatches]

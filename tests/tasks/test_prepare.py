@@ -7,11 +7,10 @@ from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.checks.run import FailedChecksError
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.datasets.spec import ValidationSpec
-from carryover.tasks.plans.clients import teacher_client
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.plans.spec import teacher_conditions
-from carryover.tasks.prepare import data_file, digest_traces, prepare_training_data, read_training_data
+from carryover.tasks.plans.shards import teacher_shards
+from carryover.tasks.prepare import prepare_training_data, read_training_data
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
@@ -36,15 +35,12 @@ def run(tokenizer):
 def test_without_traces_the_flow_that_makes_them_is_named(run, tokenizer):
     (part,) = run.plan.parts
     with pytest.raises(UserError, match=r"no teacher traces of plan smoke in .*; run the flow collect_traces first"):
-        prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+        prepare_training_data.fn(run, part, tokenizer)
 
 
 def collect_traces(run, part, tokenizer):
-    for condition in teacher_conditions(part):
-        collect_episodes.fn(
-            run, condition, instances=part.train_instances, episode=part.teacher.episode,
-            client=teacher_client(run, part), tokenizer=tokenizer,
-        )  # fmt: skip
+    for shard in teacher_shards(run, part, tokenizer):
+        collect_episodes.fn(run, shard)
 
 
 def beyond_any(part):
@@ -58,25 +54,19 @@ def test_traces_of_a_teacher_that_died_are_not_trained_on_until_they_are_whole(r
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
     dead = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", max_retries=0))
 
-    def collect(condition, client):
-        collect_episodes.fn(
-            run, condition, instances=part.train_instances, episode=part.teacher.episode,
-            client=client, tokenizer=tokenizer,
-        )  # fmt: skip
-
     def prepare():
-        return prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+        return prepare_training_data.fn(run, part, tokenizer)
 
-    persistent, stateless = teacher_conditions(part)
-    collect(persistent, teacher_client(run, part))
+    persistent, stateless = teacher_shards(run, part, tokenizer)
+    collect_episodes.fn(run, persistent)
     with pytest.raises(UserError, match=r"2 of 4 teacher episodes .* are missing \(0 ended with an error\)"):
         prepare()
-    collect(stateless, dead)
+    collect_episodes.fn(run, stateless.model_copy(update={"client": dead}))
     with pytest.raises(UserError, match=r"\(2 ended with an error\): nothing is trained on the rest; start again"):
         prepare()
     with pytest.raises(UserError, match="run the flow prepare_training first"):
         read_training_data(run, part)
-    collect(stateless, teacher_client(run, part))
+    collect_episodes.fn(run, stateless)
     assert prepare() == read_training_data(run, part)
 
 
@@ -89,7 +79,7 @@ def test_a_gate_that_fails_stops_with_reasons_and_leaves_nothing_to_train_on(run
         rf"traces_stateless: .*yield broken by {TRAIN_COUNT}, 0 of {TRAIN_COUNT} valid \(zombie_loop {TRAIN_COUNT}\)"
     )
     with pytest.raises(UserError, match=reasons):
-        prepare_training_data.fn(run, strict, tokenizer, digest_traces(run, part))
+        prepare_training_data.fn(run, strict, tokenizer)
     with pytest.raises(UserError, match="run the flow prepare_training first"):
         read_training_data(run, part)
     verdicts = zone.read("trace_verdicts").to_pylist()
@@ -110,7 +100,7 @@ def test_checks_of_traces_that_hold_land_also_where_those_of_the_examples_fail(r
 
     monkeypatch.setattr("carryover.tasks.prepare.gate_examples", fail)
     with pytest.raises(FailedChecksError, match="too long"):
-        prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+        prepare_training_data.fn(run, part, tokenizer)
     landed = LandingZone(run.landing).read("check_results")
     assert {name.partition("_")[0] for name in landed["suite"].to_pylist()} == {"traces", "examples"}
 
@@ -120,31 +110,19 @@ def test_a_gate_that_fails_takes_back_what_passed_before(run, tokenizer):
     # Two traces are too few to be matched by tokens.
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
     collect_traces(run, part, tokenizer)
-    passed = prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+    passed = prepare_training_data.fn(run, part, tokenizer)
     assert read_training_data(run, part) == passed
     with pytest.raises(UserError, match="yield broken by"):
-        prepare_training_data.fn(run, beyond_any(part), tokenizer, digest_traces(run, part))
+        prepare_training_data.fn(run, beyond_any(part), tokenizer)
     with pytest.raises(UserError, match="run the flow prepare_training first"):
         read_training_data(run, part)
-
-
-def test_training_data_are_noted_whole_or_not_at_all(run, tokenizer):
-    (part,) = run.plan.parts
-    part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
-    collect_traces(run, part, tokenizer)
-    note, unfinished = data_file(run, part), data_file(run, part).with_suffix(".unfinished")
-    unfinished.parent.mkdir(parents=True, exist_ok=True)
-    unfinished.symlink_to("/dev/full")  # a disk that is full once the note is written
-    with pytest.raises(OSError, match="No space left"):
-        prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
-    assert not note.exists()
 
 
 def test_training_data_that_were_changed_by_hand_are_not_trained_on(run, tokenizer):
     (part,) = run.plan.parts
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
     collect_traces(run, part, tokenizer)
-    data = prepare_training_data.fn(run, part, tokenizer, digest_traces(run, part))
+    data = prepare_training_data.fn(run, part, tokenizer)
     assert data.changed_files() == []
     path = data.paths["stateless"]
     path.write_bytes(path.read_bytes().replace(b"inspect", b"INSPECT"))

@@ -8,7 +8,7 @@ from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.provide_tokenizer import provide_tokenizer, tokenizer_folder
+from carryover.tasks.provide_tokenizer import provide_tokenizer
 from carryover.tasks.running.errors import UserError
 from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
 
@@ -51,4 +51,4 @@ def test_an_episode_that_failed_is_no_sample(run, monkeypatch):
     )
     with pytest.raises(UserError, match=r"an episode of the tokenizer sample, persistent failed: .*:9/v1"):
         provide_tokenizer.fn(run, part)
-    assert not tokenizer_folder(run, part).exists()
+    assert not list(run.places.datasets.glob("tokenizer-*"))

@@ -6,18 +6,18 @@ from datetime import UTC, datetime
 
 import pytest
 
+from carryover.storage.stages import note_stage
 from carryover.storage.study.runs import open_run
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.plans.models import model_folder
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.prepare import TrainingData, data_file
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.prepare import TrainingData
 from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.spec import TRAINING
 from carryover.tasks.sft.train import read_trained
 from carryover.tasks.sft.training_log import TrainingMetric
-from carryover.tasks.train import describe, train_model, unknown_sizes
+from carryover.tasks.train import TrainedFolder, describe, plan_training, train_model, unknown_sizes
 
 DATA = b'{"messages": []}\n'
 
@@ -35,17 +35,16 @@ def part(run, tmp_path):
     (part,) = run.plan.parts
     path = tmp_path / "persistent.jsonl"
     path.write_bytes(DATA)
-    file = data_file(run, part)
-    file.parent.mkdir(parents=True, exist_ok=True)
     digests = {"persistent": hashlib.sha256(DATA).hexdigest()}
     data = TrainingData(dataset_id="data", paths={"persistent": path}, digests=digests, tokens={})
-    file.write_text(data.model_dump_json())
+    note_stage(run, Stage.DATA, part.variant, "digest", data)
     return part
 
 
 def finish_training(run, part, data):
     """Leave what a finished training on the given data leaves: its card."""
-    folder = model_folder(run, part, "persistent", 0)
+    training = plan_training(run, part, "persistent", 0, None)
+    folder = training.job.output
     folder.mkdir(parents=True)
     card = ModelCard(
         contract="persistent", kind="checkpoint", base_model="untrained", spec=part.training, seed=0,
@@ -58,18 +57,21 @@ def finish_training(run, part, data):
     return folder
 
 
-def test_a_finished_model_of_the_plan_s_data_is_kept(run, part, tmp_path):
+def test_a_finished_model_of_equal_identity_is_kept(run, part):
     folder = finish_training(run, part, DATA)
-    assert train_model.fn(run, part, "persistent", 0, tmp_path / "tokenizer") == folder
+    trained = train_model.fn(run, plan_training(run, part, "persistent", 0, None))
+    assert trained == TrainedFolder(path=folder, digest="f" * 64)
     (row,) = LandingZone(run.landing).read("training_runs").to_pylist()
     assert (row["dataset_id"], row["model_digest"]) == ("data", "f" * 64)
 
 
-def test_a_finished_model_of_other_data_is_refused_and_lands_no_row(run, part, tmp_path):
-    finish_training(run, part, b"other")
-    with pytest.raises(UserError, match=r"holds a model of other training data .* \(name it with CARRYOVER_HOME\)"):
-        train_model.fn(run, part, "persistent", 0, tmp_path / "tokenizer")
-    assert LandingZone(run.landing).read("training_runs").num_rows == 0
+def test_other_data_are_trained_on_in_another_folder(run, part, tmp_path):
+    planned = plan_training(run, part, "persistent", 0, None)
+    (tmp_path / "persistent.jsonl").write_bytes(other_data := b'{"messages": [1]}\n')
+    other = {"persistent": hashlib.sha256(other_data).hexdigest()}
+    data = TrainingData(dataset_id="b", paths={"persistent": tmp_path / "persistent.jsonl"}, digests=other, tokens={})
+    note_stage(run, Stage.DATA, part.variant, "other", data)
+    assert plan_training(run, part, "persistent", 0, None).job.output != planned.job.output
 
 
 def test_a_bar_tells_what_a_logging_step_saw():
@@ -104,7 +106,7 @@ def test_a_bar_goes_on_with_every_logging_step(run, part, tmp_path, monkeypatch)
 
     monkeypatch.setattr("carryover.tasks.train.progress_bar", open_bar)
     monkeypatch.setattr("carryover.tasks.train.train_in_process", train_in_process)
-    train_model.fn(run, part, "persistent", 0, tmp_path / "tokenizer")
+    train_model.fn(run, plan_training(run, part, "persistent", 0, None))
     assert shown == [
         ("main, training persistent seed 0", 30, "steps"),
         *((10, describe(metric)) for metric in metrics),

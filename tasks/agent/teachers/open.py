@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
-from carryover.tasks.agent.protocol import Completion, CompletionRequest, Message
+from carryover.tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message
 from carryover.tasks.agent.teachers.careful import write_careful_reply
 from carryover.tasks.agent.teachers.density import write_density_reply
 from carryover.tasks.agent.teachers.injected import write_injected_reply
 from carryover.tasks.agent.teachers.small import write_small_reply
 
-CountTokens = Callable[[Sequence[Message]], int]
 WriteReply = Callable[[Sequence[Message], int], str]
 
 

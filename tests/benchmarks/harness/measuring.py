@@ -14,7 +14,7 @@ PARTS = {
     "carryover.tasks.traces": "recording",
     "carryover.tasks.running.syntax": "recording",
     "carryover.tasks.agent.recorder": "recording",
-    "carryover.tasks.agent.encodable": "recording",
+    "carryover.tasks.agent.reply": "recording",
     "storage": "landing",
     "carryover.tasks.agent.teachers": "scripted teacher",
     "carryover.tasks.agent": "loop, prompts, observations",

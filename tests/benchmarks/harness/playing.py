@@ -4,17 +4,18 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeThreads
+from carryover.tasks.agent.course import EpisodeContext, EpisodeThreads, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.agent.shard import PlannedEpisode, run_shard
-from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
@@ -26,7 +27,6 @@ from carryover.tasks.runtime.protocol import CONTRACTS, Runtime
 TURNS = 6
 INSPECTIONS_PER_TURN = 6
 """With a budget of 25 to 30: five turns of inspection and one of taking."""
-PLACE: dict[str, Any] = {"run_id": "run", "plan_digest": "plan", "scale": "smoke"}
 
 
 def make_instances(count: int) -> list[Instance]:
@@ -60,12 +60,8 @@ def play(
 
         shard = run_shard(
             planned,
-            _condition(contract),
-            _teacher(contract),
-            runtime,
-            EpisodeSpec(),
-            **PLACE,
-            places=Places(concurrency),
+            _context(runtime, contract),
+            slots=EpisodeSlots(concurrency),
             check=lambda: None,
             on_recorded=land,
         )
@@ -74,15 +70,12 @@ def play(
 
 def play_in_one_thread(runtime: Runtime, instances: Iterable[Instance], contract: str, folder: Path) -> None:
     """Play episodes one by one without leaving the event loop's thread, so that one profile sees everything."""
-    teacher, thread = _teacher(contract), _SameThread()
-    threads = EpisodeThreads(thread, thread)
+    thread = _SameThread()
+    context = replace(_context(runtime, contract), threads=EpisodeThreads(thread, thread))
 
     async def play_all(landing: BatchedLanding) -> None:
         for instance in instances:
-            recorded = await run_episode(
-                instance, _condition(contract), teacher, runtime, EpisodeSpec(), **PLACE, threads=threads
-            )
-            landing.add(recorded.rows)
+            landing.add((await run_episode(context, PlannedEpisode(instance))).rows)
 
     with BatchedLanding(LandingZone(folder), "run") as landing:
         asyncio.run(play_all(landing))
@@ -109,6 +102,19 @@ def run_bare(runtime: Runtime, instances: list[Instance], contract: str, blocks:
         for code in blocks[instance.instance_id]:
             interpreter.run_block(code)
         interpreter.close()
+
+
+def _context(runtime: Runtime, contract: str) -> EpisodeContext:
+    return EpisodeContext(
+        condition=_condition(contract),
+        client=_teacher(contract),
+        runtime=runtime,
+        spec=EpisodeSpec(),
+        run_id="run",
+        plan_digest="plan",
+        stage_digest="stage",
+        scale="smoke",
+    )
 
 
 def _condition(contract: str) -> Condition:

@@ -24,10 +24,11 @@ import pytest
 
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.openai_client import OpenAIClient
-from carryover.tasks.agent.shard import PlannedEpisode, run_shard
-from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
@@ -94,14 +95,17 @@ def play_cell(condition, base_url, folder, concurrency, instance_count):
         async def play():
             await run_shard(
                 (PlannedEpisode(instance, 0, 0) for instance in instances),
-                condition,
-                client,
-                runtime,
-                EpisodeSpec(),
-                run_id="run",
-                plan_digest="plan",
-                scale="paper",
-                places=Places(concurrency),
+                EpisodeContext(
+                    condition=condition,
+                    client=client,
+                    runtime=runtime,
+                    spec=EpisodeSpec(),
+                    run_id="run",
+                    plan_digest="plan",
+                    scale="paper",
+                    stage_digest="stage",
+                ),
+                slots=EpisodeSlots(concurrency),
                 check=lambda: None,
                 on_recorded=keep,
             )

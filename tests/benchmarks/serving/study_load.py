@@ -11,10 +11,12 @@ import polars as pl
 
 from carryover.flows.cli.prefect_server import prefect_server
 from carryover.flows.evaluate_models import evaluate_models
+from carryover.storage.stages import note_stage
 from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.spec import EpisodeSpec
-from carryover.tasks.plans.models import model_folder
+from carryover.tasks.plans.identity import Stage
+from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPlan
@@ -23,6 +25,7 @@ from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.model_shape import ModelShape
 from carryover.tasks.sft.spec import LoraSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer, load_tokenizer
+from carryover.tasks.train import TrainedFolder
 from tests.benchmarks.gpu import QWEN3_ROPE, utilisation_in_words
 
 TEXT = "Inspect the items, keep a running weight, and pack what is worth most: inspect(item_id), take_item(item_id)."
@@ -72,9 +75,8 @@ def cross_evaluate(plan: StudyPlan, adapters: dict[str, Path]) -> tuple[Speed, p
     with prefect_server(), start_run("measure_serving", plan, Limits()) as run:
         (part,) = plan.parts
         for contract, adapter in adapters.items():
-            folder = model_folder(run, part, contract, part.training_seeds[0])
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            folder.symlink_to(adapter, target_is_directory=True)
+            name = training_name(part, contract, part.training_seeds[0])
+            note_stage(run, Stage.TRAINING, name, "measured", TrainedFolder(path=adapter, digest=name))
         evaluate_models("paper", run_id=run.run_id)
     episodes = LandingZone(run.landing).scan("episodes").filter(pl.col("plan_digest") == plan.digest).collect()
     ended = episodes["started_at"] + pl.Series(episodes["wall_seconds"] * 1e6).cast(pl.Duration("us"))

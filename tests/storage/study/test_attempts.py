@@ -5,13 +5,16 @@ import pytest
 from carryover.storage.study.attempts import EpisodePlace, check_instances, count_replicates, missing_episodes
 from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.client import ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode_id import episode_id
+from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.spec import InstanceSetSpec
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
@@ -21,6 +24,14 @@ INSTANCES = InstanceSetSpec(bucket="small", split="evaluation", count=2, first_s
 SAMPLED = [sample_instance(open_bucket("small"), seed) for seed in INSTANCES.seeds]
 CELL = Condition(
     purpose="evaluation", model_name="persistent-0", runtime_contract="stateless", bucket="small", split="evaluation"
+)
+SHARD = ShardSpec(
+    stage=Stage.EVALUATION,
+    stage_digest="stage",
+    condition=CELL,
+    instances=INSTANCES,
+    episode=EpisodeSpec(),
+    client=ScriptedClientSpec(),
 )
 
 
@@ -42,7 +53,7 @@ def play(zone, make_episode):
     """A function that lands the attempt at one instance of the cell."""
 
     def land(instance, replicate, reason=FinishReason.FINISH_TOOL):
-        name = episode_id(CELL, instance.instance_id, PLAN.digest, replicate)
+        name = SHARD.episode_id(instance.instance_id, replicate, 0)
         (row,) = make_episode(name)["episodes"]
         zone.write({"episodes": [row.model_copy(update={"plan_digest": PLAN.digest, "finish_reason": reason})]}, "run")
 
@@ -50,18 +61,21 @@ def play(zone, make_episode):
 
 
 def test_a_replicate_counts_once_every_instance_has_been_played_also_with_an_error(run, zone, play):
-    counts = [count_replicates(run, zone, CELL, INSTANCES)]
+    counts = [count_replicates(zone, SHARD)]
     for instance, replicate, reason in (
         (SAMPLED[0], 0, FinishReason.FINISH_TOOL),
         (SAMPLED[1], 0, FinishReason.ERROR),
         (SAMPLED[0], 1, FinishReason.FINISH_TOOL),
     ):
         play(instance, replicate, reason)
-        counts.append(count_replicates(run, zone, CELL, INSTANCES))
+        counts.append(count_replicates(zone, SHARD))
     assert counts == [0, 0, 1, 1]
-    assert missing_episodes(run, zone, CELL, INSTANCES, 2) == [EpisodePlace(8, 0, 1), EpisodePlace(8, 1, 0)]
+    assert missing_episodes(zone, SHARD.model_copy(update={"replicates": 2})) == [
+        EpisodePlace(8, 0, 1),
+        EpisodePlace(8, 1, 0),
+    ]
     other = CELL.model_copy(update={"runtime_contract": "persistent"})
-    assert count_replicates(run, zone, other, INSTANCES) == 0
+    assert count_replicates(zone, SHARD.model_copy(update={"condition": other})) == 0
 
 
 def test_instances_that_the_study_has_not_landed_are_refused(run, zone):

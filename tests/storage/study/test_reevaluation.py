@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from carryover.storage.study.reevaluation import choose_study, name_variant
-from carryover.storage.study.runs import start_run
+from carryover.storage.study.runs import landed_plan, start_run
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.plans.landed import OtherVersionError
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -64,11 +63,11 @@ def land_of_another_version(run_id):
     zone.write({"runs": [row], "run_ends": [end]}, run_id)
 
 
-def test_a_study_of_another_version_is_told_with_its_field_where_no_other_is_as_the_preset_has_it():
+def test_a_study_of_another_version_is_refused_with_the_way_out():
     finish(SMALLER)
     land_of_another_version("old")
-    with pytest.raises(OtherVersionError, match=r"run old .*pace is unknown here.*; check out .*--study-run RUN$"):
-        choose_study("smoke")
+    with pytest.raises(UserError, match=r"of run old cannot be read by this version; run the study anew"):
+        landed_plan(choose_study("smoke"))
     latest = finish(SMOKE)
     land_of_another_version("older")
     assert choose_study("smoke") == latest

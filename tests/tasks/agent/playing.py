@@ -5,6 +5,7 @@ import json
 from typing import Literal
 
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.spec import EpisodeSpec
@@ -52,15 +53,17 @@ def make_condition(runtime_contract="persistent", **fields):
 def play(runtime, model, contract="persistent", *, condition=None, replicate=0, run_id="run", **fields):
     return asyncio.run(
         run_episode(
-            INSTANCE,
-            condition or make_condition(contract),
-            model,
-            runtime,
-            EpisodeSpec(**fields),
-            run_id=run_id,
-            plan_digest="plan",
-            scale="smoke",
-            replicate=replicate,
+            EpisodeContext(
+                condition=condition or make_condition(contract),
+                client=model,
+                runtime=runtime,
+                spec=EpisodeSpec(**fields),
+                run_id=run_id,
+                plan_digest="plan",
+                scale="smoke",
+                stage_digest="stage",
+            ),
+            PlannedEpisode(INSTANCE, replicate),
         )
     )
 

@@ -2,7 +2,7 @@ import traceback
 
 import pytest
 
-from carryover.tasks.agent.address import plain_address
+from carryover.tasks.agent.credentials import plain_address
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.running.errors import UserError

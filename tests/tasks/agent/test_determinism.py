@@ -3,6 +3,7 @@ import hashlib
 import json
 
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.spec import EpisodeSpec
@@ -31,14 +32,17 @@ def digest_of_a_run(run_id, *, concurrency):
             )
             async with gate:
                 return await run_episode(
-                    instance,
-                    condition,
-                    open_teacher("easy", contract),
-                    runtime,
-                    EpisodeSpec(faults=FaultSpec(rate=0.5), varies_wording=True),
-                    run_id=run_id,
-                    plan_digest="plan",
-                    scale="smoke",
+                    EpisodeContext(
+                        condition=condition,
+                        client=open_teacher("easy", contract),
+                        runtime=runtime,
+                        spec=EpisodeSpec(faults=FaultSpec(rate=0.5), varies_wording=True),
+                        run_id=run_id,
+                        plan_digest="plan",
+                        scale="smoke",
+                        stage_digest="stage",
+                    ),
+                    PlannedEpisode(instance),
                 )
 
         pairs = [(instance, contract) for instance in instances for contract in ("persistent", "stateless")]

@@ -1,4 +1,4 @@
-from carryover.tasks.agent.encodable import encodable
+from carryover.tasks.agent.reply import encodable
 
 
 def test_lone_surrogates_are_replaced():

@@ -1,5 +1,4 @@
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode_id import decoding_seed, episode_id
+from carryover.tasks.agent.condition import Condition, decoding_seed, episode_id
 
 
 def make_condition(**fields):

@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.spec import EpisodeSpec
@@ -134,14 +135,17 @@ def test_a_nosy_agent_finds_nothing(runtime, contract, prompt_set, monkeypatch):
 
     recorded = asyncio.run(
         run_episode(
-            INSTANCE,
-            condition,
-            model,
-            runtime,
-            EpisodeSpec(prompt_set=prompt_set),
-            run_id="run",
-            plan_digest="plan",
-            scale="smoke",
+            EpisodeContext(
+                condition=condition,
+                client=model,
+                runtime=runtime,
+                spec=EpisodeSpec(prompt_set=prompt_set),
+                run_id="run",
+                plan_digest="plan",
+                scale="smoke",
+                stage_digest="stage",
+            ),
+            PlannedEpisode(INSTANCE),
         )
     )
 
@@ -162,14 +166,17 @@ def test_a_refusal_tells_the_class_of_that_item_and_no_other(runtime):
     )
     recorded = asyncio.run(
         run_episode(
-            INSTANCE,
-            condition,
-            Prober(),
-            runtime,
-            EpisodeSpec(),
-            run_id="run",
-            plan_digest="plan",
-            scale="smoke",
+            EpisodeContext(
+                condition=condition,
+                client=Prober(),
+                runtime=runtime,
+                spec=EpisodeSpec(),
+                run_id="run",
+                plan_digest="plan",
+                scale="smoke",
+                stage_digest="stage",
+            ),
+            PlannedEpisode(INSTANCE),
         )
     )
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.protocol import ContextOverflowError, ModelError
 from carryover.tasks.agent.spec import EpisodeSpec
@@ -110,15 +111,18 @@ def test_the_declaration_tells_what_was_in_force(runtime):
 def test_tokens_of_the_conversation_are_counted_once_where_there_is_a_counter(runtime):
     recorded = asyncio.run(
         run_episode(
-            INSTANCE,
-            make_condition(),
-            Model(block("x = 1"), block("finish()")),
-            runtime,
-            EpisodeSpec(),
-            run_id="run",
-            plan_digest="plan",
-            scale="smoke",
-            count_tokens=len,
+            EpisodeContext(
+                condition=make_condition(),
+                client=Model(block("x = 1"), block("finish()")),
+                runtime=runtime,
+                spec=EpisodeSpec(),
+                run_id="run",
+                plan_digest="plan",
+                scale="smoke",
+                count_tokens=len,
+                stage_digest="stage",
+            ),
+            PlannedEpisode(INSTANCE),
         )
     )
 

@@ -8,10 +8,11 @@ from typing import Literal
 
 import pytest
 
+from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.protocol import Completion
-from carryover.tasks.agent.shard import PlannedEpisode, run_shard
-from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
@@ -84,18 +85,21 @@ class MeetingRuntime:
         return MeetingInterpreter(self._meeting, tools["finish"])
 
 
-def run(runtime, *, concurrency=1, places=None, check=lambda: None, on_recorded, model=None, instances=INSTANCES):
+def run(runtime, *, concurrency=1, slots=None, check=lambda: None, on_recorded, model=None, instances=INSTANCES):
     asyncio.run(
         run_shard(
             (PlannedEpisode(instance, 0, 0) for instance in instances),
-            CONDITION,
-            model or FinishingModel(),
-            runtime,
-            EpisodeSpec(),
-            run_id="run",
-            plan_digest="plan",
-            scale="smoke",
-            places=places or Places(concurrency),
+            EpisodeContext(
+                condition=CONDITION,
+                client=model or FinishingModel(),
+                runtime=runtime,
+                spec=EpisodeSpec(),
+                run_id="run",
+                plan_digest="plan",
+                scale="smoke",
+                stage_digest="stage",
+            ),
+            slots=slots or EpisodeSlots(concurrency),
             check=check,
             on_recorded=on_recorded,
         )
@@ -109,9 +113,9 @@ def test_every_episode_is_handed_over_once_and_no_more_are_alive_than_allowed(ru
     assert model.most_alive == 3
 
 
-def test_shards_side_by_side_share_their_places(runtime):
-    places, recorded, model = Places(3), [], FinishingModel(together=3)
-    shard = functools.partial(run, runtime, places=places, on_recorded=recorded.append, model=model)
+def test_shards_side_by_side_share_their_slots(runtime):
+    slots, recorded, model = EpisodeSlots(3), [], FinishingModel(together=3)
+    shard = functools.partial(run, runtime, slots=slots, on_recorded=recorded.append, model=model)
     threads = [threading.Thread(target=shard) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -121,7 +125,7 @@ def test_shards_side_by_side_share_their_places(runtime):
     assert model.most_alive == 3
 
 
-def test_episodes_are_drawn_as_places_come_free(runtime):
+def test_episodes_are_drawn_as_slots_come_free(runtime):
     drawn, handed_over, ahead = 0, 0, []
 
     def draw():

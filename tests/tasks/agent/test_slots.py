@@ -1,8 +1,7 @@
 import asyncio
 import threading
 
-from carryover.tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
-from carryover.tasks.agent.slots import Places
+from carryover.tasks.agent.client import EndpointClientSpec, EpisodeSlots, ScriptedClientSpec
 from carryover.tasks.agent.spec import EndpointSpec
 
 
@@ -15,7 +14,7 @@ async def hold(places, *, until, began=None):
 
 def test_a_place_is_handed_over_in_the_order_of_asking():
     async def play():
-        places, entered = Places(1), []
+        places, entered = EpisodeSlots(1), []
 
         async def enter(name):
             async with places:
@@ -29,7 +28,7 @@ def test_a_place_is_handed_over_in_the_order_of_asking():
 
 
 def test_event_loops_of_several_threads_share_the_places():
-    places, inside, most, lock = Places(2), 0, 0, threading.Lock()
+    places, inside, most, lock = EpisodeSlots(2), 0, 0, threading.Lock()
 
     async def enter():
         nonlocal inside, most
@@ -65,7 +64,7 @@ async def hold_one_and_ask_twice(places, end):
 def test_who_is_cancelled_while_waiting_leaves_the_queue():
     async def play():
         end = asyncio.Event()
-        first, second, third = await hold_one_and_ask_twice(Places(1), end)
+        first, second, third = await hold_one_and_ask_twice(EpisodeSlots(1), end)
         second.cancel()
         end.set()
         await asyncio.wait_for(asyncio.gather(first, third), 60)
@@ -76,7 +75,7 @@ def test_who_is_cancelled_while_waiting_leaves_the_queue():
 
 def test_who_is_cancelled_as_its_turn_comes_hands_the_place_over():
     async def play():
-        places, end = Places(1), asyncio.Event()
+        places, end = EpisodeSlots(1), asyncio.Event()
         first, second, third = await hold_one_and_ask_twice(places, end)
         end.set()
         await first  # its place is the second's now, which has not run since
@@ -87,11 +86,11 @@ def test_who_is_cancelled_as_its_turn_comes_hands_the_place_over():
     asyncio.run(play())
 
 
-def test_what_is_played_on_one_endpoint_shares_its_places():
+def test_what_is_played_on_one_endpoint_shares_its_slots():
     def places(port):
-        return EndpointClientSpec(endpoint=EndpointSpec(base_url=f"http://127.0.0.1:{port}/v1", concurrency=3)).places()
+        return EndpointClientSpec(endpoint=EndpointSpec(base_url=f"http://127.0.0.1:{port}/v1", concurrency=3)).slots()
 
     assert places(9) is places(9)
     assert places(9) is not places(8)
-    assert (places(9).count, ScriptedClientSpec().places().count) == (3, ScriptedClientSpec().concurrency)
-    assert ScriptedClientSpec().places() is not ScriptedClientSpec().places()
+    assert (places(9).count, ScriptedClientSpec().slots().count) == (3, ScriptedClientSpec().concurrency)
+    assert ScriptedClientSpec().slots() is not ScriptedClientSpec().slots()

@@ -13,6 +13,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import arrow_schema, to_arrow
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.spec import EpisodeSpec
@@ -68,7 +69,17 @@ def play(instance: Instance, contract: str, runtime: Runtime) -> RecordedEpisode
     teacher = open_teacher("easy", contract, lambda messages: sum(len(each.content) // 4 for each in messages))
     return asyncio.run(
         run_episode(
-            instance, condition, teacher, runtime, EpisodeSpec(), run_id="run", plan_digest="plan", scale="smoke"
+            EpisodeContext(
+                condition=condition,
+                client=teacher,
+                runtime=runtime,
+                spec=EpisodeSpec(),
+                run_id="run",
+                plan_digest="plan",
+                scale="smoke",
+                stage_digest="stage",
+            ),
+            PlannedEpisode(instance),
         )
     )
 

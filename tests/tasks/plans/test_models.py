@@ -9,6 +9,7 @@ from carryover.tasks.running.errors import UserError
 
 def make_model(name, contract=None):
     return StudyModel(
+        identity=name,
         name=name,
         kind="checkpoint" if contract else "base",
         path=name,

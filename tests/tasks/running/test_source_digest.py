@@ -4,13 +4,16 @@ from pathlib import Path
 import pytest
 
 from carryover.tasks.running import source_digest as module
-from carryover.tasks.running.source_digest import canonical_json, source_digest, stage_key
+from carryover.tasks.running.source_digest import canonical_json, source_digest
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A project of two packages: `tasks.upper` imports `tasks.lower`."""
-    for package, text in {"upper": "from carryover.tasks.lower import rule\n", "lower": "LIMIT = 1  # one\n"}.items():
+    """A project of two packages: `tasks.upper` imports `tasks.lower`, which reads a file."""
+    for package, text in {
+        "upper": "from carryover.tasks.lower import rule\n",
+        "lower": "LIMIT = 1  # one\nHERE = __file__\n",
+    }.items():
         folder = tmp_path / "tasks" / package
         folder.mkdir(parents=True)
         (folder / "rule.py").write_text(text)
@@ -21,7 +24,7 @@ def project(tmp_path, monkeypatch):
 
 def test_comments_docstrings_and_layout_do_not_count(project):
     before = source_digest(["carryover.tasks.upper"])
-    (project / "tasks" / "lower" / "rule.py").write_text('"""What is allowed."""\n\nLIMIT = 1\n')
+    (project / "tasks" / "lower" / "rule.py").write_text('"""What is allowed."""\n\nLIMIT = 1\nHERE = __file__\n')
     assert source_digest(["carryover.tasks.upper"]) == before
 
 
@@ -66,28 +69,6 @@ def test_an_edit_above_does_not_count_below(project):
     before = source_digest(["carryover.tasks.lower"])
     (project / "tasks" / "upper" / "rule.py").write_text("OTHER = 1\n")
     assert source_digest(["carryover.tasks.lower"]) == before
-
-
-def test_keys_differ_by_stage_version_and_inputs(project):
-    def key(stage="sample", version=1, **inputs):
-        return stage_key(stage, version, ["carryover.tasks.lower"])(None, inputs)
-
-    keys = {key(count=1), key(count=2), key(stage="other", count=1), key(version=2, count=1)}
-    assert len(keys) == 4
-    assert all("/" not in key for key in keys)
-
-
-def test_an_input_with_an_identity_counts_by_that_alone(project):
-    class Run:
-        def __init__(self, run_id, plan):
-            self.run_id = run_id
-            self.cache_identity = {"plan": plan}
-
-    def key(run_id, plan):
-        return stage_key("sample", 1, ["carryover.tasks.lower"])(None, {"run": Run(run_id, plan)})
-
-    assert key("first", "a") == key("second", "a")
-    assert key("first", "a") != key("first", "b")
 
 
 def test_canonical_json_does_not_depend_on_the_order_of_keys():

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.prompt_format import StudyWire
@@ -53,14 +54,17 @@ def play(runtime, bucket, contract, instances, *, inspections_per_turn=None, **f
         async def play_one(instance):
             async with places:
                 return await run_episode(
-                    instance,
-                    condition,
-                    teacher,
-                    runtime,
-                    EpisodeSpec(**fields),
-                    run_id="run",
-                    plan_digest="plan",
-                    scale="smoke",
+                    EpisodeContext(
+                        condition=condition,
+                        client=teacher,
+                        runtime=runtime,
+                        spec=EpisodeSpec(**fields),
+                        run_id="run",
+                        plan_digest="plan",
+                        scale="smoke",
+                        stage_digest="stage",
+                    ),
+                    PlannedEpisode(instance),
                 )
 
         return await asyncio.gather(*(play_one(instance) for instance in instances))

@@ -1,0 +1,23 @@
+-- one row per plan and episode: those that the plan played, and those that it reuses from another plan
+with plans_of_episodes as (
+    select
+        episodes.plan_digest,
+        episodes.episode_id
+    from main.episodes
+    union
+    select
+        reused_episodes.plan_digest,
+        reused_episodes.episode_id
+    from main.reused_episodes
+),
+
+final as (
+    select
+        episodes.* replace (plans_of_episodes.plan_digest as plan_digest),
+        episodes.plan_digest as playing_plan_digest
+    from main.episodes
+    inner join plans_of_episodes on episodes.episode_id = plans_of_episodes.episode_id
+)
+
+select * from final
+order by plan_digest, episode_id

@@ -1,0 +1,146 @@
+"""The shards of a plan: who plays which condition on which instances, and under which stage identity."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
+from carryover.tasks.agent.condition import Condition, episode_id
+from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
+from carryover.tasks.plans.identity import Stage, stage_digest
+from carryover.tasks.plans.models import StudyModel, evaluation_conditions, scripted_conditions
+from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
+from carryover.tasks.running.source_digest import canonical_json
+
+
+class ShardSpec(BaseModel):
+    """The episodes of one condition: what one task of stage 2 or 4 plays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: Stage
+    stage_digest: str
+    """Identity of what the episodes share; part of their ids, so that equal ones are found in every plan."""
+    condition: Condition
+    instances: InstanceSetSpec
+    episode: EpisodeSpec
+    client: ClientSpec
+    tokenizer: Path | None = None
+    """Counts conversations, too: the training tokens of a scripted or teacher's episode."""
+    replicates: int = 1
+    maximum_attempts: int | None = None
+    """Attempts after which an episode that ended with `error`, while its endpoint was up, is given up."""
+
+    @property
+    def name(self) -> str:
+        """What tells the shard from the others of its plan."""
+        one = self.condition
+        shown = f"{one.visibility}-{one.header}"
+        return f"{one.variant}-{one.base}-{one.model_name}-on-{one.runtime_contract}-{one.bucket}-{shown}"
+
+    @property
+    def identity(self) -> str:
+        """What decides the result of playing it."""
+        return canonical_json([self.stage_digest, self.condition, self.instances, self.replicates])
+
+    def episode_id(self, instance_id: str, replicate: int, attempt: int) -> str:
+        """Return the id of an episode."""
+        return episode_id(self.condition, instance_id, self.stage_digest, replicate, attempt)
+
+
+def teacher_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[ShardSpec]:
+    """Return the shards of a part's teacher traces, one per contract."""
+    teacher = part.teacher
+    client = scripted_client(part)
+    if teacher.endpoint is not None:  # replies are kept, so that no answer is paid for twice
+        client = EndpointClientSpec(endpoint=teacher.endpoint, cache=run.home / "teacher_responses")
+    who = teacher.model_dump(
+        mode="json", exclude={"episode": True, "contracts": True, "maximum_attempts": True, "endpoint": {"concurrency"}}
+    )
+    return [
+        ShardSpec(
+            stage=Stage.TRACES,
+            stage_digest=_digest(Stage.TRACES, run, teacher.episode, who, tokenizer_identity(part, tokenizer)),
+            condition=condition,
+            instances=part.train_instances,
+            episode=teacher.episode,
+            client=client,
+            tokenizer=tokenizer,
+            maximum_attempts=teacher.maximum_attempts,
+        )
+        for condition in teacher_conditions(part)
+    ]
+
+
+def evaluation_shards(
+    run: Run,
+    part: StudyPart,
+    evaluation: EvaluationSpec,
+    models: Sequence[StudyModel],
+    *,
+    base_url: str,
+    tokenizer: Path,
+) -> list[ShardSpec]:
+    """Return the shards of an evaluation: every model, served at `base_url`, and the scripted teachers.
+
+    Answers of served models are never cached (arXiv 2603.01209, appendix E).
+    """
+    serving = run.plan.serving
+    endpoint = EndpointSpec(
+        base_url=base_url, api_key_variable=serving.api_key_variable, concurrency=serving.max_concurrent
+    )
+    (base,) = (model for model in models if model.kind == "base")
+    served = serving.model_dump(mode="json", exclude={"max_concurrent"}), base.identity
+    scripted = part.teacher.prints_table, tokenizer_identity(part, tokenizer)
+    players: list[tuple[Iterator[Condition], dict[str, Any]]] = [
+        (
+            evaluation_conditions(part, evaluation, models),
+            {
+                "client": EndpointClientSpec(endpoint=endpoint),
+                "stage_digest": _digest(Stage.EVALUATION, run, evaluation.episode, *served),
+            },
+        ),
+        (
+            scripted_conditions(part, evaluation),
+            {
+                "client": scripted_client(part),
+                "tokenizer": tokenizer,
+                "stage_digest": _digest(Stage.TRACES, run, evaluation.episode, *scripted),  # plays without a server
+            },
+        ),
+    ]
+    return [
+        ShardSpec(
+            stage=Stage.EVALUATION,
+            condition=condition,
+            instances=evaluation.instances,
+            episode=evaluation.episode,
+            replicates=evaluation.replicates,
+            **player,
+        )
+        for conditions, player in players
+        for condition in conditions
+    ]
+
+
+def scripted_client(part: StudyPart) -> ScriptedClientSpec:
+    """Return the client of a part's scripted policies."""
+    return ScriptedClientSpec(prints_table=part.teacher.prints_table)
+
+
+def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
+    """Return what decides a tokenizer: the content of a learned one's folder, else the model and commit it is of."""
+    if (part.own_base or part).training.tokenizer is None or tokenizer is None:
+        return f"{part.training.base_model}@{part.training.base_revision}"
+    digest = hashlib.sha256()
+    for file in sorted(tokenizer.iterdir()):
+        digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _digest(stage: Stage, run: Run, episode: EpisodeSpec, *player: object) -> str:
+    return stage_digest(stage, run.plan.scale, run.plan.runtime, episode, player)
