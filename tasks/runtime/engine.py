@@ -6,7 +6,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
-from tasks.runtime.objects import Binding, Room
+from tasks.runtime.objects import Binding
+from tasks.runtime.transfer import Fetched
 
 Answer = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
 """From tool, positional and keyword arguments to the reply for the sandbox; may raise `CallInterruptedError`."""
@@ -128,7 +129,7 @@ class Engine(Protocol):
         """
         ...
 
-    def fetch(self, name: str) -> tuple[Room, bytes]:
+    def fetch(self, name: str) -> Fetched:
         """Return what a variable of the next block's namespace holds.
 
         Raises:

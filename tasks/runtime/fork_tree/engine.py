@@ -14,7 +14,7 @@ from tasks.runtime.engine import (
 )
 from tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
 from tasks.runtime.lifetime import Lifetime
-from tasks.runtime.objects import Binding, InjectionError, RetrievalError, Room, bind_value
+from tasks.runtime.objects import Binding, InjectionError, RetrievalError, bind_value
 from tasks.runtime.output import Output
 from tasks.runtime.process.attend import attend
 from tasks.runtime.process.memory import private_bytes
@@ -22,7 +22,7 @@ from tasks.runtime.process.node import Node, NodeGoneError
 from tasks.runtime.process.strays import end_strays
 from tasks.runtime.process.watcher import WATCHER
 from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.transfer import fetch, send_binding
+from tasks.runtime.transfer import Fetched, fetch, send_binding
 
 _ROOM_BYTES = 16 << 20
 """For a small block and the copy of its state."""
@@ -154,7 +154,7 @@ class ForkTreeEngine:
             raise StateLostError(str(error)) from error
         self._installed.append(binding)
 
-    def fetch(self, name: str) -> tuple[Room, bytes]:
+    def fetch(self, name: str) -> Fetched:
         """Ask for a variable's form, make room for its buffers, and copy them."""
         try:
             return fetch(self._next().ask, name, self._spec.object_limit_bytes)

@@ -7,12 +7,12 @@ from tasks.runtime.engine import Answer, Block, BlockKilledError, ProtocolError,
 from tasks.runtime.jupyter.kernel import Kernel
 from tasks.runtime.jupyter.pool import KernelPool
 from tasks.runtime.lifetime import Lifetime
-from tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
+from tasks.runtime.objects import Binding, RetrievalError, bind_value
 from tasks.runtime.output import Output
 from tasks.runtime.process.attend import attend
 from tasks.runtime.process.node import NodeGoneError
 from tasks.runtime.spec import RuntimeSpec
-from tasks.runtime.transfer import fetch, send_binding
+from tasks.runtime.transfer import Fetched, fetch, send_binding
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class JupyterEngine:
             raise StateLostError(str(error)) from error
         self._installed.append(binding)
 
-    def fetch(self, name: str) -> tuple[Room, bytes]:
+    def fetch(self, name: str) -> Fetched:
         """Ask the kernel for a variable."""
         try:
             return fetch(self._kernel.ask, name, self._spec.object_limit_bytes)
