@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tasks.runtime.inside.transfer import SMALL_BYTES
+from tasks.runtime.inside.values import is_harmless
 from tasks.runtime.inside.wire import Channel, FrameError
 from tasks.runtime.objects import Binding, InjectionError, Memory, RetrievalError, read_announcement
 from tasks.runtime.protocol import SandboxLevel
@@ -59,12 +60,12 @@ def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
 
 
 def check(name: str, fetched: Fetched, spec: RuntimeSpec) -> None:
-    """Let the worker's reader decode a blob first, unless that is so small and plain that it can do no harm.
+    """Let the worker's reader decode a blob first, unless it is small and harmless.
 
     Raises:
         RetrievalError: The blob is malformed, or decoding it ends, hangs or fills the process.
     """
-    if fetched.memory.size <= SMALL_BYTES and not fetched.libraries:
+    if fetched.memory.size <= SMALL_BYTES and is_harmless(fetched.memory.view()):
         return
     ours, theirs = socket.socketpair()
     message = (fetched.memory.size, fetched.libraries, spec.object_limit_bytes)

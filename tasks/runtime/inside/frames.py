@@ -23,8 +23,9 @@ def _split_array(value: Any) -> Any:
     dtype, shape = value.dtype, list(np.shape(value))
     if dtype == object:
         return ["O", len(shape), *shape, *value.ravel().tolist()]
-    descr = numpy_format.dtype_to_descr(dtype)
-    if dtype.hasobject or not dtype.itemsize or numpy_format.descr_to_dtype(descr) != dtype:
+    has_bytes = dtype.itemsize and not dtype.hasobject and dtype.kind != "T"
+    descr = numpy_format.dtype_to_descr(dtype) if has_bytes else ""
+    if not has_bytes or numpy_format.descr_to_dtype(descr) != dtype:
         raise NotPortableError(f"an array of dtype {dtype} does not travel; convert it with astype(object)")
 
     def write(target: memoryview) -> None:

@@ -24,6 +24,9 @@ class Record(NamedTuple):
     type_name: str
     fields: dict[str, Any]
 
+    def __hash__(self) -> int:
+        return hash((self.type_name, *self.fields.values()))
+
 
 def _flat(mapping: Any) -> list[Any]:
     return list(chain.from_iterable(mapping.items()))
@@ -136,8 +139,8 @@ CODECS: dict[str, Codec] = {
         lambda value: raw(value.encode("utf-8", "surrogatepass")),
         lambda kind, content: kind(content, "utf-8", "surrogatepass"),
     ),
-    "builtins.bytes": Codec(raw),
-    "builtins.bytearray": Codec(raw),
+    "builtins.bytes": Codec(raw, lambda kind, content: kind(memoryview(content))),
+    "builtins.bytearray": Codec(raw, lambda kind, content: kind(memoryview(content))),
     "builtins.complex": Codec(lambda value: [value.real, value.imag]),
     "builtins.range": Codec(lambda value: [value.start, value.stop, value.step]),
     "builtins.slice": Codec(lambda value: [value.start, value.stop, value.step]),
@@ -157,7 +160,9 @@ CODECS: dict[str, Codec] = {
     "collections.defaultdict": Codec(_split_defaultdict, lambda kind, *_parts: kind(), _fill_defaultdict),
     "collections.deque": Codec(lambda value: [value.maxlen, *value], lambda kind, limit, *parts: kind(parts, limit)),
     "decimal.Decimal": Codec(lambda value: [str(value)]),
-    "fractions.Fraction": Codec(lambda value: [value.numerator, value.denominator]),
+    "fractions.Fraction": Codec(
+        lambda value: [value.numerator, value.denominator], lambda kind, *parts: kind(*map(int.__index__, parts))
+    ),
     "datetime.date": Codec(lambda value: [value.isoformat()], lambda kind, text: kind.fromisoformat(text)),
     "datetime.datetime": Codec(_split_naive, _make_zoned),
     "datetime.time": Codec(_split_naive, _make_zoned),

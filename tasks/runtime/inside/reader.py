@@ -20,6 +20,8 @@ from .zygote import enter, open_channel
 
 _MIB = 1 << 20
 _CPU_SECONDS = 30
+_STACK_BYTES = 4 * _MIB
+"""Half of what the host has: hashing a deep tuple recurses in C."""
 _SPARE_BYTES = 32 * _MIB
 """What libraries allocate for themselves when they are used first."""
 _ADDRESS_SPACE_BYTES = 512 * _MIB
@@ -56,6 +58,7 @@ def _decode(channel: Channel, memory: int, size: int, libraries: list[str], limi
     allowed = size + limit_bytes + _SPARE_BYTES
     _limit_address_space(allowed + _ADDRESS_SPACE_BYTES)
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_STACK, (_STACK_BYTES, resource.getrlimit(resource.RLIMIT_STACK)[1]))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     answer = None
     try:

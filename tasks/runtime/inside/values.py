@@ -119,13 +119,31 @@ def decode(
         NotPortableError: The blob is malformed, or holds an instance of a class that has to be known.
     """
     try:
-        end = _LENGTH_BYTES + int.from_bytes(blob[:_LENGTH_BYTES], "little")
-        (root, nodes), _ = _scan(str(blob[_LENGTH_BYTES:end], "ascii"), 0)
+        root, nodes, end = _head(blob)
         return _Builder(_cut(nodes, blob, end), types, makes_records, frozenset(libraries)).build(root)
     except NotPortableError:
         raise
     except Exception as error:  # the writer is not trusted, and libraries raise what they like
         raise NotPortableError(f"malformed data: {type(error).__name__}: {error!s:.500}") from error
+
+
+def is_harmless(blob: memoryview) -> bool:
+    """Tell whether decoding takes time and memory in proportion to a blob: it uses no library and shares no node.
+
+    Hashing a tuple takes a step for each path through it, so of shared tuples a few make any number.
+    """
+    try:
+        _, nodes, _ = _head(blob)
+        references = [part[0] for _, parts, *_ in nodes for part in parts if type(part) is list]
+        return {tag for tag, *_ in nodes} <= plain.CODECS.keys() and len(set(references)) == len(references)
+    except Exception:  # noqa: BLE001 - the writer is not trusted; `decode` will say what is wrong
+        return False
+
+
+def _head(blob: memoryview) -> tuple[Any, list[Any], int]:
+    end = _LENGTH_BYTES + int.from_bytes(blob[:_LENGTH_BYTES], "little")
+    (root, nodes), _ = _scan(str(blob[_LENGTH_BYTES:end], "ascii"), 0)
+    return root, nodes, end
 
 
 class _Node(NamedTuple):
@@ -230,7 +248,7 @@ def _tag(kind: type) -> str:
     tag = _exact(kind) or plain.family(kind) or frames.family(kind)
     if tag is not None:
         return tag
-    bases = [base.__name__ for base in kind.__mro__[1:-1] if _exact(base)]
+    bases = [base.__name__ for base in kind.__mro__[1:-1] if base in plain.BASES or _exact(base)]
     way_out = (
         f"convert it to {bases[0]} first"
         if bases
