@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tasks.runtime.inside import transfer
 from tasks.runtime.inside.frames import LIBRARIES
-from tasks.runtime.inside.plain import Record as Record
+from tasks.runtime.inside.plain import Record  # noqa: F401 - what a retrieval may return
 from tasks.runtime.inside.portable import NotPortableError
 from tasks.runtime.inside.values import decode, encode
 
@@ -133,9 +133,13 @@ def read_announcement(name: str, answer: Any, limit_bytes: int) -> tuple[int, tu
             raise RetrievalError(f"no variable {name!r} is alive")
         case {"error": str(text)}:
             raise RetrievalError(f"{name}: {text}")
-        case {"size": int(size), "libraries": list(libraries)} if size > 0 and set(libraries) <= set(LIBRARIES):
+        case {"size": int(size), "libraries": list(libraries)} if size > 0 and all(
+            one in LIBRARIES for one in libraries
+        ):
             if size > limit_bytes:
-                raise RetrievalError(f"{name}: {size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes")
+                raise RetrievalError(
+                    f"{name}: {size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes"
+                )
             return size, tuple(libraries)
     raise RetrievalError(f"{name}: malformed answer")
 

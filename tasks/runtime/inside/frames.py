@@ -21,7 +21,7 @@ def _split_array(value: Any) -> Any:
     from numpy.lib import format as numpy_format
 
     dtype, shape = value.dtype, list(np.shape(value))
-    if dtype == object:
+    if dtype.kind == "O":
         return ["O", len(shape), *shape, *value.ravel().tolist()]
     has_bytes = dtype.itemsize and not dtype.hasobject and dtype.kind != "T"
     descr = numpy_format.dtype_to_descr(dtype) if has_bytes else ""

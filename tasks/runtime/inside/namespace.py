@@ -73,7 +73,9 @@ def hash_state(values: dict[str, Any]) -> str:
         if type(value) not in _HASHED_TYPES:
             continue
         try:
-            content = marshal.dumps(value if _is_short(value) or _is_small(value) else _Hasher().hash(value), _MARSHAL_WITHOUT_REFERENCES)
+            content = marshal.dumps(
+                value if _is_short(value) or _is_small(value) else _Hasher().hash(value), _MARSHAL_WITHOUT_REFERENCES
+            )
         except (_TooLargeError, RecursionError):
             large.append(name)
             content = b"too large"

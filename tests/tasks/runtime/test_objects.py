@@ -92,7 +92,7 @@ class Basket(BaseModel):
 INSTANCES = [(Pair, Pair(1, [2])), (Level, Level.LOW), (Basket, Basket(label="a", prices=[1.5])), (Colour, Colour.BLUE)]
 
 
-@pytest.mark.parametrize(("kind", "value"), INSTANCES[1:], ids=lambda part: repr(part))
+@pytest.mark.parametrize(("kind", "value"), INSTANCES[1:], ids=repr)
 def test_instance_of_an_injected_class_travels_both_ways(open_one, kind, value):
     interpreter = open_one("persistent")
     interpreter.inject(kind.__name__, kind)

@@ -39,7 +39,15 @@ BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 PLAIN = [
     *(None, True, 3, 2.5, -0.0, float("inf"), 1j, 2**63, -(2**63), 10**5000, "", "\ud800 \N{GRINNING FACE}"),
     *(b"", bytearray(), [b""], [], (), set(), frozenset(), {}, [[]], ((),), {"a": {}}, range(0), range(9, 1, -2)),
-    *("x" * 70_000, "é\ud800" * 70_000, b"x" * 70_000, bytearray(b"x"), slice(1, None), {1: {2: (3, [4])}}, {(1, (2,))}),
+    *(
+        "x" * 70_000,
+        "é\ud800" * 70_000,
+        b"x" * 70_000,
+        bytearray(b"x"),
+        slice(1, None),
+        {1: {2: (3, [4])}},
+        {(1, (2,))},
+    ),
     *(collections.Counter("aab"), collections.OrderedDict(b=1, a=2), collections.defaultdict(list, a=[1])),
     *(collections.deque([1, [2]], 5), decimal.Decimal("1.50"), decimal.Decimal("-Infinity"), fractions.Fraction(1, 3)),
     *(datetime.date(2026, 1, 2), datetime.time(1, 2, 3, 4, BERLIN), datetime.timedelta(-5, 4, 3), BERLIN),
@@ -151,7 +159,13 @@ def test_polars_frames_and_series_keep_their_types(frame):
 
 
 ARROW = [
-    *(pa.table({"a": [1, None]}), pa.table({}), pa.record_batch({"a": ["x"]}), pa.array([1.5]), pa.array([], pa.string())),
+    *(
+        pa.table({"a": [1, None]}),
+        pa.table({}),
+        pa.record_batch({"a": ["x"]}),
+        pa.array([1.5]),
+        pa.array([], pa.string()),
+    ),
     *(pa.array(["a", "a"]).dictionary_encode(), pa.chunked_array([[1], [2]]), pa.chunked_array([], pa.int8())),
     *(pa.array([[1], None]), pa.array([{"a": 1}]), pa.array(["a"], pa.string_view()), pa.record_batch({"a": []})),
 ]
