@@ -24,8 +24,8 @@ def _split_array(value: Any) -> Any:
     if dtype.kind == "O":
         return ["O", len(shape), *shape, *value.ravel().tolist()]
     has_bytes = dtype.itemsize and not dtype.hasobject and dtype.kind != "T"
-    descr = numpy_format.dtype_to_descr(dtype) if has_bytes else ""
-    if not has_bytes or numpy_format.descr_to_dtype(descr) != dtype:
+    descr: Any = numpy_format.dtype_to_descr(dtype) if has_bytes else None
+    if descr is None or numpy_format.descr_to_dtype(descr) != dtype:
         raise NotPortableError(f"an array of dtype {dtype} does not travel; convert it with astype(object)")
 
     def write(target: memoryview) -> None:

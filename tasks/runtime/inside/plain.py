@@ -181,7 +181,9 @@ CODECS: dict[str, Codec] = {
 
 CLASSES: dict[str, Callable[[Any, list[Any]], bool]] = {
     "class.record": _fits_record,
-    "class.named_tuple": lambda kind, parts: issubclass(kind, tuple) and parts[1::2] == list(kind._fields),
+    "class.named_tuple": lambda kind, parts: (
+        issubclass(kind, tuple) and parts[1::2] == list(getattr(kind, "_fields", ()))
+    ),
     "class.member": lambda kind, parts: (
         hasattr(kind, "__members__") and (parts[1] is None or parts[1] in kind.__members__)
     ),
