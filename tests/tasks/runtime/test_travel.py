@@ -20,7 +20,7 @@ from tasks.runtime.objects import InjectionError, RetrievalError
 from tasks.runtime.protocol import CONTRACTS
 
 SETTINGS = settings(
-    max_examples=12, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=5, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -140,7 +140,7 @@ def test_any_value_travels_or_is_refused_by_name(fork_tree, contract, examples):
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
-@settings(parent=SETTINGS, max_examples=4)
+@settings(parent=SETTINGS, max_examples=2)
 @given(examples=st.lists(values, min_size=8, max_size=12))
 def test_any_value_travels_through_a_kernel_or_is_refused_by_name(jupyter, contract, examples):
     assert_travels(jupyter, contract, examples)

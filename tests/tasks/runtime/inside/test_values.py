@@ -132,7 +132,12 @@ def test_attributes_and_scalars_of_pandas_travel():
     frame = TABLE.copy()
     frame.attrs = {"unit": decimal.Decimal(1)}
     assert travelled(frame).attrs == frame.attrs
-    scalars = [pd.Timestamp("2026-10-25 02:30", tz=BERLIN), pd.Timedelta(5), pd.Period("2026-01"), pd.Interval(0, 1)]
+    scalars = [
+        pd.Timestamp("2026-10-25 00:30", tz="UTC").tz_convert(BERLIN),
+        pd.Timedelta(5),
+        pd.Period("2026-01"),
+        pd.Interval(0, 1),
+    ]
     assert travelled(scalars) == scalars
     assert [type(one) for one in travelled(scalars)] == [type(one) for one in scalars]
     assert travelled(pd.NaT) is pd.NaT
