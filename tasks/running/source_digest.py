@@ -28,7 +28,8 @@ def source_digest(entries: Sequence[str]) -> str:
 
     Python counts by its syntax tree: comments, docstrings and formatting change nothing. Prompts, templates and SQL
     count by their bytes, with the entry that holds them or a module beside them that reads files (`__file__`). A module
-    that is named in a string, as for `python -m`, counts as imported. Imports are not followed into `carryover.storage`,
+    that is named in a string, as for `python -m`, counts as imported. Imports are not followed into
+    `carryover.storage`,
     `carryover.tasks.plans`, modules of specs (`spec.py`) and the tasks of other stages (`tasks/*.py`).
 
     Args:

@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.objects import Binding, RetrievalError, Room, bind_value
+from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_value
 from carryover.tasks.runtime.output import Output
 from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.runtime.spec import RuntimeSpec
-from carryover.tasks.runtime.transfer import fetch, fetch_types, send_binding
+from carryover.tasks.runtime.transfer import Fetched, fetch, fetch_types, send_binding
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 
@@ -156,7 +156,7 @@ class Engine(ABC):
             InjectionError: The sandbox could not.
         """
 
-    def fetch(self, name: str) -> tuple[Room, bytes]:
+    def fetch(self, name: str) -> Fetched:
         """Return what a variable of the next block's namespace holds.
 
         Raises:

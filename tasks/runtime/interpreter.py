@@ -17,6 +17,7 @@ from carryover.tasks.runtime.protocol import BlockError, BlockResult, Contract, 
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.runtime.state import Done, EpisodeSnapshot, EpisodeState
 from carryover.tasks.runtime.tools import ToolTable
+from carryover.tasks.runtime.transfer import check
 
 _CODE_LIMIT = 1_000_000
 """Characters of a block."""
@@ -136,8 +137,9 @@ class Interpreter:
         Raises:
             RetrievalError: No such variable is alive, or it holds what does not travel.
         """
-        room, content = self._state.engine.fetch(name)
-        value = read_value(name, room, content, self._types, self._spec.object_limit_bytes)
+        fetched = self._state.engine.fetch(name)
+        check(name, fetched, self._spec)
+        value = read_value(name, fetched.memory.view(), self._types, fetched.libraries)
         self._note("retrieve", name, {"type": type(value).__name__})
         return value
 
@@ -233,7 +235,8 @@ class Interpreter:
             return bind_source(name, value)
         if callable(value):
             return Binding(("tool", name, self._tools.add(name, value)))
-        return bind_value(name, value, is_user=False, limit_bytes=self._spec.object_limit_bytes)
+        limit = self._spec.object_limit_bytes
+        return bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
 
     def _refusal(self, code: str) -> BlockError | None:
         """Return why a block is not run at all."""

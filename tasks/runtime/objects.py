@@ -1,18 +1,23 @@
 """Objects into and out of the sandbox: what the host sends, and how it reads what comes back."""
 
-import dataclasses
 import fcntl
 import inspect
 import keyword
+import mmap
 import os
 import textwrap
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from carryover.tasks.runtime.inside.plain import Record  # noqa: F401 - what a retrieval may return
+from carryover.tasks.runtime.inside.values import transfer
+from carryover.tasks.runtime.inside.values.frames import LIBRARIES
 from carryover.tasks.runtime.inside.values.portable import NotPortableError
 from carryover.tasks.runtime.inside.values.tree import decode, encode
 
-_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+_FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+_FIXED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
 class InjectionError(Exception):
@@ -23,54 +28,82 @@ class RetrievalError(Exception):
     """The variable does not exist, or holds what does not travel."""
 
 
-class Record(NamedTuple):
-    """An instance of a dataclass that the host does not know."""
+class Memory:
+    """Shared memory of a fixed size, freed with the last reference to it.
 
-    type_name: str
-    fields: dict[str, Any]
+    The sandbox cannot shrink it, which would end a reader by a bus error.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.descriptor = os.memfd_create("object", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        weakref.finalize(self, os.close, self.descriptor)
+        os.ftruncate(self.descriptor, size)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED_SIZE)
+
+    def seal(self) -> None:
+        """Let nobody write any more; raise `OSError` where somebody keeps it mapped for writing."""
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED)
+
+    def view(self) -> memoryview:
+        """Return the content, writable for this process alone: a copy of a small one, else a mapping."""
+        if self.size <= transfer.SMALL_BYTES:
+            return memoryview(bytearray(os.pread(self.descriptor, self.size, 0)))
+        return memoryview(mmap.mmap(self.descriptor, self.size, access=mmap.ACCESS_COPY))
 
 
 class Binding(NamedTuple):
-    """A message that binds something in a namespace, and the content of the shared memory that goes with it."""
+    """A message that binds something in a namespace, and the blob that goes with it."""
 
     message: tuple[Any, ...]
-    content: bytes | None = None
+    content: bytearray | Memory | None = None
+    """In shared memory only where it is large: each takes a descriptor."""
 
     @property
     def name(self) -> str:
         """What it is bound to."""
         return self.message[1]
 
-
-class Room(NamedTuple):
-    """What the sandbox says of a variable before its buffers are fetched."""
-
-    node: Any
-    sizes: tuple[int, ...]
+    def memory(self) -> Memory | None:
+        """Return sealed memory with the content, if there is any."""
+        if not isinstance(self.content, bytearray):
+            return self.content
+        memory = Memory(len(self.content))
+        os.pwrite(memory.descriptor, self.content, 0)
+        memory.seal()
+        return memory
 
 
 def check_name(name: str) -> None:
-    """Raise `InjectionError` for what is no name of a user's."""
+    """Raise `InjectionError` for a name that a block cannot use or may not have."""
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
-        raise InjectionError(f"{name!r:.100} is no name that a block can use; dunder names are the runtime's own")
+        raise InjectionError(f"{name!r:.100} is not a valid name; use an identifier without leading double underscores")
 
 
-def bind_value(name: str, value: Any, *, is_user: bool, limit_bytes: int) -> Binding:
+def bind_value(
+    name: str, value: Any, *, is_user: bool, limit_bytes: int, types: Mapping[str, type] | None = None
+) -> Binding:
     """Return the message that binds a variable.
 
     Raises:
-        InjectionError: The value does not travel, or is larger than `limit_bytes`.
+        InjectionError: The value does not travel, holds an instance of a class that is not among the `types`
+            injected before, or is larger than `limit_bytes`.
     """
-    buffers: list[Any] = []
     try:
-        node = encode(value, buffers)
+        encoded = encode(value, types or {})
     except NotPortableError as error:
         raise InjectionError(f"{name}: {error}") from error
-    sizes = [len(buffer) for buffer in buffers]
-    if sum(sizes) > limit_bytes:
-        raise InjectionError(f"{name}: {sum(sizes)} bytes exceed the {limit_bytes} that an object may have")
-    content = b"".join(bytes(buffer) for buffer in buffers) or None
-    return Binding(("bind", name, is_user, node, sizes if content is not None else []), content)
+    size = encoded.size
+    if size > limit_bytes:
+        raise InjectionError(f"{name}: {size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes")
+    if size <= transfer.SMALL_BYTES:
+        content: bytearray | Memory = bytearray(size)
+        encoded.write(memoryview(content))
+    else:
+        content = Memory(size)
+        transfer.fill(content.descriptor, encoded)
+        content.seal()
+    return Binding(("bind", name, is_user, size), content)
 
 
 def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
@@ -82,78 +115,42 @@ def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
     try:
         source = textwrap.dedent(inspect.getsource(value))
     except (OSError, TypeError) as error:
-        raise InjectionError(f"{name}: its source is needed, and not to be had ({error})") from error
+        way_out = "define it in a file" if isinstance(value, type) else 'define it in a file, or pass runs_in="host"'
+        raise InjectionError(f"{name}: source unavailable ({error}); {way_out}") from error
     if value.__name__ != name:
         raise InjectionError(f"{name}: its source defines {value.__name__!r}; inject it under that name")
     return Binding(("define", name, source))
 
 
-def read_room(name: str, answer: Any, limit_bytes: int) -> Room:
-    """Return what the sandbox says of a variable, checked.
+def read_announcement(name: str, answer: Any, limit_bytes: int) -> tuple[int, tuple[str, ...]]:
+    """Return the size of a variable's blob and the packages that decoding it takes, as the sandbox announces them.
 
     Raises:
-        RetrievalError: There is no such variable, or it does not travel, or it is larger than `limit_bytes`.
+        RetrievalError: There is no such variable, it does not travel, or it is larger than `limit_bytes`.
     """
     match answer:
         case {"missing": _}:
             raise RetrievalError(f"no variable {name!r} is alive")
         case {"error": str(text)}:
             raise RetrievalError(f"{name}: {text}")
-        case {"node": node, "sizes": list(sizes)} if all(type(size) is int and size >= 0 for size in sizes):
-            if sum(sizes) > limit_bytes:
-                raise RetrievalError(f"{name}: {sum(sizes)} bytes exceed the {limit_bytes} that an object may have")
-            return Room(node, tuple(sizes))
+        case {"size": int(size), "libraries": list(libraries)} if size > 0 and all(
+            one in LIBRARIES for one in libraries
+        ):
+            if size > limit_bytes:
+                raise RetrievalError(
+                    f"{name}: {size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes"
+                )
+            return size, tuple(libraries)
     raise RetrievalError(f"{name}: malformed answer")
 
 
-def read_value(name: str, room: Room, content: bytes, types: Mapping[str, type], limit_bytes: int) -> Any:
-    """Return the native object; a record of a type that the host injected becomes an instance of it.
+def read_value(name: str, content: memoryview, types: Mapping[str, type], libraries: tuple[str, ...]) -> Any:
+    """Return the native object; an instance of a class that was injected becomes one of it, any other a `Record`.
 
     Raises:
-        RetrievalError: The data are malformed, or the object would take more than `limit_bytes` here.
+        RetrievalError: The data are malformed.
     """
-
-    def make_record(type_name: str, fields: dict[str, Any]) -> Any:
-        known = types.get(type_name)
-        if known is None or set(fields) != {field.name for field in dataclasses.fields(known)}:
-            return Record(type_name, fields)
-        record = object.__new__(known)
-        for field, value in fields.items():
-            object.__setattr__(record, field, value)
-        return record
-
-    buffers = []
-    position = 0
-    for size in room.sizes:
-        buffers.append(content[position : position + size])
-        position += size
     try:
-        return decode(room.node, buffers, make_record, limit_bytes)
+        return decode(content, types, libraries=libraries)
     except NotPortableError as error:
         raise RetrievalError(f"{name}: {error}") from error
-
-
-def shared_memory(content: bytes | int) -> int:
-    """Return the descriptor of shared memory with this content, or of this size; nobody can resize it.
-
-    The caller closes it. A memory that the sandbox could shrink would let it end the host by a bus error.
-    """
-    descriptor = os.memfd_create("object", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    if isinstance(content, int):
-        os.ftruncate(descriptor, content)
-    else:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(descriptor, view) :]
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
-    return descriptor
-
-
-def read_shared_memory(descriptor: int, size: int) -> bytes:
-    """Return a copy: what the sandbox still maps may change while it is parsed."""
-    parts = []
-    position = 0
-    while position < size and (part := os.pread(descriptor, size - position, position)):
-        parts.append(part)
-        position += len(part)
-    return b"".join(parts)

@@ -1,22 +1,34 @@
 """Bindings and values on their way between the host and a process that answers."""
 
+import atexit
+import contextlib
 import os
+import socket
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES, FrameTooLargeError
-from carryover.tasks.runtime.objects import (
-    Binding,
-    InjectionError,
-    RetrievalError,
-    Room,
-    read_room,
-    read_shared_memory,
-    shared_memory,
-)
+from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES, Channel, FrameError
+from carryover.tasks.runtime.inside.values.transfer import SMALL_BYTES
+from carryover.tasks.runtime.inside.values.tree import is_harmless
+from carryover.tasks.runtime.objects import Binding, InjectionError, Memory, RetrievalError, read_announcement
+from carryover.tasks.runtime.protocol import SandboxLevel
+from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch
+from carryover.tasks.runtime.sandbox.level import reach_level
+from carryover.tasks.runtime.spec import RuntimeSpec
 
+_CHECK_SECONDS = 120.0
+"""For the reader's answer on a busy machine; its own limit is one of processor time."""
 Ask = Callable[..., Any]
-"""Sends a message with descriptors and returns the content of the answer, which may be given a limit of its own."""
+"""Sends a message with descriptors and returns the content of the answer."""
+
+
+class Fetched(NamedTuple):
+    """A variable's blob in sealed memory, as the sandbox has written it."""
+
+    memory: Memory
+    libraries: tuple[str, ...]
+    """Packages that decoding it takes."""
 
 
 def send_binding(ask: Ask, binding: Binding) -> None:
@@ -25,16 +37,10 @@ def send_binding(ask: Ask, binding: Binding) -> None:
     Raises:
         InjectionError: It could not, for the reason that it gives.
     """
-    memory = shared_memory(binding.content) if binding.content is not None else None
-    try:
-        problem = ask(binding.message, () if memory is None else (memory,))
-    except FrameTooLargeError as error:
-        raise InjectionError(f"{binding.message[1]}: {error}; a text, an array or a frame may be larger") from error
-    finally:
-        if memory is not None:
-            os.close(memory)
+    memory = binding.memory()
+    problem = ask(binding.message, () if memory is None else (memory.descriptor,))
     if problem is not None:
-        raise InjectionError(f"{binding.message[1]}: {problem}")
+        raise InjectionError(f"{binding.name}: {problem}")
 
 
 def fetch_types(ask: Ask) -> dict[str, str]:
@@ -49,19 +55,58 @@ def fetch_types(ask: Ask) -> dict[str, str]:
     raise RetrievalError("the interpreter gave no types of its variables")
 
 
-def fetch(ask: Ask, name: str, limit_bytes: int) -> tuple[Room, bytes]:
-    """Ask for a variable's form, make room for its buffers, and copy them.
+def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
+    """Return a variable's blob, which nobody can change any more.
 
     Raises:
-        RetrievalError: There is none, or it does not travel.
+        RetrievalError: There is no such variable, it does not travel, or something still writes to its memory.
     """
-    room = read_room(name, ask(("fetch", name), (), FRAME_LIMIT_BYTES), limit_bytes)
-    size = sum(room.sizes)
-    if not size:
-        return room, b""
-    memory = shared_memory(size)
+    size, libraries = read_announcement(name, ask(("fetch", name), ()), limit_bytes)
+    memory = Memory(size)
+    ask(("fill",), (memory.descriptor,))
     try:
-        ask(("fill",), (memory,))
-        return room, read_shared_memory(memory, size)
-    finally:
-        os.close(memory)
+        memory.seal()
+    except OSError as error:
+        raise RetrievalError(f"{name}: a process of the sandbox keeps its memory mapped for writing") from error
+    return Fetched(memory, libraries)
+
+
+def check(name: str, fetched: Fetched, spec: RuntimeSpec) -> None:
+    """Let the worker's reader decode a blob first, unless it is small and harmless.
+
+    Raises:
+        RetrievalError: The blob is malformed, or decoding it ends, hangs or fills the process.
+    """
+    if fetched.memory.size <= SMALL_BYTES and is_harmless(fetched.memory.view()):
+        return
+    ours, theirs = socket.socketpair()
+    message = (fetched.memory.size, fetched.libraries, spec.object_limit_bytes)
+    with contextlib.closing(Channel(ours)) as channel:
+        with theirs:
+            _ask_reader(spec, message, (fetched.memory.descriptor, theirs.fileno()))
+        ours.settimeout(_CHECK_SECONDS)
+        try:
+            problem = channel.receive()
+        except (EOFError, FrameError, OSError) as error:
+            problem = f"decoding it ended the process that tried it ({type(error).__name__})"
+    if problem is not None:
+        raise RetrievalError(f"{name}: {problem!s:.1000}")
+
+
+_readers: dict[tuple[int, SandboxLevel | None], SandboxProcess] = {}
+"""By the process that started each and the wanted sandbox level."""
+_lock = threading.Lock()
+
+
+def _ask_reader(spec: RuntimeSpec, message: Any, descriptors: tuple[int, ...]) -> None:
+    """Send a message to this worker's reader; start one where none runs."""
+    key = os.getpid(), spec.sandbox
+    with _lock:
+        if key in _readers:
+            with contextlib.suppress(OSError):  # it has ended
+                return _readers[key].channel.send(message, descriptors)
+            _readers.pop(key).close()
+        walls = RuntimeSpec(preload=(), memory_limit_bytes=spec.memory_limit_bytes)
+        _readers[key] = reader = launch("reader", walls, reach_level(spec.sandbox).level)
+        atexit.register(reader.close)
+        return reader.channel.send(message, descriptors)

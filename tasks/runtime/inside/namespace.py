@@ -7,8 +7,14 @@ from typing import Any
 
 _MODULE = type(builtins)
 _BUILTIN_NAMES = frozenset(name for name in dir(builtins) if not name.startswith("__"))
-_HASHED_TYPES = frozenset((type(None), bool, int, float, complex, str, bytes, tuple, list, dict))
-_HASHED_LENGTHS = {list: 10_000, tuple: 10_000, dict: 10_000, str: 1_000_000, bytes: 1_000_000}
+_CONTAINERS = frozenset((tuple, list, dict))
+_CONSTANTS, _TEXTS = frozenset((type(None), bool, float, complex)), frozenset((str, bytes))
+_HASHED_TYPES = _CONTAINERS | _CONSTANTS | _TEXTS | {int}
+_SMALL_PARTS, _PARTS_LIMIT = 20_000, 100_000
+"""Containers and their parts: of a value that is hashed in one piece, and of one that is hashed at all."""
+_SHORT_LENGTH, _LEAST, _MOST = 1_000, -(1 << 62), 1 << 62
+_LARGE_NAMES_LIMIT = 200
+NAMES_LIMIT = 200
 NAMES_LIMIT = 100_000
 """Characters of all user names together: the host keeps them, step after step."""
 _MARSHAL_WITHOUT_REFERENCES = 2
@@ -56,19 +62,92 @@ def drop_excess(namespace: dict[str, Any], values: dict[str, Any]) -> int:
 
 
 def hash_state(values: dict[str, Any]) -> str:
-    """Return a digest over the names whose values have one: plain data, compared by content.
+    """Return a digest over the names whose values have one, and after it which values are too large for one.
 
-    A value made of None, booleans, numbers, strings, bytes, tuples, lists and dicts has a hash; functions, objects,
-    sets and containers of more than 10,000 entries have none and leave the digest unchanged.
+    A value made of None, booleans, numbers, strings, bytes, tuples, lists and dicts is compared by content; what
+    several places share is hashed once. Functions, objects and sets have no hash and leave the digest unchanged.
     """
     digest = blake2b(digest_size=16)
+    large = []
     for name, value in values.items():
-        kind = type(value)
-        if kind not in _HASHED_TYPES or (kind in _HASHED_LENGTHS and len(value) > _HASHED_LENGTHS[kind]):
+        if type(value) not in _HASHED_TYPES:
             continue
         try:
-            content = marshal.dumps(value, _MARSHAL_WITHOUT_REFERENCES)
-        except ValueError:
+            content = marshal.dumps(
+                value if _is_short(value) or _is_small(value) else _Hasher().hash(value), _MARSHAL_WITHOUT_REFERENCES
+            )
+        except (_TooLargeError, RecursionError):
+            large.append(name)
+            content = b"too large"
+        except ValueError:  # something inside has no hash
             continue
-        digest.update(b"%b=%b;" % (name.encode(), content))
-    return digest.hexdigest()
+        digest.update(b"%b=%b;" % (name.encode("utf-8", "surrogatepass"), content))
+    told = f"; too large: {', '.join(large)}" if large else ""
+    return f"{digest.hexdigest()}{told[:_LARGE_NAMES_LIMIT]}"
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+def _is_small(value: Any) -> bool:
+    """Tell whether a value can be written out, with all that several places share written once for each."""
+    left = _SMALL_PARTS
+    waiting = [value]
+    for one in waiting:
+        if type(one) not in _CONTAINERS:
+            return False
+        parts = one if type(one) is not dict else [*one, *one.values()]
+        left -= len(parts) + 1
+        if left < 0:
+            return False
+        for part in parts:  # as `_is_short` does, but most steps spend their time here
+            kind = type(part)
+            if kind is str:
+                if len(part) <= _SHORT_LENGTH:
+                    continue
+            elif kind is int:
+                if _LEAST < part < _MOST:
+                    continue
+            elif _is_short(part):
+                continue
+            waiting.append(part)
+    return True
+
+
+def _is_short(value: Any) -> bool:
+    kind = type(value)
+    if kind is int:
+        return _LEAST < value < _MOST
+    return kind not in _CONTAINERS and (kind not in _TEXTS or len(value) <= _SHORT_LENGTH)
+
+
+class _Hasher:
+    """Hashes one value: each of its parts once, however many places share it."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[int, tuple[bytes]] = {}
+        self._open: dict[int, int] = {}
+        """Containers that are being hashed, with their depth."""
+        self._left = _PARTS_LIMIT
+
+    def hash(self, value: Any) -> Any:
+        """Return a short value as it is, and a tuple with a digest for any other: no tuple stands for itself here."""
+        if _is_short(value):
+            return value
+        place = id(value)
+        if place in self._open:  # a cycle: how far up it leads tells which
+            return (len(self._open) - self._open[place],)
+        if place not in self._hashes:
+            self._open[place] = len(self._open)
+            kind = type(value)
+            parts = [*value, *value.values()] if kind is dict else value
+            self._left -= len(parts) // (1 if kind in _CONTAINERS else _SHORT_LENGTH) if kind is not int else 1
+            if self._left < 0:
+                raise _TooLargeError
+            if kind in _CONTAINERS:
+                parts = [kind.__name__, *map(self.hash, parts)]
+            content = marshal.dumps(parts, _MARSHAL_WITHOUT_REFERENCES)
+            self._hashes[place] = (blake2b(content, digest_size=16).digest(),)
+            del self._open[place]
+        return self._hashes[place]

@@ -36,7 +36,7 @@ class Server:
         self.runner = StepRunner(seeder)
         self._children: list[int] = []
         self._unclaimed: list[int] = []
-        self._outgoing: list[Any] = []
+        self._outgoing: Any = None
         self._unbuilt: list[Any] = []
         self._handlers: dict[str, Callable[..., None]] = {
             "run": self.run,
@@ -194,33 +194,37 @@ class Server:
         """Let what is bound now under a name be the last, also where a variable of that name waits to be built."""
         self._unbuilt = [sent for sent in self._unbuilt if sent.name != name]
 
-    def _bind(self, name: str, is_user: bool, value: Any, sizes: list[int], *descriptors: int) -> None:
+    def _bind(self, name: str, is_user: bool, size: int, descriptor: int) -> None:
         from .values import injection
 
-        sent = injection.receive(name, value, sizes, descriptors)
-        if is_user:
-            self.runner.namespace[name] = sent.build(self.runner.own)
-        elif self.is_root:
-            self._forget_unbuilt(name)  # a name that is bound anew before each block is built once
-            self._unbuilt.append(sent)
-        else:
-            self.runner.inject(name, sent.build(self.runner.own), is_own=False)
+        sent = injection.receive(name, size, descriptor)
+        try:
+            if is_user:
+                self.runner.namespace[name] = sent.build(self.runner.own)
+            elif self.is_root:
+                self._forget_unbuilt(name)  # a name that is bound anew before each block is built once
+                self._unbuilt.append(sent)
+            else:
+                self.runner.inject(name, sent.build(self.runner.own), is_own=False)
+        except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever keeps the value from being built
+            self.channel.send(("answer", f"{error}"[:_ERROR_LIMIT]))
+            return
         self.channel.send(("answer", None))
 
     def _fetch(self, name: str) -> None:
-        """Say what a variable holds; its buffers wait until the host has made room for them."""
+        """Say what size a variable's blob has; it waits until the host has made room for it."""
         from .values import tree as values
 
-        self._outgoing = []
+        self._outgoing = None
         if name not in self.runner.namespace:
             self.channel.send(("answer", {"missing": name}))
             return
         try:
-            node = values.encode(self.runner.namespace[name], self._outgoing)
-            sizes = [len(buffer) for buffer in self._outgoing]
-            self.channel.send(("answer", {"node": node, "sizes": sizes}))
+            self._outgoing = encoded = values.encode(self.runner.namespace[name])
+            self.channel.send(("answer", {"size": encoded.size, "libraries": encoded.libraries}))
+        except values.NotPortableError as error:
+            self.channel.send(("answer", {"error": f"{error}"[:_ERROR_LIMIT]}))
         except Exception as error:  # noqa: BLE001 - the object's own code may raise anything
-            self._outgoing = []
             self.channel.send(("answer", {"error": f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]}))
 
     def _tell_types(self) -> None:
@@ -238,7 +242,7 @@ class Server:
 
         transfer.fill(descriptor, self._outgoing)
         os.close(descriptor)
-        self._outgoing = []
+        self._outgoing = None
         self.channel.send(("answer", None))
 
 

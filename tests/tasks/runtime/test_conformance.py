@@ -291,6 +291,28 @@ def test_equal_states_have_equal_hashes_and_others_do_not(open_one, contract):
     assert first.run_block("y = 1").state_hash != second.run_block("y = 2").state_hash
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "t = [0] * 50\nw = [t] * 2000",
+        "w = 0\nfor _ in range(27): w = [w, w]",
+        "w = ['x' * 10**6] * 2000",
+        "w = []\nw.append(w)",
+    ],
+)
+def test_hash_follows_what_is_shared(open_one, contract, code):
+    first, second = open_one(contract), open_one(contract)
+    made = first.run_block(code)
+    assert (made.error, made.state_hash) == (None, second.run_block(code).state_hash)
+    assert "too large" not in made.state_hash
+    assert first.run_block("1").error is None
+
+
+def test_value_that_is_too_large_to_hash_says_so(open_one, contract):
+    made = open_one(contract).run_block("x = 1\nw = [[number] for number in range(200_000)]")
+    assert made.state_hash.endswith("; too large: w")
+
+
 def test_values_without_a_hash_leave_it_unchanged(open_one, contract):
     first, second = open_one(contract), open_one(contract)
     assert first.run_block("x = 1").state_hash == second.run_block("x = 1; f = lambda: 0; s = {1}").state_hash

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from pydantic import BaseModel, Field
 
 from carryover.tasks import runtime as runtime_package
 from carryover.tasks.runtime.objects import InjectionError, Record, RetrievalError
@@ -74,39 +75,64 @@ def test_plain_values_come_back_equal_and_of_the_same_type(interpreter, value):
     assert (back, type(back)) == (value, type(value))
 
 
+Pair = collections.namedtuple("Pair", ["x", "y"])
+
+
 class Level(enum.IntEnum):
     LOW = 1
 
 
-class Word(str):
-    def __str__(self) -> str:
-        return "bent"
+class Basket(BaseModel):
+    """What was bought."""
+
+    label: str
+    prices: list[float] = Field(default_factory=list)
 
 
-Pair = collections.namedtuple("Pair", ["x", "y"])
-MOVED = collections.OrderedDict(a=1, b=2)
-MOVED.move_to_end("a")
-OF_SUBCLASSES = [
-    ("collections.Counter('aab')", collections.Counter("aab"), {"a": 2, "b": 1}),
-    ("collections.defaultdict(list, a=[1])", collections.defaultdict(list, a=[1]), {"a": [1]}),
-    ("collections.OrderedDict(b=2, a=1)", MOVED, {"b": 2, "a": 1}),
-    ("collections.namedtuple('Pair', 'x y')(1, [2])", Pair(1, [2]), (1, [2])),
-    ("enum.IntEnum('Level', 'LOW').LOW", Level.LOW, 1),
-    ("type('Word', (str,), {'__str__': lambda self: 'bent'})('own')", Word("own"), "own"),
-    ("type('Ratio', (float,), {})(0.5)", type("Ratio", (float,), {})(0.5), 0.5),
-    ("type('Row', (list,), {'__iter__': None})([1])", type("Row", (list,), {"__iter__": None})([1]), [1]),
-    ("type('Few', (set,), {})([1])", type("Few", (set,), {})([1]), {1}),
-    ("type('Raw', (bytes,), {})(b'x')", type("Raw", (bytes,), {})(b"x"), b"x"),
+INSTANCES = [(Pair, Pair(1, [2])), (Level, Level.LOW), (Basket, Basket(label="a", prices=[1.5])), (Colour, Colour.BLUE)]
+
+
+@pytest.mark.parametrize(("kind", "value"), INSTANCES[1:], ids=repr)
+def test_instance_of_an_injected_class_travels_both_ways(open_one, kind, value):
+    interpreter = open_one("persistent")
+    interpreter.inject(kind.__name__, kind)
+    interpreter.inject("given", value)
+    interpreter.run_block("made = [given, given]")
+    back = interpreter.retrieve("made")
+    assert (back, type(back[0])) == ([value, value], kind)
+
+
+@pytest.mark.parametrize("value", [value for _, value in INSTANCES], ids=repr)
+def test_instance_of_a_class_that_was_not_injected_is_refused_by_name(interpreter, value):
+    name = type(value).__name__
+    with pytest.raises(InjectionError, match=f"^given: an instance of {name} needs its type first: inject {name}"):
+        interpreter.inject("given", value)
+    assert interpreter.run_block("1").result == "1"
+
+
+OF_THE_AGENT = [
+    ("collections.namedtuple('Pair', 'x y')(1, [2])", Record("Pair", {"x": 1, "y": [2]})),
+    ("enum.IntEnum('Level', 'LOW').LOW", Record("Level", {"name": "LOW", "value": 1})),
+    ("pydantic.create_model('Own', a=int)(a=1)", Record("Own", {"a": 1})),
 ]
 
 
-@pytest.mark.parametrize(("source", "value", "expected"), OF_SUBCLASSES, ids=[case[0] for case in OF_SUBCLASSES])
-def test_value_of_a_subclass_travels_both_ways_as_its_base(open_one, source, value, expected):
+@pytest.mark.parametrize(("source", "expected"), OF_THE_AGENT, ids=[case[0] for case in OF_THE_AGENT])
+def test_instance_of_a_class_of_the_agents_own_comes_back_as_a_record(open_one, source, expected):
     interpreter = open_one("persistent")
-    interpreter.inject("given", value)
-    interpreter.run_block(f"import collections, enum\nmade = [{source}]")
-    given, made = interpreter.retrieve("given"), interpreter.retrieve("made")[0]
-    assert (repr(given), repr(made)) == (repr(expected), repr(expected))
+    assert interpreter.run_block(f"import collections, enum, pydantic\nmade = {source}").error is None
+    assert interpreter.retrieve("made") == expected
+
+
+OF_SUBCLASSES = ["type('Word', (str,), {})('own')", "type('Row', (list,), {})([1])", "type('Ratio', (float,), {})(0.5)"]
+
+
+@pytest.mark.parametrize("source", OF_SUBCLASSES)
+def test_value_of_a_subclass_of_plain_data_is_refused_with_the_way_out(open_one, source):
+    interpreter = open_one("persistent")
+    interpreter.run_block(f"made = {source}")
+    with pytest.raises(RetrievalError, match=r"does not travel; convert it to (str|list|float) first"):
+        interpreter.retrieve("made")
 
 
 def test_text_of_any_size_comes_back(open_one):
@@ -118,10 +144,20 @@ def test_text_of_any_size_comes_back(open_one):
     assert interpreter.retrieve("made") == ["short", text, {text[:2_000_000]: 1}]
 
 
-def test_value_that_is_too_large_for_a_message_is_refused_as_an_injection(interpreter):
-    with pytest.raises(InjectionError, match=r"^large: a message of .* exceeds"):
-        interpreter.inject("large", ["x" * 1000] * 17_000)
-    assert interpreter.run_block("'large' in globals()").result == "False"
+def test_plain_data_of_many_megabytes_travels(open_one):
+    interpreter = open_one("persistent")
+    value = ["x" * 1000] * 17_000 + [str(number) * 200 for number in range(20_000)]
+    interpreter.inject("large", value)
+    assert interpreter.retrieve("large") == value
+
+
+def test_value_above_the_limit_is_refused_both_ways(open_with):
+    interpreter = open_with("persistent", object_limit_bytes=100_000)
+    with pytest.raises(InjectionError, match=r"^large: \d+ bytes exceed the limit of 100000"):
+        interpreter.inject("large", bytes(100_000))
+    interpreter.run_block("large = bytes(100_000)")
+    with pytest.raises(RetrievalError, match=r"^large: \d+ bytes exceed the limit of 100000"):
+        interpreter.retrieve("large")
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "bool", "<U5", "datetime64[s]", "complex128"])
@@ -163,15 +199,6 @@ def test_index_of_a_part_of_a_frame_and_of_a_series_travels_both_ways(open_one):
     for part, column in (interpreter.retrieve("own"), (interpreter.retrieve("part"), interpreter.retrieve("column"))):
         pd.testing.assert_frame_equal(part, frame)
         pd.testing.assert_series_equal(column, series)
-
-
-def test_frame_that_would_come_back_altered_is_refused_both_ways(open_one):
-    interpreter = open_one("persistent")
-    with pytest.raises(InjectionError, match=r"^frame: column names that are no text do not travel"):
-        interpreter.inject("frame", pd.DataFrame([[1]]))
-    interpreter.run_block("import pandas\nframe = pandas.DataFrame([[1]])")
-    with pytest.raises(RetrievalError, match=r"^frame: .*column names that are no text do not travel"):
-        interpreter.retrieve("frame")
 
 
 def test_series_travel_both_ways(interpreter):
@@ -231,7 +258,7 @@ def test_injected_functions_are_put_back_and_listed_nowhere(interpreter):
 
 @pytest.mark.parametrize("name", ["not a name", "class", "__canary__", ""])
 def test_what_is_no_name_is_refused(interpreter, name):
-    with pytest.raises(InjectionError, match="is no name that a block can use"):
+    with pytest.raises(InjectionError, match="is not a valid name"):
         interpreter.inject(name, 1)
 
 
@@ -265,7 +292,7 @@ def test_descriptions_hold_signatures_and_schemas_but_no_value(interpreter):
     ]
 
 
-@pytest.mark.parametrize("value", [object(), lambda: 0, [object()], np.array([object()]), pickle])
+@pytest.mark.parametrize("value", [object(), lambda: 0, [object()], np.array([object()]), pickle, np.ma.array([1])])
 def test_what_does_not_travel_is_refused(interpreter, value):
     if callable(value) and not isinstance(value, type):
         with pytest.raises(InjectionError):
@@ -280,8 +307,7 @@ def test_what_does_not_travel_is_refused(interpreter, value):
     [
         ("x = 1", "no variable 'y' is alive"),
         ("y = (n for n in [])", "a value of type generator does not travel"),
-        ("y = []\ny.append(y)", "nested deeper"),
-        ("import numpy\ny = numpy.array([object()])", "dtype object"),
+        ("import numpy\ny = numpy.array([object()])", "y: a value of type object does not travel"),
     ],
 )
 def test_what_cannot_be_retrieved_is_told(open_one, code, message):

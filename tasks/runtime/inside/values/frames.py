@@ -1,84 +1,290 @@
-"""Polars and pandas frames and series as Arrow's stream format."""
+"""Codecs of arrays and frames: NumPy, pandas, Polars and Arrow; images travel as PNG bytes.
 
+The contents are NumPy's arrays and Arrow's streams; everything else here is made of these two. A stream is validated
+in full wherever it is read.
+"""
+
+import ast
 import io
+import math
+import sys
 from typing import Any
 
-from .portable import Allowance, NotPortableError
+from .portable import Codec, Content, NotPortableError, raw
+
+LIBRARIES = ("numpy", "pandas", "polars", "pyarrow")
+"""Packages that codecs use, by the first word of their tags."""
 
 
-def write_frame(value: Any, library: str, *, is_series: bool) -> tuple[bytes, bool]:
-    """Return a frame or a series as a stream, and whether an index is its first column.
+def _split_array(value: Any) -> Any:
+    import numpy as np
+    from numpy.lib import format as numpy_format
 
-    Raises:
-        NotPortableError: Arrow cannot hold it.
-    """
-    if library == "polars":
-        return _polars_stream(value.to_frame() if is_series else value), False
-    return _pandas_stream(value.to_frame("value") if is_series else value)
+    dtype, shape = value.dtype, list(np.shape(value))
+    if dtype.kind == "O":
+        return ["O", len(shape), *shape, *value.ravel().tolist()]
+    has_bytes = dtype.itemsize and not dtype.hasobject and dtype.kind != "T"
+    descr: Any = numpy_format.dtype_to_descr(dtype) if has_bytes else None
+    if descr is None or numpy_format.descr_to_dtype(descr) != dtype:
+        raise NotPortableError(f"an array of dtype {dtype} does not travel; convert it with astype(object)")
 
+    def write(target: memoryview) -> None:
+        np.ndarray(shape, dtype, target)[...] = value
 
-def read_frame(content: bytes, library: str, *, has_index: bool, allowance: Allowance) -> Any:
-    """Return the frame in a stream; every buffer is checked, since the writer is not trusted.
-
-    Raises:
-        NotPortableError: It is malformed, or larger than the allowance.
-    """
-    from .arrow_stream import read_table
-
-    table = read_table(content, library, allowance)
-    if library == "polars":
-        import polars as pl
-
-        try:
-            return pl.from_arrow(table)
-        except pl.exceptions.PanicException as error:  # no `Exception`: nobody else would catch it
-            raise NotPortableError(f"Polars cannot make a frame of the Arrow data: {error}") from error
-    frame = table.to_pandas(ignore_metadata=True, use_threads=False)  # threads die in a fork
-    return frame.set_index(frame.columns[0]) if has_index else frame
+    return [repr(descr), len(shape), *shape], Content(value.nbytes, write)
 
 
-def _polars_stream(frame: Any) -> bytes:
-    import polars as pl
+def _array_of(scalar: Any) -> Any:
+    import numpy as np
 
-    if pl.Object in frame.dtypes:
-        raise NotPortableError("a column of dtype Object does not travel; cast it, or make a list of it")
-    target = io.BytesIO()
-    try:
-        frame.write_ipc_stream(target, compat_level=pl.CompatLevel.oldest())
-    except Exception as error:
-        raise NotPortableError(f"Polars cannot write the frame as Arrow: {error}") from error
-    return target.getvalue()
+    return np.asarray(scalar)
 
 
-def _pandas_stream(frame: Any) -> tuple[bytes, bool]:
-    import pandas as pd
+def _make_array(_kind: Any, text: str, rank: int, *parts: Any) -> Any:
+    import numpy as np
+    from numpy.lib import format as numpy_format
+
+    shape, rest = parts[:rank], parts[rank:]
+    if text == "O":
+        array = np.empty(len(rest), object)
+        array[:] = rest
+        return array.reshape(shape)
+    dtype = numpy_format.descr_to_dtype(ast.literal_eval(text))
+    (content,) = rest
+    is_written_so = repr(numpy_format.dtype_to_descr(dtype)) == text and dtype.itemsize and not dtype.hasobject
+    if not is_written_so or math.prod(shape) * dtype.itemsize != len(content):
+        raise ValueError(f"an array of dtype {text:.100} and shape {shape!r:.100}")
+    return np.ndarray(shape, dtype, content)
+
+
+def _split_table(table: Any) -> Any:
     import pyarrow as pa
 
-    _check_labels(frame)
-    has_index = not frame.index.identical(pd.RangeIndex(len(frame)))
-    label = "index"
-    while label in frame.columns:
-        label += "_"
+    for field in table.schema:
+        if isinstance(field.type, pa.BaseExtensionType):
+            raise NotPortableError(f"column {field.name!r:.100} of Arrow type {field.type!s:.100} does not travel")
+    sizing = pa.MockOutputStream()
+    _write_stream(sizing, table)
+    size = sizing.size()
+    return [], Content(size, lambda target: _write_stream(pa.FixedSizeBufferWriter(pa.py_buffer(target)), table))
+
+
+def _write_stream(target: Any, table: Any) -> None:
+    import pyarrow as pa
+
+    with target, pa.ipc.new_stream(target, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _make_table(_kind: Any, content: memoryview) -> Any:
+    import pyarrow as pa
+
+    table = pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+    table.validate(full=True)
+    return table
+
+
+def _one_batch(_kind: Any, table: Any) -> Any:
+    import pyarrow as pa
+
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+
+
+def _table(cells: Any) -> Any:
+    """Return the table of record batches, or of one column."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches(cells) if type(cells) is list else pa.table({"": cells})
+
+
+def _whole(column: Any) -> Any:
+    import pyarrow as pa
+
+    whole = column.combine_chunks()
+    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
+
+
+def _split_polars(frame: Any) -> list[Any]:
+    import polars as pl
+
     try:
-        whole = frame.reset_index(names=label) if has_index else frame
-        table = pa.Table.from_pandas(whole, preserve_index=False, nthreads=1)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise NotPortableError(f"Arrow cannot hold the frame: {error}") from error
-    target = io.BytesIO()
-    with pa.ipc.new_stream(target, table.schema.remove_metadata()) as writer:
-        writer.write_table(table.replace_schema_metadata(None))
-    return target.getvalue(), has_index
+        table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        back = pl.DataFrame(pl.from_arrow(table.slice(0, 0)))
+    except (Exception, pl.exceptions.PanicException) as error:  # a panic is no `Exception`
+        raise NotPortableError(f"Polars cannot write the frame as Arrow: {error}") from error
+    for (name, dtype), other in zip(frame.schema.items(), back.schema.values(), strict=True):
+        if dtype != other:
+            raise NotPortableError(f"column {name!r:.100} of dtype {dtype} does not travel; cast it to {other}")
+    return [table]
 
 
-def _check_labels(frame: Any) -> None:
-    """Raise `NotPortableError` where names of a frame of pandas would come back altered, and say what would not."""
+def _make_polars(_kind: Any, table: Any) -> Any:
+    import polars as pl
+
+    try:
+        return pl.DataFrame(pl.from_arrow(table))
+    except pl.exceptions.PanicException as error:
+        raise NotPortableError(f"Polars cannot make a frame of the Arrow data: {error}") from error
+
+
+def _cells(array: Any) -> Any:
+    """Return what holds the cells of a column or an index: a NumPy array, or an extension array of pandas."""
     import pandas as pd
 
-    if isinstance(frame.index, pd.MultiIndex):
-        raise NotPortableError("an index of several levels does not travel; make columns of them with reset_index()")
-    if type(frame.index.name) not in (type(None), str):
-        raise NotPortableError("an index whose name is no text does not travel; give it one with rename_axis('name')")
-    if isinstance(frame.columns, pd.MultiIndex) or any(type(label) is not str for label in frame.columns):
-        raise NotPortableError("column names that are no text do not travel; make it of them with rename(columns=str)")
-    if frame.columns.name is not None:
-        raise NotPortableError("a name of the columns does not travel; drop it with rename_axis(columns=None)")
+    return array.to_numpy() if type(array) is pd.arrays.NumpyExtensionArray else array
+
+
+def _split_frame(frame: Any) -> list[Any]:
+    columns = (_cells(frame.iloc[:, place].array) for place in range(frame.shape[1]))
+    return [frame.columns, frame.index, frame.attrs, *columns]
+
+
+def _make_frame(kind: Any, columns: Any, index: Any, attributes: Any, *cells: Any) -> Any:
+    frame = kind({place: _series(one, index) for place, one in enumerate(cells)}, index=index, copy=False)
+    frame.columns = columns
+    frame.attrs = attributes
+    return frame
+
+
+def _series(cells: Any, index: Any, name: Any = None) -> Any:
+    import pandas as pd
+
+    return pd.Series(cells, index=index, name=name, dtype=cells.dtype, copy=False)
+
+
+def _make_series(_kind: Any, cells: Any, index: Any, name: Any, attributes: Any) -> Any:
+    series = _series(cells, index, name)
+    series.attrs = attributes
+    return series
+
+
+def _make_index(kind: Any, cells: Any, name: Any, frequency: str | None = None) -> Any:
+    index = kind(cells, dtype=cells.dtype, name=name)
+    if frequency is not None:
+        index.freq = frequency
+    return index
+
+
+def _make_levels(kind: Any, names: Any, *parts: Any) -> Any:
+    count = len(parts) // 2
+    return kind(levels=parts[:count], codes=parts[count:], names=names)
+
+
+def _split_times(array: Any) -> list[Any]:
+    return [array.to_numpy(f"M8[{array.unit}]"), array.tz]
+
+
+def _make_times(_kind: Any, moments: Any, zone: Any) -> Any:
+    import pandas as pd
+
+    index = pd.DatetimeIndex(moments)
+    return (index if zone is None else index.tz_localize("UTC").tz_convert(zone)).array
+
+
+def _split_text(array: Any) -> list[Any]:
+    """Return texts, where they are stored, and whether a missing one is NaN."""
+    import pandas as pd
+
+    try:
+        return [array.__arrow_array__(), array.dtype.storage, array.dtype.na_value is not pd.NA]
+    except ValueError as error:
+        raise NotPortableError(f"Arrow cannot hold the texts: {error}") from error
+
+
+def _make_text(_kind: Any, cells: Any, storage: str, is_nan: bool) -> Any:
+    import pandas as pd
+
+    return pd.StringDtype(storage, math.nan if is_nan else pd.NA).__from_arrow__(cells)
+
+
+def _make_timestamp(kind: Any, moment: Any, zone: Any) -> Any:
+    stamp = kind(moment)
+    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
+
+
+def _split_picture(picture: Any) -> Any:
+    target = io.BytesIO()
+    (picture.savefig if hasattr(picture, "savefig") else picture.save)(target, format="png")
+    return raw(target.getvalue())
+
+
+_MASKED = Codec(
+    lambda array: [array.to_numpy(array.dtype.numpy_dtype, na_value=0), array.isna()],
+    lambda kind, *parts: kind(*parts),
+)
+_INDEX = Codec(lambda index: [_cells(index.array), index.name], _make_index)
+_TIME_INDEX = Codec(lambda index: [_cells(index.array), index.name, index.freqstr], _make_index)
+_TEXTS = Codec(_split_text, _make_text)
+_CONSTANT = Codec(lambda _value: [], lambda kind: kind)
+
+CODECS: dict[str, Codec] = {
+    "numpy.ndarray": Codec(_split_array, _make_array),
+    "numpy.generic": Codec(lambda value: [_array_of(value)], lambda _kind, array: array[()]),
+    "pyarrow.Table": Codec(_split_table, _make_table),
+    "pyarrow.RecordBatch": Codec(lambda batch: [_table([batch])], _one_batch),
+    "pyarrow.ChunkedArray": Codec(lambda array: [_table(array)], lambda _kind, table: table.column(0)),
+    "pyarrow.Array": Codec(lambda array: [_table(array)], lambda _kind, table: _whole(table.column(0))),
+    "polars.DataFrame": Codec(_split_polars, _make_polars),
+    "polars.Series": Codec(lambda series: [series.to_frame()], lambda _kind, frame: frame.to_series(0)),
+    "pandas.DataFrame": Codec(_split_frame, _make_frame),
+    "pandas.Series": Codec(
+        lambda series: [_cells(series.array), series.index, series.name, series.attrs], _make_series
+    ),
+    "pandas.Index": _INDEX,
+    "pandas.CategoricalIndex": _INDEX,
+    "pandas.IntervalIndex": _INDEX,
+    "pandas.PeriodIndex": _INDEX,
+    "pandas.DatetimeIndex": _TIME_INDEX,
+    "pandas.TimedeltaIndex": _TIME_INDEX,
+    "pandas.RangeIndex": Codec(
+        lambda index: [index.start, index.stop, index.step, index.name],
+        lambda kind, start, stop, step, name: kind(start, stop, step, name=name),
+    ),
+    "pandas.MultiIndex": Codec(lambda index: [list(index.names), *index.levels, *index.codes], _make_levels),
+    "pandas.Categorical": Codec(
+        lambda array: [array.codes, array.categories, array.ordered],
+        lambda kind, codes, categories, ordered: kind.from_codes(codes, categories, ordered),
+    ),
+    "pandas.arrays.ArrowExtensionArray": Codec(lambda array: [array.__arrow_array__()]),
+    "pandas.arrays.ArrowStringArray": _TEXTS,
+    "pandas.arrays.StringArray": _TEXTS,
+    "pandas.arrays.IntegerArray": _MASKED,
+    "pandas.arrays.FloatingArray": _MASKED,
+    "pandas.arrays.BooleanArray": _MASKED,
+    "pandas.arrays.DatetimeArray": Codec(_split_times, _make_times),
+    "pandas.arrays.TimedeltaArray": Codec(
+        lambda array: [array.to_numpy()], lambda _kind, spans: sys.modules["pandas"].TimedeltaIndex(spans).array
+    ),
+    "pandas.arrays.PeriodArray": Codec(
+        lambda array: [array.asi8, array.freqstr],
+        lambda _kind, ordinals, unit: sys.modules["pandas"].PeriodIndex.from_ordinals(ordinals, freq=unit).array,
+    ),
+    "pandas.arrays.IntervalArray": Codec(
+        lambda array: [array.left, array.right, array.closed], lambda kind, *parts: kind.from_arrays(*parts)
+    ),
+    "pandas.Timestamp": Codec(lambda stamp: [stamp.asm8, stamp.tz], _make_timestamp),
+    "pandas.Timedelta": Codec(lambda span: [span.asm8]),
+    "pandas.Period": Codec(
+        lambda period: [period.ordinal, period.freqstr], lambda kind, *parts: kind(ordinal=parts[0], freq=parts[1])
+    ),
+    "pandas.Interval": Codec(lambda interval: [interval.left, interval.right, interval.closed]),
+    "pandas.NaT": _CONSTANT,
+    "pandas.NA": _CONSTANT,
+}
+PICTURES: dict[str, Codec] = {
+    "PIL.Image.Image": Codec(_split_picture),
+    "matplotlib.figure.Figure": Codec(_split_picture),
+}
+"""Types whose values arrive as the bytes of a PNG file."""
+
+
+def family(kind: type) -> str | None:
+    """Return the tag of a type that is one of many with a common base or without a public name."""
+    for tag in ("numpy.generic", "pyarrow.Array", "PIL.Image.Image"):
+        module, _, name = tag.rpartition(".")
+        base = getattr(sys.modules.get(module), name, None)
+        if base is not None and issubclass(kind, base):
+            return tag
+    pandas = sys.modules.get("pandas")
+    return None if pandas is None else {type(pandas.NaT): "pandas.NaT", type(pandas.NA): "pandas.NA"}.get(kind)

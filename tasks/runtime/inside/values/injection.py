@@ -1,8 +1,8 @@
-"""What the host binds in a namespace: values, functions that run here, and types."""
+"""What the host binds in a namespace: values, types, and functions that run in the sandbox."""
 
 import dataclasses
 import enum
-import os
+import importlib
 import typing
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ _DEFINING_NAMES = {
     "Any": Any,
     "Literal": typing.Literal,
 }
-"""What the source of an injected type or function may use beside builtins, tools and what was injected before."""
+"""Names that injected source may use, beside builtins, tools and what was injected before."""
 
 
 def define(name: str, source: str, own: dict[str, Any]) -> Any:
@@ -32,33 +32,30 @@ def define(name: str, source: str, own: dict[str, Any]) -> Any:
     Its globals hold the tools and what was injected before, not the names of the agent's blocks.
     """
     scope = {**_DEFINING_NAMES, **own, "__name__": "__main__"}
-    exec(compile(source, f"<injected {name}>", "exec", _ANNOTATIONS_AS_TEXT, dont_inherit=True), scope)
+    flags = _ANNOTATIONS_AS_TEXT
+    if "BaseModel" in source:  # Pydantic reads the annotations at once
+        pydantic = importlib.import_module("pydantic")
+        scope = {"BaseModel": pydantic.BaseModel, "Field": pydantic.Field, "ConfigDict": pydantic.ConfigDict, **scope}
+        scope["pydantic"], flags = pydantic, 0
+    exec(compile(source, f"<injected {name}>", "exec", flags, dont_inherit=True), scope)
     return scope[name]
 
 
 class Sent(NamedTuple):
-    """A value as the host sent it: to be built where it is used, since libraries may start threads in building it."""
+    """A value from the host, decoded where it is used: a library may start threads then, which no fork inherits."""
 
     name: str
-    node: Any
-    buffers: tuple[bytes, ...]
+    blob: memoryview
 
-    def build(self, types: dict[str, Any]) -> Any:
-        """Return the value; its records become instances of the types injected before."""
+    def build(self, own: dict[str, Any]) -> Any:
+        """Return the value.
 
-        def make_record(name: str, fields: dict[str, Any]) -> Any:
-            record = object.__new__(types[name])
-            for field, value in fields.items():
-                object.__setattr__(record, field, value)
-            return record
-
-        return decode(self.node, self.buffers, make_record)
+        Raises:
+            NotPortableError: It holds an instance of a class that was not injected before.
+        """
+        return decode(self.blob, own, makes_records=False)
 
 
-def receive(name: str, node: Any, sizes: list[int], descriptors: tuple[int, ...]) -> Sent:
-    """Return what the host sent, with its buffers taken out of shared memory."""
-    buffers: tuple[bytes, ...] = ()
-    if descriptors:
-        buffers = tuple(transfer.read(descriptors[0], sizes))
-        os.close(descriptors[0])
-    return Sent(name, node, buffers)
+def receive(name: str, size: int, descriptor: int) -> Sent:
+    """Return what the host has put into shared memory."""
+    return Sent(name, transfer.take(descriptor, size))

@@ -1,35 +1,38 @@
-"""What keeps a value from travelling, and how much of the reader's memory it may take."""
+"""How the values of a type travel between host and sandbox, and what says that one does not."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 
 class NotPortableError(Exception):
-    """The value has no form in plain data."""
+    """The value does not travel."""
 
 
-class Allowance:
-    """Bytes that a value may take where it is read: what describes it may be far smaller than it is."""
+class Content(NamedTuple):
+    """Bytes of a value, written to their place without a copy in between."""
 
-    def __init__(self, limit_bytes: float) -> None:
-        self.limit_bytes = limit_bytes
-        self._left = limit_bytes
+    size: int
+    write: Callable[[memoryview], Any]
 
-    def take(self, what: str, size_bytes: int) -> None:
-        """Count a part of the value before it is built.
 
-        Raises:
-            NotPortableError: It is larger than what is left.
-        """
-        self._left -= size_bytes
-        if self._left < 0:
-            needed = self.limit_bytes - self._left
-            raise NotPortableError(
-                f"{what} would take some {needed:.0f} bytes or more in memory; an object may have {self.limit_bytes}"
-            )
+class Codec(NamedTuple):
+    """How the values of one type travel."""
+
+    split: Callable[[Any], Any]
+    """Returns a list of parts, each a value that travels, or a tuple of such a list and a `Content`."""
+    make: Callable[..., Any] = lambda kind, *parts: kind(*parts)
+    """Returns the value from its type, its parts, and its content where it has one."""
+    fill: Callable[[Any, list[Any]], Any] | None = None
+    """Fills a mutable value with its parts. `make` got them undecoded then: a cycle closes in between."""
+
+
+def raw(data: Any) -> tuple[list[Any], Content]:
+    """Return what a value splits into that consists of bytes."""
+    return [], Content(len(data), lambda target: target.__setitem__(slice(None), data))
 
 
 def check_keys(value: Any) -> None:
-    """Raise `TypeError` for a key that would be another one on the other side: JSON has text keys alone."""
+    """Raise `TypeError` for a key that JSON would turn into a text."""
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):

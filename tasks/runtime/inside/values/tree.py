@@ -1,224 +1,269 @@
-"""Values as plain data: a JSON tree of tagged nodes, and buffers for what is large. Both sides use it; nobody pickles.
+"""Values as plain data: a table of nodes in JSON, followed by the bytes of what is large. Nothing is pickled.
 
-A node is `["json", value]`, `["text" | "bytes", buffer]`, `["list" | "tuple", nodes]`, `["set" | "frozenset", nodes]`,
-`["dict", pairs]`, `["array", dtype, shape, buffer]`, `["frame", library, index, buffer]`,
-`["series", library, name, index, buffer]` or `["record", type name, fields]`; `buffer` counts from 0, `index` is false
-or holds the name of the index, which is the first column then. What is of a subclass of plain data (a counter, a named
-tuple, a member of an `IntEnum`) travels as its base.
+A blob is the length of its head (8 bytes), the head, and the contents of the nodes in order, each aligned. The head is
+the JSON text of `[part, nodes]`. A node is `[tag, parts]`, or `[tag, parts, size]` for one with a content of that many
+bytes. A part is None, a boolean, a number, a text, or `[n]` for the value of node n. So aliased and cyclic values keep
+their shape, at any depth. `plain.CODECS` and `frames.CODECS` say which types travel and how.
 """
 
-import math
+import functools
+import importlib
 import sys
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from json.decoder import JSONDecoder
+from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
+from typing import Any, NamedTuple
 
-from .frames import read_frame, write_frame
-from .portable import Allowance, NotPortableError
+from . import frames, plain
+from .portable import Codec, Content, NotPortableError
 
-_DEPTH_LIMIT = 100
-_TEXT_LIMIT = 1 << 20
-"""Characters of a text in JSON; a longer one is a buffer."""
-_PLAIN = (type(None), bool, int, float, str)
-_AS_BASE: dict[type, Callable[[Any], Any]] = {
-    str: str.__str__,
-    int: int.__int__,
-    float: float.__float__,
-    bytes: lambda value: bytes(memoryview(value)),
-    bytearray: lambda value: bytes(memoryview(value)),
-    list: lambda value: list(list.__iter__(value)),
-    tuple: lambda value: tuple(tuple.__iter__(value)),
-    set: lambda value: set(set.__iter__(value)),
-    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
-    OrderedDict: lambda value: dict(OrderedDict.items(value)),
-    dict: lambda value: dict(dict.items(value)),
-}
-"""By the methods of the base, whatever the subclass makes of them."""
-_BELOW_FOUR_BYTES, _CONTINUING = bytes(range(0xF0)), bytes(range(0x80, 0xC0))
-"""Bytes of UTF-8: those that begin no character of four bytes, and those that begin none at all."""
-_LIBRARIES = ("polars", "pandas")
-_EQUAL_HASHES_LIMIT = 64
-"""Members of a set, or keys, that may share a hash: each is compared with all before it."""
-
-MakeRecord = Callable[[str, dict[str, Any]], Any]
-"""From a record's type name and fields to an object."""
+_CODECS: dict[str, Codec] = {**plain.CODECS, **frames.CODECS, **frames.PICTURES}
+_ALIGNMENT, _LENGTH_BYTES = 64, 8
+_TEXT_LIMIT = 1 << 16
+"""Characters of a text in the head; a longer one is a content."""
+_INT_LIMIT = 1 << 63
+_CONSTANTS = frozenset((type(None), bool, float))
+_chunks = c_make_encoder(None, repr, encode_basestring_ascii, None, ":", ",", False, False, True)
+_scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
-def encode(value: Any, buffers: list[Any], depth: int = 0) -> list[Any]:  # noqa: PLR0911 - one form per line
-    """Return a value's node, appending to `buffers` what does not belong into JSON.
+class Encoded(NamedTuple):
+    """A value on its way out."""
+
+    head: bytes
+    contents: list[Content]
+    libraries: tuple[str, ...]
+    """Packages that decoding it takes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the blob."""
+        return self._places()[-1]
+
+    def write(self, target: memoryview) -> None:
+        """Write the blob into memory of its size."""
+        end = _LENGTH_BYTES + len(self.head)
+        target[:_LENGTH_BYTES] = len(self.head).to_bytes(_LENGTH_BYTES, "little")
+        target[_LENGTH_BYTES:end] = self.head
+        for content, start in zip(self.contents, self._places(), strict=False):
+            content.write(target[start : start + content.size])
+
+    def _places(self) -> list[int]:
+        places = [_aligned(_LENGTH_BYTES + len(self.head))]
+        for content in self.contents:
+            places.append(_aligned(places[-1] + content.size))
+        return places
+
+
+def encode(value: Any, types: Mapping[str, type] | None = None) -> Encoded:
+    """Return the form in which a value travels.
+
+    Args:
+        value: The value.
+        types: Classes that the reader knows, by name; `None` for a reader that takes other ones as records.
 
     Raises:
-        NotPortableError: The value, or one inside it, is of a kind that does not travel.
+        NotPortableError: The value, or one inside it, does not travel.
     """
-    kind = type(value)
-    if kind is str and len(value) > _TEXT_LIMIT:
-        return ["text", _add(buffers, value.encode("utf-8", "surrogatepass"))]
-    if kind in _PLAIN:
-        return ["json", value]
-    if depth > _DEPTH_LIMIT:
-        raise NotPortableError(f"a value nested deeper than {_DEPTH_LIMIT} levels does not travel")
-    if kind in (list, tuple, set, frozenset):
-        if kind is list and all(map(_is_short, value)):
-            return ["json", value]
-        return [kind.__name__, [encode(item, buffers, depth + 1) for item in value]]
-    if kind is dict:
-        return ["dict", [[encode(item, buffers, depth + 1) for item in pair] for pair in value.items()]]
-    if kind in (bytes, bytearray):
-        return ["bytes", _add(buffers, value)]
-    library, name = _library_type(kind)
-    if library == "numpy":
-        return _encode_numpy(value, buffers)
-    if library in _LIBRARIES and name in ("DataFrame", "Series"):
-        return _encode_frame(value, library, name == "Series", buffers)
-    fields = kind.__dict__.get("__dataclass_fields__")
-    if type(fields) is dict:
-        content = {field: encode(object.__getattribute__(value, field), buffers, depth + 1) for field in fields}
-        return ["record", kind.__name__, content]
-    for base, as_base in _AS_BASE.items():
-        if issubclass(kind, base):
-            return encode(as_base(value), buffers, depth)
-    raise NotPortableError(
-        f"a value of type {kind.__name__} does not travel; plain data, NumPy arrays, Polars and pandas frames and "
-        "dataclass instances do"
-    )
+    kept: list[Any] = []  # parts made on the way included, so that an identity stays one value's
+    places: dict[int, int] = {}
+
+    def refer(part: Any) -> Any:
+        kind = type(part)
+        if kind in _CONSTANTS or (kind is int and -_INT_LIMIT <= part < _INT_LIMIT):
+            return part
+        if kind is str and len(part) <= _TEXT_LIMIT:
+            return part
+        place = places.setdefault(id(part), len(kept))
+        if place == len(kept):
+            kept.append(part)
+        return [place]
+
+    nodes: list[list[Any]] = []
+    contents: list[Content] = []
+    root = refer(value)
+    for one in kept:  # which grows meanwhile
+        kind = type(one)
+        tag = _tag(kind)
+        if types is not None and tag in plain.CLASSES and types.get(kind.__name__) is not kind:
+            raise NotPortableError(f"an instance of {kind.__name__} needs its type first: inject {kind.__name__}")
+        try:
+            split = _CODECS[tag].split(one)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError) as error:
+            raise NotPortableError(f"a value of type {kind.__name__} does not travel: {error}") from error
+        parts, *content = split if type(split) is tuple else (split,)
+        contents += content
+        parts = parts if _CONSTANTS.issuperset(map(type, parts)) else [refer(part) for part in parts]
+        tag = "builtins.bytes" if tag in frames.PICTURES else tag
+        nodes.append([tag, parts, *(each.size for each in content)])
+    libraries = {library for tag, *_ in nodes if (library := tag.partition(".")[0]) in frames.LIBRARIES}
+    return Encoded("".join(_chunks([root, nodes], 0)).encode(), contents, tuple(sorted(libraries)))
 
 
-def decode(node: Any, buffers: Sequence[bytes], make_record: MakeRecord, limit_bytes: float = math.inf) -> Any:
-    """Return the value behind a node; records are made by `make_record` from type name and fields.
+def decode(
+    blob: memoryview,
+    types: Mapping[str, type],
+    *,
+    makes_records: bool = True,
+    libraries: Iterable[str] = frames.LIBRARIES,
+) -> Any:
+    """Return the value in a blob; arrays and frames are views of its memory.
+
+    Args:
+        blob: What `Encoded.write` has written; from a sandbox, it may be anything.
+        types: Classes whose instances are made, by name.
+        makes_records: Whether instances of other classes become a `plain.Record` each.
+        libraries: Packages that may be used.
 
     Raises:
-        NotPortableError: The node is malformed, or its arrays and frames would take more than `limit_bytes`.
+        NotPortableError: The blob is malformed, or holds an instance of a class that has to be known.
     """
     try:
-        return _Decoder(buffers, make_record, Allowance(limit_bytes)).decode(node)
+        root, nodes, end = _head(blob)
+        return _Builder(_cut(nodes, blob, end), types, makes_records, frozenset(libraries)).build(root)
     except NotPortableError:
         raise
-    except Exception as error:  # the writer is not trusted, and libraries answer to what is malformed as they like
+    except Exception as error:  # the writer is not trusted, and libraries raise what they like
         raise NotPortableError(f"malformed data: {type(error).__name__}: {error!s:.500}") from error
 
 
-class _Decoder:
-    """Reads one value; its buffers are read once each, in the order in which they were written."""
+def is_harmless(blob: memoryview) -> bool:
+    """Tell whether decoding takes time and memory in proportion to a blob: it uses no library and shares no node.
 
-    def __init__(self, buffers: Sequence[bytes], make_record: MakeRecord, allowance: Allowance) -> None:
-        self._buffers = buffers
-        self._make_record = make_record
-        self._allowance = allowance
-        self._read_count = 0
-
-    def decode(self, node: Any) -> Any:  # noqa: PLR0911 - one form per line
-        """Return the value behind a node."""
-        match node:
-            case ["json", value]:
-                return value
-            case ["bytes", int(index)]:
-                return bytes(self._buffer(index))
-            case ["text", int(index)]:
-                return self._text(self._buffer(index))
-            case ["list", list(items)]:
-                return [self.decode(item) for item in items]
-            case ["tuple", list(items)]:
-                return tuple(self.decode(item) for item in items)
-            case ["set", list(items)]:
-                return set(self._members(items))
-            case ["frozenset", list(items)]:
-                return frozenset(self._members(items))
-            case ["dict", list(pairs)]:
-                read = [(self.decode(key), self.decode(value)) for key, value in pairs]
-                _check_hashes([key for key, _ in read])
-                return dict(read)
-            case ["array", str(dtype), list(shape), int(index)]:
-                return _decode_array(dtype, shape, self._buffer(index))
-            case ["frame", str(library), False | [str() | None] as index, int(buffer)] if library in _LIBRARIES:
-                return self._frame(library, index, buffer)
-            case ["series", str(library), name, False | [str() | None] as index, int(buffer)] if library in _LIBRARIES:
-                frame = self._frame(library, index, buffer)
-                return (frame.to_series(0) if library == "polars" else frame.iloc[:, 0]).rename(name)
-            case ["record", str(name), dict(fields)]:
-                return self._make_record(name, {field: self.decode(value) for field, value in fields.items()})
-        raise NotPortableError(f"malformed data: {node!r:.200}")
-
-    def _members(self, items: list[Any]) -> list[Any]:
-        members = [self.decode(item) for item in items]
-        _check_hashes(members)
-        return members
-
-    def _text(self, content: bytes) -> str:
-        width = 1 if content.isascii() else 4 if content.translate(None, _BELOW_FOUR_BYTES) else 2
-        self._allowance.take("a text", width * len(content.translate(None, _CONTINUING)))
-        return str(content, "utf-8", "surrogatepass")
-
-    def _frame(self, library: str, index: Any, buffer: int) -> Any:
-        frame = read_frame(self._buffer(buffer), library, has_index=bool(index), allowance=self._allowance)
-        return frame.rename_axis(index[0]) if index else frame
-
-    def _buffer(self, index: int) -> bytes:
-        """Return the next buffer; one that many nodes name would become an object for each of them."""
-        if index != self._read_count:
-            raise NotPortableError(f"malformed data: buffer {index} where {self._read_count} is the next")
-        self._read_count += 1
-        return self._buffers[index]
+    Hashing a tuple takes a step for each path through it, so of shared tuples a few make any number.
+    """
+    try:
+        _, nodes, _ = _head(blob)
+        references = [part[0] for _, parts, *_ in nodes for part in parts if type(part) is list]
+        return {tag for tag, *_ in nodes} <= plain.CODECS.keys() and len(set(references)) == len(references)
+    except Exception:  # noqa: BLE001 - the writer is not trusted; `decode` will say what is wrong
+        return False
 
 
-def _check_hashes(members: list[Any]) -> None:
-    """Refuse what was made to collide: a set of it would cost the square of its size."""
-    counts: dict[int, int] = {}
-    for member in members:
-        value = hash(member)
-        counts[value] = count = counts.get(value, 0) + 1
-        if count > _EQUAL_HASHES_LIMIT:
-            what = f"a set or a dict of {len(members)}"
-            raise NotPortableError(f"{what} does not travel in which more than {_EQUAL_HASHES_LIMIT} share a hash")
+def _head(blob: memoryview) -> tuple[Any, list[Any], int]:
+    end = _LENGTH_BYTES + int.from_bytes(blob[:_LENGTH_BYTES], "little")
+    (root, nodes), _ = _scan(str(blob[_LENGTH_BYTES:end], "ascii"), 0)
+    return root, nodes, end
 
 
-def _library_type(kind: type) -> tuple[str, str]:
-    """Return the library that really defines a type and the type's name; empty for none that travels."""
-    for library in ("numpy", *_LIBRARIES):
-        module = sys.modules.get(library)
-        if module is None:
-            continue
-        names = ("ndarray", "generic") if library == "numpy" else ("DataFrame", "Series")
-        for name in names:
-            wanted = getattr(module, name, None)
-            if kind is wanted or (name == "generic" and isinstance(wanted, type) and issubclass(kind, wanted)):
-                return library, name
-    return "", ""
+class _Node(NamedTuple):
+    codec: Codec
+    tag: str
+    parts: list[Any]
+    contents: list[memoryview]
 
 
-def _is_short(value: Any) -> bool:
-    """Tell whether a value stands in JSON as it is."""
-    kind = type(value)
-    return kind in _PLAIN and (kind is not str or len(value) <= _TEXT_LIMIT)
+def _cut(nodes: list[Any], blob: memoryview, end: int) -> dict[int, _Node]:
+    """Return the nodes by number, with the contents that follow the head."""
+    start = _aligned(end)
+    cut = {}
+    for place, (tag, parts, *sizes) in enumerate(nodes):
+        contents = []
+        for size in sizes:
+            if type(size) is not int or not 0 <= size <= len(blob) - start:
+                raise ValueError(f"a content of {size!r:.100} bytes")
+            contents.append(blob[start : start + size])
+            start = _aligned(start + size)
+        cut[place] = _Node(_CODECS[tag], tag, parts, contents)
+    return cut
 
 
-def _add(buffers: list[Any], content: Any) -> int:
-    buffers.append(content)
-    return len(buffers) - 1
+class _Builder:
+    """Makes the values of nodes, each after its parts."""
+
+    def __init__(
+        self, nodes: dict[int, _Node], types: Mapping[str, type], makes_records: bool, libraries: frozenset[str]
+    ) -> None:
+        self._nodes = nodes
+        self._types = types
+        self._makes_records = makes_records
+        self._libraries = libraries
+        self._built: dict[int, Any] = {}
+
+    def build(self, root: Any) -> Any:
+        """Return the value of a part."""
+        built, opened, done = self._built, set(), set()
+        late: list[int] = []
+        waiting = [root[0]] if type(root) is list else []
+        while waiting:
+            place = waiting[-1]
+            codec, _, parts, _ = node = self._nodes[place]
+            if place not in opened:
+                opened.add(place)
+                if codec.fill is not None:
+                    built[place] = codec.make(self._kind(node), *parts)
+                if ahead := [part[0] for part in parts if type(part) is list and part[0] not in opened]:
+                    waiting += ahead
+                    continue
+            waiting.pop()
+            if place in done:
+                continue
+            done.add(place)
+            if codec.fill is None:
+                built[place] = codec.make(self._kind(node), *self._values(parts), *node.contents)
+            elif all(part[0] in built for part in parts if type(part) is list):
+                codec.fill(built[place], self._values(parts))
+            else:  # it is in a cycle with an immutable value, which needs it first
+                late.append(place)
+        for place in late:
+            codec, _, parts, _ = self._nodes[place]
+            assert codec.fill is not None
+            codec.fill(built[place], self._values(parts))
+        return self._values([root])[0]
+
+    def _values(self, parts: list[Any]) -> list[Any]:
+        built = self._built
+        return [built[part[0]] if type(part) is list else part for part in parts]
+
+    def _kind(self, node: _Node) -> Any:
+        """Return the type of a node's value, or what else its tag names in a module."""
+        if node.tag in plain.CLASSES:
+            name = node.parts[0]
+            known = self._types.get(name)
+            if known is not None and plain.CLASSES[node.tag](known, node.parts):
+                return known
+            if not self._makes_records:
+                raise NotPortableError(f"an instance of {name} needs its type first: inject {name}")
+            return plain.Record
+        module = node.tag.rpartition(".")[0]
+        library = module.partition(".")[0]
+        if library in frames.LIBRARIES and library not in self._libraries:
+            raise ValueError(f"{library} was not announced")
+        return _resolve(node.tag)
 
 
-def _encode_frame(value: Any, library: str, is_series: bool, buffers: list[Any]) -> list[Any]:
-    if is_series and type(value.name) not in _PLAIN:
-        raise NotPortableError(f"a series whose name is {value.name!r:.200} does not travel; rename it to text")
-    content, has_index = write_frame(value, library, is_series=is_series)
-    kind = ("series", library, value.name) if is_series else ("frame", library)
-    return [*kind, [value.index.name] if has_index else False, _add(buffers, content)]
+@functools.cache
+def _resolve(tag: str) -> Any:
+    module, _, name = tag.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
-def _encode_numpy(value: Any, buffers: list[Any]) -> list[Any]:
-    import numpy as np
+@functools.cache
+def _tag(kind: type) -> str:
+    """Return the tag of a type's values.
 
-    array = np.ascontiguousarray(value)
-    if array.dtype.hasobject or array.dtype.names is not None:
-        raise NotPortableError(f"an array of dtype {array.dtype} does not travel; one of numbers, times or text does")
-    return ["array", array.dtype.str, list(np.shape(value)), _add(buffers, array.tobytes())]
+    Raises:
+        NotPortableError: They do not travel.
+    """
+    tag = _exact(kind) or plain.family(kind) or frames.family(kind)
+    if tag is not None:
+        return tag
+    bases = [base.__name__ for base in kind.__mro__[1:-1] if base in plain.BASES or _exact(base)]
+    way_out = (
+        f"convert it to {bases[0]} first"
+        if bases
+        else "send plain data, arrays, frames, or instances of dataclasses and Pydantic models"
+    )
+    raise NotPortableError(f"a value of type {kind.__name__} does not travel; {way_out}")
 
 
-def _decode_array(dtype: str, shape: list[int], content: bytes) -> Any:
-    import numpy as np
+def _exact(kind: type) -> str | None:
+    for tag in _CODECS:
+        module, _, name = tag.rpartition(".")
+        if getattr(sys.modules.get(module), name, None) is kind:  # a module that is not loaded has no values
+            return tag
+    return None
 
-    kind = np.dtype(dtype)
-    is_plain = kind.str == dtype and not kind.hasobject
-    if not is_plain or not all(type(size) is int and size >= 0 for size in shape):
-        raise NotPortableError(f"malformed array of dtype {dtype:.100}")
-    array = np.frombuffer(content, kind).reshape(shape).copy()
-    return array if shape else array[()]
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT

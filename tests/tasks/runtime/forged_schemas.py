@@ -1,17 +1,8 @@
-"""Arrow streams whose schema says one thing in many places, and what reading each adds to a process's memory.
+"""Arrow streams whose schema says one thing in many places, written by hand."""
 
-Prints by name what became of each stream, and the bytes of memory that it took beside its own.
-"""
-
-import json
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
-from carryover.tasks.runtime.inside.values.portable import NotPortableError
-from carryover.tasks.runtime.inside.values.tree import decode
-
-LIMIT_BYTES = 1 << 20
 COUNT, TEXT = 2_000, b"x" * 200_000
 NULL, TIMESTAMP, STRUCT = 1, 10, 13
 """Kinds of columns in Arrow's `Schema.fbs`; the slots of its tables are numbers here."""
@@ -129,25 +120,3 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "remarks on the schema": lambda: forge(remarks_of="schema"),
     "remarks on the message": lambda: forge(remarks_of="message"),
 }
-
-
-def read(content: bytes) -> tuple[str, int]:
-    """Return what became of a stream, and the memory that it took at its worst."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = memory("VmRSS")
-    try:
-        decode(["frame", "polars", False, 0], [content], lambda *_record: None, LIMIT_BYTES)
-        outcome = "read"
-    except NotPortableError as error:
-        outcome = str(error)
-    return outcome, memory("VmHWM") - before
-
-
-def memory(field: str) -> int:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
-
-
-if __name__ == "__main__":
-    read(forge())  # imports what reading takes
-    print(json.dumps({name: read(make()) for name, make in FORGED.items()}))

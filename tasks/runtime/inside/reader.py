@@ -1,0 +1,85 @@
+"""Decodes what a block sent before the host does, in a fork per value, behind the walls and under limits of its own.
+
+The host decodes the same sealed bytes with the same code afterwards. Whatever ends, hangs or fills a process does so
+here, and the host refuses the value.
+"""
+
+import _socket
+import importlib
+import mmap
+import os
+import resource
+import signal
+from typing import NoReturn
+
+from .framing import Channel
+from .values import transfer
+from .values.portable import NotPortableError
+from .values.tree import decode
+from .walls import confine
+from .zygote import enter, open_channel
+
+_MIB = 1 << 20
+_CPU_SECONDS = 5
+_STACK_BYTES = 4 * _MIB
+"""Half of what the host has: hashing a deep tuple recurses in C."""
+_SPARE_BYTES = 32 * _MIB
+"""What libraries allocate for themselves when they are used first."""
+_ADDRESS_SPACE_BYTES = 512 * _MIB
+"""What they reserve then: stacks and arenas of threads."""
+
+
+def main(descriptor: int) -> NoReturn:
+    """Decode one value for each message of the host's until it is gone."""
+    channel = open_channel(descriptor)
+    settings = channel.receive()
+    enter(settings)
+    confine.drop_capabilities()
+    confine.limit_resources(**settings["limits"], has_own_count=False)
+    if settings["filters_calls"]:
+        confine.filter_calls(confine.denied_calls(has_own_process_namespace=False))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    channel.send(("ready", None))
+    while True:
+        try:
+            (size, libraries, limit_bytes), (memory, connection) = channel.receive_with_descriptors()
+        except EOFError:
+            os._exit(0)
+        for library in libraries:
+            importlib.import_module(library)
+        if os.fork() == 0:
+            channel.close()
+            _decode(Channel(_socket.socket(fileno=connection)), memory, size, libraries, limit_bytes)
+        os.close(memory)
+        os.close(connection)
+
+
+def _decode(channel: Channel, memory: int, size: int, libraries: list[str], limit_bytes: int) -> NoReturn:
+    """Decode a value, and answer why the host should not, or nothing."""
+    allowed = size + limit_bytes + _SPARE_BYTES
+    _limit_address_space(allowed + _ADDRESS_SPACE_BYTES)
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_STACK, (_STACK_BYTES, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    answer = None
+    try:
+        decode(transfer.take(memory, size), {}, libraries=libraries)
+    except (NotPortableError, MemoryError) as error:
+        answer = f"{error}" or "decoding it takes more memory than it may"
+    taken = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    if answer is None and taken > allowed:
+        answer = f"decoding it takes {taken} bytes of memory; an object may take {limit_bytes}"
+    channel.send(answer)
+    os._exit(0)
+
+
+def _limit_address_space(room_bytes: int) -> None:
+    """Set the least limit that leaves this process so much room; no file here tells what it has."""
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    for limit in range(room_bytes, max(most, room_bytes) + 1, 64 * _MIB):
+        resource.setrlimit(resource.RLIMIT_AS, (min(limit, most), most))
+        try:
+            mmap.mmap(-1, room_bytes).close()
+        except OSError:
+            continue
+        return

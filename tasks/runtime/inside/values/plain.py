@@ -1,0 +1,207 @@
+"""Codecs of Python's own types, and of the instances of classes."""
+
+import sys
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any, NamedTuple
+
+from .portable import Codec, NotPortableError, raw
+
+_FACTORIES: dict[str | None, Any] = {
+    None: None,
+    **{kind.__name__: kind for kind in (list, dict, set, tuple, int, float, str, bool)},
+}
+_EQUAL_HASHES_LIMIT = 64
+"""Members of a set, or keys, that may share a hash: each is compared with all before it."""
+_PYDANTIC_STATE = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+BASES = (bool, int, float, str, bytes, bytearray, dict, list, tuple, set, frozenset)
+"""What a value of an unknown subclass can be converted to."""
+
+
+class Record(NamedTuple):
+    """An instance of a class that the reader does not know."""
+
+    type_name: str
+    fields: dict[str, Any]
+
+    def __hash__(self) -> int:
+        return hash((self.type_name, *self.fields.values()))
+
+
+def _flat(mapping: Any) -> list[Any]:
+    return list(chain.from_iterable(mapping.items()))
+
+
+def _pairs(parts: list[Any]) -> Iterable[tuple[Any, Any]]:
+    _check_hashes(parts[::2])
+    return zip(parts[::2], parts[1::2], strict=True)
+
+
+def _check_hashes(members: list[Any]) -> None:
+    """Refuse members that were made to collide: inserting them takes the square of their number."""
+    counts: dict[int, int] = {}
+    for member in members:
+        value = hash(member)
+        counts[value] = count = counts.get(value, 0) + 1
+        if count > _EQUAL_HASHES_LIMIT:
+            what = f"a set or a dict of {len(members)}"
+            raise NotPortableError(f"{what} does not travel in which more than {_EQUAL_HASHES_LIMIT} share a hash")
+
+
+def _members(kind: type, *parts: Any) -> Any:
+    _check_hashes(list(parts))
+    return kind(parts)
+
+
+def _fill_set(target: set[Any], parts: list[Any]) -> None:
+    _check_hashes(parts)
+    target.update(parts)
+
+
+def _split_defaultdict(value: Any) -> list[Any]:
+    factory = value.default_factory
+    name = next((name for name, known in _FACTORIES.items() if known is factory), "")
+    if name == "":
+        raise NotPortableError(f"a defaultdict of {factory!r:.100} does not travel; convert it to dict first")
+    return [name, *_flat(value)]
+
+
+def _fill_defaultdict(target: Any, parts: list[Any]) -> None:
+    target.default_factory = _FACTORIES[parts[0]]
+    target.update(_pairs(parts[1:]))
+
+
+def _split_zone(value: Any) -> list[Any]:
+    offset, name = value.utcoffset(None), value.tzname(None)
+    return [offset] if name == type(value)(offset).tzname(None) else [offset, name]
+
+
+def _split_zone_info(value: Any) -> list[Any]:
+    if value.key is None:
+        raise NotPortableError("a ZoneInfo without a key does not travel; use ZoneInfo(key) or a fixed offset")
+    return [value.key]
+
+
+def _split_naive(value: Any) -> list[Any]:
+    return [value.replace(tzinfo=None, fold=0).isoformat(), value.tzinfo, value.fold]
+
+
+def _make_zoned(kind: Any, text: str, zone: Any, fold: int) -> Any:
+    return kind.fromisoformat(text).replace(tzinfo=zone, fold=fold)
+
+
+def _split_record(value: Any) -> list[Any]:
+    """Return the name of a class with the names and values of an instance's fields, read without its own code."""
+    names = type(value).__dict__.get("__dataclass_fields__", _PYDANTIC_STATE)
+    return [type(value).__name__, *chain.from_iterable((name, object.__getattribute__(value, name)) for name in names)]
+
+
+def _fits_record(kind: type, parts: list[Any]) -> bool:
+    return parts[1::2] == list(kind.__dict__.get("__dataclass_fields__", _PYDANTIC_STATE))
+
+
+def _make_record(kind: type, name: str, *_parts: Any) -> Any:
+    return Record(name, {}) if kind is Record else object.__new__(kind)
+
+
+def _fill_record(target: Any, parts: list[Any]) -> None:
+    fields = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if type(target) is not Record:
+        for name, value in fields.items():
+            object.__setattr__(target, name, value)
+    else:
+        target.fields.update(fields.get("__dict__", fields))
+
+
+def _split_named_tuple(value: Any) -> list[Any]:
+    return [type(value).__name__, *chain.from_iterable(zip(type(value)._fields, tuple.__iter__(value), strict=True))]
+
+
+def _make_named_tuple(kind: type, name: str, *parts: Any) -> Any:
+    fields = dict(zip(parts[::2], parts[1::2], strict=True))
+    return Record(name, fields) if kind is Record else tuple.__new__(kind, fields.values())
+
+
+def _split_member(value: Any) -> list[Any]:
+    name = value._name_ if value._name_ in type(value).__members__ else None
+    return [type(value).__name__, name, value._value_]
+
+
+def _make_member(kind: Any, type_name: str, name: str | None, value: Any) -> Any:
+    if kind is Record:
+        return Record(type_name, {"name": name, "value": value})
+    return kind(value) if name is None else kind[name]
+
+
+CODECS: dict[str, Codec] = {
+    "builtins.int": Codec(lambda value: [hex(value)], lambda kind, text: kind(text, 16)),
+    "builtins.str": Codec(
+        lambda value: raw(value.encode("utf-8", "surrogatepass")),
+        lambda kind, content: kind(content, "utf-8", "surrogatepass"),
+    ),
+    "builtins.bytes": Codec(raw, lambda kind, content: kind(memoryview(content))),
+    "builtins.bytearray": Codec(raw, lambda kind, content: kind(memoryview(content))),
+    "builtins.complex": Codec(lambda value: [value.real, value.imag]),
+    "builtins.range": Codec(lambda value: [value.start, value.stop, value.step]),
+    "builtins.slice": Codec(lambda value: [value.start, value.stop, value.step]),
+    "builtins.list": Codec(lambda value: value, lambda kind, *_parts: kind(), list.extend),
+    "builtins.tuple": Codec(list, lambda kind, *parts: kind(parts)),
+    "builtins.set": Codec(list, lambda kind, *_parts: kind(), _fill_set),
+    "builtins.frozenset": Codec(list, _members),
+    "builtins.dict": Codec(
+        _flat, lambda kind, *_parts: kind(), lambda target, parts: dict.update(target, _pairs(parts))
+    ),
+    "collections.OrderedDict": Codec(
+        _flat, lambda kind, *_parts: kind(), lambda target, parts: target.update(_pairs(parts))
+    ),
+    "collections.Counter": Codec(
+        _flat, lambda kind, *_parts: kind(), lambda target, parts: dict.update(target, _pairs(parts))
+    ),
+    "collections.defaultdict": Codec(_split_defaultdict, lambda kind, *_parts: kind(), _fill_defaultdict),
+    "collections.deque": Codec(lambda value: [value.maxlen, *value], lambda kind, limit, *parts: kind(parts, limit)),
+    "decimal.Decimal": Codec(lambda value: [str(value)]),
+    "fractions.Fraction": Codec(
+        lambda value: [value.numerator, value.denominator], lambda kind, *parts: kind(*map(int.__index__, parts))
+    ),
+    "datetime.date": Codec(lambda value: [value.isoformat()], lambda kind, text: kind.fromisoformat(text)),
+    "datetime.datetime": Codec(_split_naive, _make_zoned),
+    "datetime.time": Codec(_split_naive, _make_zoned),
+    "datetime.timedelta": Codec(lambda value: [value.days, value.seconds, value.microseconds]),
+    "datetime.timezone": Codec(_split_zone),
+    "zoneinfo.ZoneInfo": Codec(_split_zone_info),
+    "uuid.UUID": Codec(lambda value: [value.hex]),
+    **{
+        f"pathlib.{name}": Codec(lambda value: [str(value)])
+        for name in ("PosixPath", "PurePosixPath", "PureWindowsPath")
+    },
+    "class.record": Codec(_split_record, _make_record, _fill_record),
+    "class.named_tuple": Codec(_split_named_tuple, _make_named_tuple),
+    "class.member": Codec(_split_member, _make_member),
+}
+
+CLASSES: dict[str, Callable[[Any, list[Any]], bool]] = {
+    "class.record": _fits_record,
+    "class.named_tuple": lambda kind, parts: (
+        issubclass(kind, tuple) and parts[1::2] == list(getattr(kind, "_fields", ()))
+    ),
+    "class.member": lambda kind, parts: (
+        hasattr(kind, "__members__") and (parts[1] is None or parts[1] in kind.__members__)
+    ),
+}
+"""Tags of instances, whose first part is the name of their class: whether a class of that name fits the parts."""
+
+
+def family(kind: type) -> str | None:
+    """Return the tag of a class's instances; none where they do not travel."""
+    enumeration, pydantic = (sys.modules.get(name) for name in ("enum", "pydantic"))
+    if enumeration is not None and issubclass(kind, enumeration.Enum):
+        return "class.member"
+    if kind.__bases__ == (tuple,) and "_fields" in kind.__dict__:
+        return "class.named_tuple"
+    if issubclass(kind, BASES):
+        return None
+    if type(kind.__dict__.get("__dataclass_fields__")) is dict:
+        return "class.record"
+    if pydantic is not None and issubclass(kind, pydantic.BaseModel):
+        return "class.record"
+    return None

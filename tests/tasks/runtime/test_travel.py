@@ -1,0 +1,180 @@
+"""Any value, both ways, on both backends: equal or refused by name, and the interpreter lives on."""
+
+import datetime
+import decimal
+import enum
+import math
+import uuid
+from collections import Counter, OrderedDict, deque
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from carryover.tasks.runtime.objects import InjectionError, RetrievalError
+from carryover.tasks.runtime.protocol import CONTRACTS
+
+SETTINGS = settings(
+    max_examples=5, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+class Word(str):
+    """A text of a class that does not travel."""
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+zones = st.sampled_from([None, datetime.UTC, datetime.timezone(datetime.timedelta(hours=-3), "X")])
+keys = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.binary(), st.dates(), st.uuids())
+leaves = st.one_of(
+    keys,
+    st.floats(),
+    st.complex_numbers(),
+    st.decimals(),
+    st.fractions(),
+    st.datetimes(timezones=zones),
+    st.timedeltas(),
+    st.integers(4_300, 5_000).map(lambda digits: -(10**digits)),
+    st.sampled_from(["é" * 70_000, bytes(70_000), bytearray(), b"", "", range(0), 2**63]),
+    st.sampled_from([np.array([]), np.zeros((0, 3)), np.array(1), np.array([{1}], object), np.float32("nan")]),
+    st.sampled_from([pd.DataFrame(), pd.Series([1, None], dtype="Int64"), pd.NaT, pd.Timestamp(0, tz="UTC")]),
+    st.sampled_from([pl.DataFrame(), pl.Series(["a", None]), pa.table({}), pa.array([[1], None])]),
+    st.sampled_from([Word("x"), Colour.RED, object(), len, iter([]), Ellipsis]),
+)
+
+
+def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        st.lists(inner, max_size=4),
+        st.lists(inner, max_size=3).map(tuple),
+        st.lists(inner, max_size=3).map(deque),
+        st.sets(keys, max_size=4),
+        st.frozensets(keys, max_size=4),
+        st.dictionaries(keys, inner, max_size=3),
+        st.dictionaries(keys, inner, max_size=3).map(OrderedDict),
+        st.lists(st.text(max_size=2)).map(Counter),
+        inner.map(lambda value: [value, [value]]),
+        inner.map(looped),
+    )
+
+
+def looped(value: Any) -> list[Any]:
+    """Return a list that holds itself, twice."""
+    loop: list[Any] = [value]
+    loop += [(loop,), {"loop": loop}]
+    return loop
+
+
+values = st.recursive(leaves, containers, max_leaves=8)
+REFUSED = (Word, Colour, object, type(len), type(iter([])), type(Ellipsis))
+
+
+def is_equal(one: Any, other: Any, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:  # noqa: PLR0911
+    """Tell whether two values are of one type and equal, missing numbers and cycles included."""
+    if type(one) is not type(other):
+        return False
+    if (id(one), id(other)) in seen:
+        return True
+    seen |= {(id(one), id(other))}
+    if isinstance(one, (list, tuple, deque)):
+        return len(one) == len(other) and all(is_equal(*pair, seen) for pair in zip(one, other, strict=True))
+    if isinstance(one, dict):
+        return is_equal(list(one), list(other), seen) and is_equal(list(one.values()), list(other.values()), seen)
+    if isinstance(one, (np.ndarray, np.generic)):
+        is_same = one.dtype == other.dtype and one.shape == other.shape
+        return is_same and is_equal(one.ravel().tolist(), other.ravel().tolist(), seen)
+    if hasattr(one, "equals"):
+        return one.equals(other)
+    if isinstance(one, complex):
+        return is_equal([one.real, one.imag], [other.real, other.imag], seen)
+    if isinstance(one, (float, decimal.Decimal)) and math.isnan(one):
+        return repr(one) == repr(other)
+    return one is other or one == other
+
+
+def holds_refused(value: Any, seen: set[int]) -> bool:
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    if isinstance(value, (list, tuple, deque)):
+        return any(holds_refused(item, seen) for item in value)
+    if isinstance(value, dict):
+        return any(holds_refused(item, seen) for item in value.values())
+    return type(value) in REFUSED
+
+
+def assert_travels(runtime, contract: str, examples: list[Any]) -> None:
+    interpreter = runtime.open_interpreter(CONTRACTS[contract], {}, instance_id="a")
+    try:
+        for value in examples:
+            is_refused = holds_refused(value, set())
+            try:
+                interpreter.inject("v", value)
+                if contract == "persistent":
+                    assert interpreter.run_block("w = [v, v]").error is None
+                    back = interpreter.retrieve("w")
+                    assert is_equal(back, [value, value])
+                assert is_equal(interpreter.retrieve("v"), value)
+                assert not is_refused
+            except InjectionError:
+                assert is_refused
+            assert interpreter.run_block("'alive'").result == "'alive'"
+    finally:
+        interpreter.close()
+
+
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+@SETTINGS
+@given(examples=st.lists(values, min_size=3, max_size=6))
+def test_any_value_travels_or_is_refused_by_name(fork_tree, contract, examples):
+    assert_travels(fork_tree, contract, examples)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+@settings(parent=SETTINGS, max_examples=2)
+@given(examples=st.lists(values, min_size=8, max_size=12))
+def test_any_value_travels_through_a_kernel_or_is_refused_by_name(jupyter, contract, examples):
+    assert_travels(jupyter, contract, examples)
+
+
+EMPTY = [
+    b"",
+    bytearray(),
+    [b""],
+    np.array([]),
+    np.zeros((0, 3)),
+    10**5000,
+    [],
+    {},
+    set(),
+    "",
+    pd.DataFrame(),
+    uuid.UUID(int=0),
+]
+
+
+@pytest.mark.parametrize("value", EMPTY, ids=lambda value: repr(value)[:30] if value is not EMPTY[5] else "huge")
+def test_empty_and_huge_values_leave_the_interpreter_alive(open_one, contract, value):
+    interpreter = open_one(contract)
+    interpreter.run_block("kept = 1")
+    interpreter.inject("v", value)
+    assert is_equal(interpreter.retrieve("v"), value)
+    assert interpreter.run_block("'kept' in globals()").result == repr(contract.name == "persistent")
+
+
+def test_made_values_that_do_not_travel_are_refused_by_name(open_one):
+    interpreter = open_one("persistent")
+    for source in ("object()", "[len]", "(i for i in [])", "type('Word', (str,), {})('x')", "..."):
+        interpreter.run_block(f"made = {source}")
+        with pytest.raises(RetrievalError, match=r"made: a value of type .* does not travel"):
+            interpreter.retrieve("made")
+    assert interpreter.run_block("'alive'").result == "'alive'"
