@@ -10,11 +10,11 @@ from tasks.analysis.published_tables import (
     METRICS,
     PRINTED,
     Cell,
+    Recomputation,
     half_last_digit,
     printed_numbers,
     published_table,
 )
-from tasks.analysis.recomputation import Recomputation
 from tasks.analysis.recomputed_cave import cave_recomputations
 from tasks.analysis.recomputed_study import study_recomputations
 from tasks.traces.study_rows import ClaimRow

@@ -7,7 +7,7 @@ import polars as pl
 from scipy import stats
 
 from tasks.analysis.decisions import holm
-from tasks.analysis.rank_tests import signed_rank
+from tasks.analysis.paired_tests import signed_rank
 from tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
 from tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from tasks.traces.study_rows import StatisticRow

@@ -5,8 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.analysis.claims import READ, claim_of_cell, numbers_taken_as_printed, published_claims, recomputations
-from tasks.analysis.published_tables import NOT_PRINTED, PRINTED, Cell, printed_cell, published_table
-from tasks.analysis.recomputation import Recomputation
+from tasks.analysis.published_tables import NOT_PRINTED, PRINTED, Cell, Recomputation, printed_cell, published_table
 from tasks.traces.study_rows import ClaimRow
 
 TABLE = re.compile(r"Table (\d+)")
