@@ -85,6 +85,9 @@ tested_settings as (
         max(estimate) filter (
             analysis = 'ratio' and interval_kind = 'percentile' and cell = 'stateless stateless'
         ) as s_on_s_token_ratio,
+        max(estimate) filter (
+            analysis = 'interaction_ratio' and interval_kind = 'percentile'
+        ) as interaction_ratio,
         arg_max(group_statistics, high / low) filter (analysis = 'interaction_ratio') as wider,
         arg_min(group_statistics, high / low) filter (analysis = 'interaction_ratio') as narrower
     from group_statistics
@@ -98,7 +101,7 @@ final as (
         ended_pairs.token_ratio as p_on_s_ended_token_ratio,
         tested_settings.s_on_p_token_ratio,
         tested_settings.s_on_s_token_ratio,
-        tested_settings.wider.estimate as interaction_ratio,
+        tested_settings.interaction_ratio,
         tested_settings.wider.low as interaction_ratio_low,
         tested_settings.wider.high as interaction_ratio_high,
         tested_settings.wider.interval_kind,
