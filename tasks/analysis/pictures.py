@@ -16,7 +16,7 @@ from tasks.analysis.report import render_template
 ROWS = (("P", "trained persistent"), ("S", "trained stateless"))
 COLUMNS = (("P", "runs persistent"), ("S", "runs stateless"))
 TERMINAL_COLOURS = {"P": "blue", "S": "yellow"}
-TITLE_WIDTH = 54
+TITLE_WIDTH = 48
 """Characters of a title's line in the SVG."""
 PANEL_WIDTH = 39
 """Two panels and the row's words fit 100 columns."""
