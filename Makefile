@@ -45,6 +45,7 @@ deploy: $(VENV)/.installed  ## Declare work pools and deployments on the Prefect
 
 lint: $(VENV)/.installed-dev  ## Check style and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+	@$(BIN)/sqlfluff lint sql/checks sql/marts sql/staging sql/tables
 
 clean:  ## Remove the virtual environment
 	rm -rf $(VENV)

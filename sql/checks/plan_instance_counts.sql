@@ -181,4 +181,6 @@ final as (
 )
 
 select * from final
-order by plan_digest, purpose, variant, base, train_contract, training_seed, runtime_contract, visibility, header, bucket, replicate
+order by
+    plan_digest, purpose, variant, base, train_contract, training_seed, runtime_contract, visibility, header, bucket,
+    replicate

@@ -1,4 +1,4 @@
--- Table 5: training sets and the difference of their arms; ours beside the paper's (Gemini 3 Flash on Easy, Qwen3 tokens)
+-- Table 5: training sets and the difference of their arms; ours beside Gemini 3 Flash on Easy, in Qwen3 tokens
 with plan_examples as (
     select
         training_examples.*,
