@@ -105,8 +105,9 @@ final as (
         tested_settings.wider.low as interaction_ratio_low,
         tested_settings.wider.high as interaction_ratio_high,
         tested_settings.wider.interval_kind,
-        if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_low,
-        if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_high
+        if(narrower.interval_kind <> wider.interval_kind, narrower.estimate, null) as narrower_ratio,
+        if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_ratio_low,
+        if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high
     from crossed_cells
     left join ended_pairs using (variant, base, visibility, header, bucket)
     left join tested_settings using (variant, base, visibility, header, bucket)

@@ -57,7 +57,8 @@ def test_a_setting_is_one_row_with_its_cells_side_by_side(warehouse):
         | {"p_on_s_unended_count": 1, "p_on_s_token_ratio": 8.333, "p_on_s_ended_token_ratio": 2.5}
         | {"s_on_p_token_ratio": 1.5, "s_on_s_token_ratio": 2.0}
         | {"interaction_ratio": 0.4, "interaction_ratio_low": 0.3, "interaction_ratio_high": 0.5}
-        | {"interval_kind": "percentile", "narrower_low": None, "narrower_high": None}
+        | {"interval_kind": "percentile"}
+        | dict.fromkeys(("narrower_ratio", "narrower_ratio_low", "narrower_ratio_high"))
     ]
 
 
@@ -68,7 +69,7 @@ def test_the_wider_interval_over_seeds_leads(warehouse, wide, narrow):
     estimates = {"percentile": 0.4, "t over seeds": 0.41}
     statistic(warehouse, "interaction_ratio", estimates[narrow], low=0.3, high=0.5, kind=narrow)
     statistic(warehouse, "interaction_ratio", estimates[wide], low=0.2, high=0.6, kind=wide)
-    columns = ("interaction_ratio", "interaction_ratio_low", "interval_kind", "narrower_low", "narrower_high")
+    columns = ("interaction_ratio", "interaction_ratio_low", "interval_kind", "narrower_ratio_low", "narrower_ratio_high")
     assert mechanism(warehouse, *columns) == [dict(zip(columns, (0.4, 0.2, wide, 0.3, 0.5), strict=True))]
 
 
