@@ -161,8 +161,8 @@ def _name_points(axes: "Axes", points: list[tuple[float, float, str]]) -> None:
 def _mark(axes: "Axes", label: str, x: Ends, y: Ends) -> None:
     colour = COLOURS.get(label.partition("→")[0], OTHER_COLOUR)
     axes.errorbar(
-        x[1],
-        y[1],
+        x[1] or 0,
+        y[1] or 0,
         xerr=_reach(x),
         yerr=_reach(y),
         fmt="o" if label.startswith("P") else "s" if label.startswith("S") else "^",
