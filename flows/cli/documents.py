@@ -5,12 +5,14 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.flows.cli.tables import cell_groups, read_table
+from carryover.flows.cli.tables import GROUPS, cell_groups, read_table
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
+from carryover.tasks.analysis.formatting import describe_setting
 from carryover.tasks.analysis.pictures import cells_of, cells_svg
 from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
 from carryover.tasks.analysis.report import ReportContent, ReportTable, render_report
+from carryover.tasks.analysis.summary import findings
 
 STUDY_RUN = """
 select runs.*, run_ends.status, run_ends.finished_at
@@ -21,8 +23,8 @@ order by runs.flow = 'reproduce_study' desc, runs.started_at desc
 limit 1
 """
 CELLS_CAPTION = (
-    "Means over the episodes of a cell. Green: the model runs under the contract that it was trained on; orange: under "
-    "the other one. A missing name is an uncaught error about a name that the interpreter does not know."
+    "Means per episode, with 95 % intervals (over several seeds the wider of two). Colour is the contract of "
+    "training; red is the share of episodes with an uncaught error about a name that the interpreter does not know."
 )
 
 
@@ -45,10 +47,7 @@ def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
     content = ReportContent(
         title=f"Carryover: {run['plan_name']}",
         measured_on=_measured_on(warehouse, plan_digest),
-        summary=(
-            "Published values stand beside ours in columns headed with their model and split; "
-            "they were measured on other models and instances and are not reproduced here."
-        ),
+        findings=findings(read_table(warehouse, table_query("mechanism"), plan_digest)),
         pictures=_pictures(warehouse, plan_digest),
         figures=_figures(warehouse, plan_digest),
         tables=[table for query in queries for table in _report_tables(warehouse, query, plan_digest)],
@@ -92,8 +91,8 @@ def _figures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
 def _pictures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
     drawings = []
     for key, group in cell_groups(warehouse, plan_digest):
-        *names, measured_on = (str(part) for part in key)
-        title = f"{', '.join(names)} ({measured_on})"
+        *names, measured_on = key
+        title = f"{describe_setting(**dict(zip(GROUPS, key, strict=True)))} ({measured_on})"
         drawings.append(Drawing("_".join(["cells", *names]), CELLS_CAPTION, cells_svg(cells_of(group), title)))
     return drawings
 

@@ -1,6 +1,6 @@
-"""Where results are printed: as wide as the terminal, or wide enough for every table where there is none."""
+"""Where results are printed: as wide as the terminal or `COLUMNS`, or wide enough for every table without either."""
 
-import sys
+import shutil
 
 from rich.console import Console
 
@@ -9,4 +9,4 @@ PLAIN_WIDTH = 160
 
 def screen() -> Console:
     """Return a console on standard output."""
-    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    return Console(width=shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns, highlight=False)

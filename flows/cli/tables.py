@@ -8,6 +8,7 @@ import typer
 
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.formatting import describe_setting
 from carryover.tasks.analysis.pictures import cells_of, cells_text
 from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
 from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
@@ -60,20 +61,15 @@ def print_pictures(warehouse: Warehouse, plan_digest: str) -> None:
     """Print the 2x2 of every group of a plan."""
     console = screen()
     for key, group in cell_groups(warehouse, plan_digest):
-        variant, base, visibility, header, bucket, measured_on = key
-        title = f"{variant}: base {base}, {visibility}, header {header}, {bucket} ({measured_on})"
+        title = f"{describe_setting(**dict(zip(GROUPS, key, strict=True)))} ({key[-1]})"
         console.print(cells_text(cells_of(group), title))
 
 
 def cell_groups(warehouse: Warehouse, plan_digest: str) -> list[tuple[tuple[str, ...], pl.DataFrame]]:
-    """Return the evaluation episodes of a plan's trained models by the columns of `GROUPS`, sorted by them."""
-    episodes = warehouse.sql(
-        "select * from marts.episode_metrics where plan_digest = $plan_digest and purpose = 'evaluation' "
-        "and train_contract is not null",
-        plan_digest=plan_digest,
-    ).polars()
-    groups = [(tuple(map(str, key)), group) for key, group in episodes.group_by(*GROUPS)]
-    return sorted(groups, key=lambda pair: pair[0])
+    """Return the rows of the table `cells` by the columns of `GROUPS`, in their order."""
+    cells = read_table(warehouse, table_query("cells"), plan_digest)
+    groups = cells.partition_by(GROUPS, maintain_order=True, as_dict=True)
+    return [(tuple(map(str, key)), group) for key, group in groups.items()]
 
 
 def choose_plan(warehouse: Warehouse, plan_digest: str | None) -> str:

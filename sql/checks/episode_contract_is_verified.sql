@@ -1,4 +1,4 @@
--- episodes whose interpreter was not shown by a canary to keep bindings as its contract says, though it ran blocks; foreign traces have none
+-- episodes that ran blocks and whose canary does not show the contract's binding rule; foreign traces have no canary
 with final as (
     select
         episodes.episode_id,

@@ -1,4 +1,4 @@
--- one row per episode and reading of the behaviour metrics (arXiv 2603.01209, appendix F), from the recorded name events
+-- one row per episode and reading of the behaviour metrics (arXiv 2603.01209, appendix F), from recorded name events
 with scopes as (
     select distinct metric_parameters.scope
     from staging.metric_parameters

@@ -1,4 +1,4 @@
--- one row per episode and reading of the failure classes (arXiv 2603.01209, appendix D.3); the first rule that matches decides
+-- one row per episode and reading of the failure classes (arXiv 2603.01209, appendix D.3); the first match decides
 with windows as (
     select distinct failure_parameters.window_step_count
     from staging.failure_parameters
@@ -33,11 +33,15 @@ counted_errors as (
         ) as window_cap_error_count,
         -- [uncaught only, caught ones too]
         [
-            coalesce(bool_or(contains(own_errors.message, 'exceeds capacity')) filter (not own_errors.is_caught), false),
+            coalesce(
+                bool_or(contains(own_errors.message, 'exceeds capacity')) filter (not own_errors.is_caught), false
+            ),
             bool_or(contains(own_errors.message, 'exceeds capacity'))
         ] as names_capacity,
         [
-            coalesce(bool_or(contains(own_errors.message, 'disallowed class')) filter (not own_errors.is_caught), false),
+            coalesce(
+                bool_or(contains(own_errors.message, 'disallowed class')) filter (not own_errors.is_caught), false
+            ),
             bool_or(contains(own_errors.message, 'disallowed class'))
         ] as names_class,
         [
@@ -93,7 +97,7 @@ final as (
         read_errors.is_default,
         read_errors.is_sensitivity,
         case
-            when read_errors.category is distinct from 'normal' then null
+            when (read_errors.category is distinct from 'normal') then null
             when read_errors.score >= 1 then 'optimal'
             when read_errors.names_capacity then 'capacity_violation'
             when read_errors.names_class then 'class_violation'

@@ -43,7 +43,7 @@ described_instances as (
 counted_by_source as (
     select
         episodes.episode_id,
-        episodes.backend = 'imported' and episodes.score is distinct from 0 as cannot_be_empty,
+        episodes.backend = 'imported' and (episodes.score is distinct from 0) as cannot_be_empty,
         if(cannot_be_empty, nullif(episodes.weight_taken, 0), episodes.weight_taken) as weight_taken,
         if(cannot_be_empty, nullif(episodes.inspected_count, 0), episodes.inspected_count) as inspected_count,
         if(episodes.backend = 'imported', null, episodes.injected_fault_count) as injected_fault_count,

@@ -27,17 +27,25 @@ with final as (
         published_behaviour.imports_per_step as qwen3_8b_imports_per_step,
         published_behaviour.state_utilization as qwen3_8b_state_utilization,
         published_behaviour.redefinitions_per_step as qwen3_8b_redefinitions_per_step,
-        if(evaluated_cells.has_published_model, evaluated_cells.mean_steps - published_behaviour.total_turns / published_behaviour.episode_count, null)
+        if(
+            has_published_model,
+            evaluated_cells.mean_steps - published_behaviour.total_turns / published_behaviour.episode_count,
+            null
+        )
             as mean_turns_difference,
-        if(evaluated_cells.has_published_model, evaluated_cells.context_lifespan - published_behaviour.context_lifespan, null)
+        if(has_published_model, evaluated_cells.context_lifespan - published_behaviour.context_lifespan, null)
             as context_lifespan_difference,
-        if(evaluated_cells.has_published_model, evaluated_cells.interpreter_lifespan - published_behaviour.interpreter_lifespan, null)
+        if(has_published_model, evaluated_cells.interpreter_lifespan - published_behaviour.interpreter_lifespan, null)
             as interpreter_lifespan_difference,
-        if(evaluated_cells.has_published_model, evaluated_cells.imports_per_step - published_behaviour.imports_per_step, null)
+        if(has_published_model, evaluated_cells.imports_per_step - published_behaviour.imports_per_step, null)
             as imports_per_step_difference,
-        if(evaluated_cells.has_published_model, evaluated_cells.state_utilization - published_behaviour.state_utilization, null)
+        if(has_published_model, evaluated_cells.state_utilization - published_behaviour.state_utilization, null)
             as state_utilization_difference,
-        if(evaluated_cells.has_published_model, evaluated_cells.redefinitions_per_step - published_behaviour.redefinitions_per_step, null)
+        if(
+            has_published_model,
+            evaluated_cells.redefinitions_per_step - published_behaviour.redefinitions_per_step,
+            null
+        )
             as redefinitions_per_step_difference
     from marts.evaluated_cells
     left join staging.published_behaviour

@@ -22,7 +22,9 @@ final as (
         string_agg(
             case
                 -- arXiv 2603.01209, section 4.1: by its hub id, as the hub's cache keeps it, or a folder of that name
-                when regexp_matches(named_models.base_model, '^(Qwen/|/(.*(/|--Qwen--))?)Qwen3-8B(/snapshots/[0-9a-f]+)?/?$')
+                when regexp_matches(
+                    named_models.base_model, '^(Qwen/|/(.*(/|--Qwen--))?)Qwen3-8B(/snapshots/[0-9a-f]+)?/?$'
+                )
                     then 'Qwen3-8B'
                 when starts_with(named_models.base_model, '/')
                     then regexp_extract(named_models.base_model, '([^/]+)/*$', 1)

@@ -29,7 +29,13 @@ named_variants as (
             ('caught_errors_count', 3, 0.5, false, true, true, false),
             ('class_probing_is_no_violation', 3, 0.5, false, false, false, false)
     ) as listed (
-        reading, window_error_minimum, density, counts_cap_errors, counts_caught_errors, counts_class_probing, is_sensitivity
+        reading,
+        window_error_minimum,
+        density,
+        counts_cap_errors,
+        counts_caught_errors,
+        counts_class_probing,
+        is_sensitivity
     )
 ),
 
@@ -51,7 +57,7 @@ final as (
         all_readings.counts_cap_errors,
         -- whether tool errors that the block caught are searched for violations
         all_readings.counts_caught_errors,
-        -- whether an error about a disallowed class is a violation, though only such errors tell which classes are allowed
+        -- whether an error about a disallowed class is a violation; only such errors tell the allowed classes
         all_readings.counts_class_probing,
         all_readings.is_sensitivity,
         all_readings.reading = 'k=3 density=0.5' as is_default

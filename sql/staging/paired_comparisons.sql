@@ -70,4 +70,5 @@ final as (
 )
 
 select * from final
-order by plan_digest, variant, base, visibility, header, bucket, comparison_group, train_a, runtime_a, train_b, runtime_b
+order by
+    plan_digest, variant, base, visibility, header, bucket, comparison_group, train_a, runtime_a, train_b, runtime_b

@@ -67,7 +67,10 @@ final as (
     inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     -- the paper tells this of Hard alone, which stands beside every bucket that is ours
     left join published.failure_analysis
-        on (evaluated_buckets.published_split = failure_analysis.split or counted_endings.bucket not in ('easy', 'hard'))
+        on (
+            evaluated_buckets.published_split = failure_analysis.split
+            or counted_endings.bucket not in ('easy', 'hard')
+        )
         and counted_endings.train_contract = failure_analysis.train_semantics
         and counted_endings.runtime_contract = failure_analysis.runtime_semantics
         and counted_endings.category = failure_analysis.category

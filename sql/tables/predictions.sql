@@ -83,7 +83,6 @@ published_values as (
 
 measured_groups as (
     select
-        evaluated_cells.plan_digest,
         evaluated_cells.measured_on,
         evaluated_cells.variant,
         evaluated_cells.base,
@@ -104,105 +103,72 @@ measured_groups as (
     group by all
 ),
 
+-- savings of S minus savings of P; seeds and instances are resampled, as McNemar's pairs of several seeds are dependent
 tested_groups as (
     select
-        statistics.plan_digest,
         statistics.variant,
         statistics.base,
         statistics.visibility,
         statistics.header,
         statistics.bucket,
-        -- savings of S minus savings of P
-        max(low) filter (analysis = 'interaction' and metric = 'total_tokens') as saving_low,
-        max(high) filter (analysis = 'interaction' and metric = 'total_tokens') as saving_high,
-        -- seeds and instances resampled; McNemar's pairs of several seeds are not independent
-        100 * max(low) filter (
+        max(statistics) filter (analysis = 'interaction' and metric = 'total_tokens') as saving,
+        max(statistics) filter (
             analysis = 'difference' and metric = 'has_missing_name' and runtime_a = 'stateless'
-        ) as missing_low,
-        100 * max(high) filter (
-            analysis = 'difference' and metric = 'has_missing_name' and runtime_a = 'stateless'
-        ) as missing_high,
-        max(low) filter (
+        ) as missing,
+        max(statistics) filter (
             analysis = 'difference' and metric = 'state_utilization' and runtime_a = 'persistent'
-        ) as use_low,
-        max(high) filter (
-            analysis = 'difference' and metric = 'state_utilization' and runtime_a = 'persistent'
-        ) as use_high
+        ) as state_use
     from main.statistics
-    where (statistics.comparison_group = 'fixed_runtime' or statistics.analysis = 'interaction')
+    where statistics.plan_digest = $plan_digest
+        and (statistics.comparison_group = 'fixed_runtime' or statistics.analysis = 'interaction')
         and statistics.interval_kind = 'percentile'
     group by all
 ),
 
-compared_groups as (
-    select
-        measured_groups.*,
-        tested_groups.* exclude (plan_digest, variant, base, visibility, header, bucket)
-    from measured_groups
-    left join tested_groups
-        on measured_groups.plan_digest = tested_groups.plan_digest
-        and measured_groups.variant = tested_groups.variant
-        and measured_groups.base = tested_groups.base
-        and measured_groups.visibility = tested_groups.visibility
-        and measured_groups.header = tested_groups.header
-        and measured_groups.bucket = tested_groups.bucket
-),
-
-measured_values as (
-    select
-        1 as prediction,
-        compared_groups.* exclude (plan_digest),
-        saving_stateless as trained_stateless,
-        saving_persistent as trained_persistent,
-        saving_low as difference_low,
-        saving_high as difference_high
-    from compared_groups
-    union all by name
-    select
-        2 as prediction,
-        compared_groups.* exclude (plan_digest),
-        missing_stateless as trained_stateless,
-        missing_persistent as trained_persistent,
-        missing_low as difference_low,
-        missing_high as difference_high
-    from compared_groups
-    union all by name
-    select
-        3 as prediction,
-        compared_groups.* exclude (plan_digest),
-        use_stateless as trained_stateless,
-        use_persistent as trained_persistent,
-        use_low as difference_low,
-        use_high as difference_high
-    from compared_groups
-),
-
 all_values as (
     select
-        measured_on,
-        variant,
-        base,
-        visibility,
-        header,
-        bucket,
-        prediction,
-        trained_stateless,
-        trained_persistent,
-        difference_low,
-        difference_high,
-        true as has_interval
-    from measured_values
+        measured_groups.measured_on,
+        measured_groups.variant,
+        measured_groups.base,
+        measured_groups.visibility,
+        measured_groups.header,
+        measured_groups.bucket,
+        true as has_interval,
+        unnest(
+            [
+                {
+                    prediction: 1,
+                    trained_stateless: saving_stateless,
+                    trained_persistent: saving_persistent,
+                    difference_low: saving.low,
+                    difference_high: saving.high
+                },
+                {
+                    prediction: 2,
+                    trained_stateless: missing_stateless,
+                    trained_persistent: missing_persistent,
+                    difference_low: 100 * missing.low,
+                    difference_high: 100 * missing.high
+                },
+                {
+                    prediction: 3,
+                    trained_stateless: use_stateless,
+                    trained_persistent: use_persistent,
+                    difference_low: state_use.low,
+                    difference_high: state_use.high
+                }
+            ],
+            recursive := true
+        )
+    from measured_groups
+    left join tested_groups using (variant, base, visibility, header, bucket)
     union all by name
     select
+        published_values.* exclude (split),
         'published, Qwen3-8B' as measured_on,
-        published_setting.variant,
+        published_setting.*,
         'hub' as base,
-        published_setting.visibility,
-        published_setting.header,
-        split as bucket,
-        prediction,
-        trained_stateless,
-        trained_persistent,
+        published_values.split as bucket,
         false as has_interval
     from published_values
     cross join staging.published_setting

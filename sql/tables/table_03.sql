@@ -42,19 +42,19 @@ with final as (
         table3.execution_instability as qwen3_8b_hard_instability_count,
         table3.silent_suboptimality as qwen3_8b_hard_silent_suboptimality_count,
         terminations_derived.not_normally_terminated_unsolved as qwen3_8b_hard_not_normally_ended_count,
-        if(evaluated_cells.has_published_model, evaluated_cells.missing_name_episode_pct - table3.pct_episodes_unresolved_ref, null)
+        if(has_published_model, evaluated_cells.missing_name_episode_pct - table3.pct_episodes_unresolved_ref, null)
             as missing_name_episode_pct_difference,
-        if(evaluated_cells.has_published_model, evaluated_cells.missing_names_per_episode - table3.unresolved_ref_per_episode, null)
+        if(has_published_model, evaluated_cells.missing_names_per_episode - table3.unresolved_ref_per_episode, null)
             as missing_names_per_episode_difference,
-        if(evaluated_cells.has_published_model, normally_ended_not_optimal_pct - table3.normally_terminated_non_optimal, null)
+        if(has_published_model, normally_ended_not_optimal_pct - table3.normally_terminated_non_optimal, null)
             as normally_ended_not_optimal_pct_difference,
-        if(evaluated_cells.has_published_model, violation_pct - table3.constraint_or_protocol_violation, null)
+        if(has_published_model, violation_pct - table3.constraint_or_protocol_violation, null)
             as violation_pct_difference,
-        if(evaluated_cells.has_published_model, instability_pct - table3.execution_instability, null)
+        if(has_published_model, instability_pct - table3.execution_instability, null)
             as instability_pct_difference,
-        if(evaluated_cells.has_published_model, silent_suboptimality_pct - table3.silent_suboptimality, null)
+        if(has_published_model, silent_suboptimality_pct - table3.silent_suboptimality, null)
             as silent_suboptimality_pct_difference,
-        if(evaluated_cells.has_published_model, not_normally_ended_unsolved_pct - terminations_derived.not_normally_terminated_unsolved, null)
+        if(has_published_model, not_normally_ended_unsolved_pct - not_normally_terminated_unsolved, null)
             as not_normally_ended_unsolved_pct_difference
     from marts.evaluated_cells
     -- the paper tells this of Hard alone, which stands beside every bucket that is ours

@@ -1,12 +1,19 @@
--- Table 5: training sets and the difference of their arms; ours beside the paper's (Gemini 3 Flash on Easy, Qwen3 tokens)
+-- Table 5: training sets and the difference of their arms; ours beside Gemini 3 Flash on Easy, in Qwen3 tokens
 with plan_examples as (
     select
         training_examples.*,
         episode_metrics.injected_fault_count,
-        episode_metrics.scale,
-        episode_metrics.model_name,
-        episode_metrics.bucket,
-        episode_metrics.published_split
+        {
+            scale: episode_metrics.scale,
+            model_name: episode_metrics.model_name,
+            variant: training_examples.variant,
+            dataset_id: training_examples.dataset_id,
+            bucket: episode_metrics.bucket,
+            published_split: episode_metrics.published_split,
+            text_format: training_examples.text_format,
+            retention: training_examples.retention,
+            matching: training_examples.matching
+        } as dataset
     from main.training_examples
     inner join marts.episode_metrics on training_examples.episode_id = episode_metrics.episode_id
     where episode_metrics.plan_digest = $plan_digest
@@ -14,15 +21,7 @@ with plan_examples as (
 
 measured_sets as (
     select
-        plan_examples.scale,
-        plan_examples.model_name,
-        plan_examples.variant,
-        plan_examples.dataset_id,
-        plan_examples.bucket,
-        plan_examples.published_split,
-        plan_examples.text_format,
-        plan_examples.retention,
-        plan_examples.matching,
+        plan_examples.dataset,
         plan_examples.contract,
         count(*) as traces_available,
         count(*) filter (status <> 'unprocessed') as processed_until_cap,
@@ -47,12 +46,8 @@ measured_sets as (
 ),
 
 unpivoted_metrics as (
-    unpivot (select columns(*)::varchar from measured_sets)
-    on columns(
-        * exclude (
-            scale, model_name, variant, dataset_id, bucket, published_split, text_format, retention, matching, contract
-        )
-    )
+    unpivot (select dataset, contract, columns(* exclude (dataset, contract))::double from measured_sets)
+    on columns(* exclude (dataset, contract))
     into name metric value measured
 ),
 
@@ -73,86 +68,55 @@ reasons as (
     where published_metrics.section = 'skip_reason'
 ),
 
--- a set without a trace of some reason has none of them, which stands beside the paper's number as well
-counted_reasons as (
+all_metrics as (
     select
-        plan_examples.scale,
-        plan_examples.model_name,
-        plan_examples.variant,
-        plan_examples.dataset_id,
-        plan_examples.bucket,
-        plan_examples.published_split,
-        plan_examples.text_format,
-        plan_examples.retention,
-        plan_examples.matching,
+        *,
+        if(metric like '%tokens', 'tokens', 'yield') as section
+    from unpivoted_metrics
+    union all by name
+    -- a set without a trace of some reason has none of them, which stands beside the paper's number as well
+    select
+        plan_examples.dataset,
         plan_examples.contract,
         reasons.metric,
-        (count(*) filter (plan_examples.status = 'skipped' and plan_examples.reason = reasons.metric))::varchar
-            as measured
+        count(*) filter (plan_examples.status = 'skipped' and plan_examples.reason = reasons.metric) as measured,
+        'skip_reason' as section
     from plan_examples
     cross join reasons
     group by all
-),
-
--- an arm shares instances with the other one, whichever of the two the row names first
-shared_instances as (
+    union all by name
+    -- an arm shares instances with the other one, whichever of the two the row names first
     select distinct
-        plan_examples.scale,
-        plan_examples.model_name,
-        plan_examples.variant,
-        plan_examples.dataset_id,
-        plan_examples.bucket,
-        plan_examples.published_split,
-        plan_examples.text_format,
-        plan_examples.retention,
-        plan_examples.matching,
+        plan_examples.dataset,
         plan_examples.contract,
         'shared_instances' as metric,
-        training_overlaps.shared_count::varchar as measured
+        training_overlaps.shared_count as measured,
+        'yield' as section
     from plan_examples
     inner join main.training_overlaps
         on plan_examples.dataset_id = training_overlaps.dataset_id
         and plan_examples.contract in (training_overlaps.contract, training_overlaps.other_contract)
 ),
 
-all_metrics as (
-    select *, if(metric like '%tokens', 'tokens', 'yield') as section
-    from unpivoted_metrics
-    union all by name
-    select *, 'skip_reason' as section
-    from counted_reasons
-    union all by name
-    select *, 'yield' as section
-    from shared_instances
-),
-
 paired_contracts as (
     select
-        all_metrics.scale,
-        all_metrics.model_name,
-        all_metrics.variant,
-        all_metrics.dataset_id,
-        all_metrics.bucket,
-        all_metrics.published_split,
-        all_metrics.text_format,
-        all_metrics.retention,
-        all_metrics.matching,
+        all_metrics.dataset,
         all_metrics.section,
         all_metrics.metric,
-        max(all_metrics.measured::double) filter (all_metrics.contract = 'persistent') as persistent,
-        max(all_metrics.measured::double) filter (all_metrics.contract = 'stateless') as stateless
+        max(all_metrics.measured) filter (all_metrics.contract = 'persistent') as persistent,
+        max(all_metrics.measured) filter (all_metrics.contract = 'stateless') as stateless
     from all_metrics
     group by all
 ),
 
 final as (
     select
-        paired_contracts.variant,
-        paired_contracts.dataset_id,
-        paired_contracts.bucket,
-        paired_contracts.text_format,
-        paired_contracts.retention,
-        paired_contracts.matching,
+        paired_contracts.dataset.variant,
+        paired_contracts.dataset.dataset_id,
+        paired_contracts.dataset.bucket,
+        paired_contracts.dataset.text_format,
+        paired_contracts.dataset.retention,
+        paired_contracts.dataset.matching,
         paired_contracts.section,
         paired_contracts.metric,
         teacher_labels.measured_on,
@@ -166,11 +130,13 @@ final as (
         if(teacher_labels.is_as_published, paired_contracts.stateless - published_metrics.stateless, null)
             as stateless_difference
     from paired_contracts
-    inner join marts.teacher_labels using (scale, model_name)
+    inner join marts.teacher_labels
+        on paired_contracts.dataset.scale = teacher_labels.scale
+        and paired_contracts.dataset.model_name = teacher_labels.model_name
     left join published_metrics
         on paired_contracts.metric = published_metrics.metric
-        and paired_contracts.variant = 'main'
-        and paired_contracts.published_split = 'easy'
+        and paired_contracts.dataset.variant = 'main'
+        and paired_contracts.dataset.published_split = 'easy'
 )
 
 select * from final

@@ -1,4 +1,4 @@
--- Table 6: how episodes ended per cell, signals that never occurred as zeros, beside the paper's category of each signal
+-- Table 6: how episodes ended per cell, with zeros for unseen signals, beside the paper's category of each signal
 with counted_signals as (
     select
         episode_metrics.measured_on,

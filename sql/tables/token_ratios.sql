@@ -24,6 +24,7 @@ final as (
         statistics.train_a,
         statistics.runtime_a,
         statistics.metric,
+        statistics.interval_kind,
         statistics.pair_count,
         statistics.mean_a,
         statistics.mean_b as mean_aligned,
@@ -44,8 +45,8 @@ final as (
     where statistics.plan_digest = $plan_digest
         and statistics.analysis = 'ratio'
         and statistics.comparison_group = 'against_aligned'
-        and statistics.interval_kind = 'percentile'
+        and statistics.interval_kind in ('percentile', 't over seeds')
 )
 
 select * from final
-order by variant, base, visibility, header, bucket, train_a, runtime_a, metric desc
+order by variant, base, visibility, header, bucket, train_a, runtime_a, metric desc, interval_kind

@@ -7,6 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from carryover.tasks.analysis.spec import Arm
+
 Values = NDArray[np.float64]
 """Values by (training seed and replicate, instance); NaN where there is no episode or no value."""
 
@@ -67,6 +69,36 @@ class Aligned(NamedTuple):
         ]
 
 
+class Arms:
+    """One group's episodes by arm, laid out once per metric."""
+
+    def __init__(self, episodes: pl.DataFrame) -> None:
+        parts = episodes.partition_by("train_contract", "runtime_contract", as_dict=True)
+        self.frames = {Arm(train, runtime): frame for (train, runtime), frame in parts.items()}
+        self._tables: dict[tuple[Arm, str], ArmTable] = {}
+
+    @property
+    def present(self) -> list[Arm]:
+        """Arms with episodes, in a fixed order."""
+        return sorted(self.frames, key=lambda arm: (arm.train or "", arm.runtime))
+
+    def has(self, *arms: Arm) -> bool:
+        """Tell whether all given arms have episodes."""
+        return all(arm in self.frames for arm in arms)
+
+    def align(self, metric: str, *arms: Arm) -> Aligned:
+        """Return a metric of the arms on the draws and instances that they share."""
+        for arm in arms:
+            if (arm, metric) not in self._tables:
+                self._tables[arm, metric] = arm_table(self.frames[arm], metric)
+        return align([self._tables[arm, metric] for arm in arms])
+
+
+def mean_pair(aligned: Aligned) -> list[float | None]:
+    """Return each arm's mean over instances; None where the arms share no instance."""
+    return [float(values.mean()) if values.size else None for values in aligned.per_instance()]
+
+
 def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
     """Lay one arm's episodes out by draw and instance.
 
@@ -102,7 +134,11 @@ def align(arms: Sequence[ArmTable]) -> Aligned:
     instance_ids = sorted(set.intersection(*(set(arm.instance_ids) for arm in arms)))
     seeded = [arm for arm in arms if any(seed is not None for seed, _ in arm.draws)] or list(arms)
     shared = set.intersection(*(set(arm.draws) for arm in seeded))
-    draws = [draw for draw in seeded[0].draws if draw in shared and all(_has(arm, draw) for arm in arms)]
+    draws = [
+        draw
+        for draw in seeded[0].draws
+        if draw in shared and all(draw in arm.draws or (None, draw[1]) in arm.draws for arm in arms)
+    ]
     values = [_values_at(arm, draws, instance_ids) for arm in arms]
     is_missing = np.isnan(np.stack(values)).any(axis=0)
     return Aligned(
@@ -110,10 +146,6 @@ def align(arms: Sequence[ArmTable]) -> Aligned:
         instance_ids=tuple(instance_ids),
         arms=tuple(np.where(is_missing, np.nan, own) for own in values),
     )
-
-
-def _has(arm: ArmTable, draw: Draw) -> bool:
-    return draw in arm.draws or (None, draw[1]) in arm.draws
 
 
 def _values_at(arm: ArmTable, draws: Sequence[Draw], instance_ids: Sequence[str]) -> Values:

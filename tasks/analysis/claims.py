@@ -10,11 +10,11 @@ from carryover.tasks.analysis.published_tables import (
     METRICS,
     PRINTED,
     Cell,
+    Recomputation,
     half_last_digit,
     printed_numbers,
     published_table,
 )
-from carryover.tasks.analysis.recomputation import Recomputation
 from carryover.tasks.analysis.recomputed_cave import cave_recomputations
 from carryover.tasks.analysis.recomputed_study import study_recomputations
 from carryover.tasks.traces.study_rows import ClaimRow

@@ -1,21 +1,26 @@
 """Every statistic of a plan, from the rows of `marts.episode_metrics` to rows of `statistics`."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from carryover.tasks.analysis.alignment import Aligned, Values
-from carryover.tasks.analysis.arms import Arms, mean_pair
-from carryover.tasks.analysis.contrasts import contrast, difference, itself, ratio, ratio_of_ratios
-from carryover.tasks.analysis.decisions import holm, smallest_detectable_difference
-from carryover.tasks.analysis.equivalence import equivalence_rows
-from carryover.tasks.analysis.intervals import Interval, bootstrap_intervals, point_estimate
-from carryover.tasks.analysis.paired_tests import mcnemar_rows, rank_test_rows, told_of_instances
-from carryover.tasks.analysis.rank_tests import signed_rank
+from carryover.tasks.analysis.alignment import Arms, mean_pair
+from carryover.tasks.analysis.decisions import equivalence_rows, holm, smallest_detectable_difference
+from carryover.tasks.analysis.intervals import (
+    Interval,
+    MeanStatistic,
+    all_intervals,
+    contrast,
+    difference,
+    itself,
+    point_estimate,
+    ratio,
+    ratio_of_ratios,
+)
+from carryover.tasks.analysis.paired_tests import mcnemar_rows, rank_test_rows, signed_rank, told_of_instances
 from carryover.tasks.analysis.replicates import replicate_rows
-from carryover.tasks.analysis.resampling import MeanStatistic
 from carryover.tasks.analysis.spec import (
     BINARY_METRICS,
     COMPARISONS,
@@ -95,13 +100,12 @@ def _mean_rows(
 ) -> Iterator[StatisticRow]:
     aligned = arms.align(metric, arm)
     cell = f"{arm.train or 'base'}->{arm.runtime}"
-    for interval in bootstrap_intervals(aligned, itself, spec):
+    for interval in all_intervals(aligned, itself, spec):
         yield group.row(
             "mean",
             cell,
             metric,
             arm,
-            pair_count=aligned.instance_count,
             mean_a=interval.estimate,
             **_ends(interval, spec.confidence),
         )
@@ -110,11 +114,27 @@ def _mean_rows(
 def _comparison_rows(
     group: StatisticGroup, arms: Arms, comparison: Comparison, spec: StatisticsSpec
 ) -> Iterator[StatisticRow]:
+    """Yield the intervals of a comparison, and the smallest difference of scores that its sample could show."""
     yield from _interval_rows(group, arms, comparison, spec)
     scores = arms.align("score", comparison.a, comparison.b)
-    row = partial(group.row, comparison_group=comparison.group, a=comparison.a, b=comparison.b)
-    if scores.instance_count:
-        yield _power_row(row, scores, spec)
+    if not scores.instance_count:
+        return
+    differences = np.subtract(*scores.per_instance())
+    smallest = smallest_detectable_difference(differences, alpha=spec.alpha, power=spec.power)
+    method = f"smallest detectable mean difference, normal approximation, alpha {spec.alpha:g}, power {spec.power:g}"
+    few = f"{differences.size} pairs, 2 are needed"
+    equal = f"no spread: all {differences.size} differences are {differences[0]:g}"
+    yield group.row(
+        "power",
+        comparison.group,
+        "score",
+        comparison.a,
+        comparison.b,
+        pair_count=differences.size,
+        estimate=smallest,
+        method=averaged_over_seeds(method, scores.seed_count),
+        note=None if smallest is not None else few if differences.size < 2 else equal,
+    )
 
 
 def _interval_rows(
@@ -125,40 +145,17 @@ def _interval_rows(
     for analysis, metric, statistic in wanted:
         aligned = arms.align(metric, comparison.a, comparison.b)
         means = mean_pair(aligned)
-        for interval in bootstrap_intervals(aligned, statistic, spec):
+        for interval in all_intervals(aligned, statistic, spec):
             yield group.row(
                 analysis,
                 comparison.group,
                 metric,
                 comparison.a,
                 comparison.b,
-                pair_count=aligned.instance_count,
                 mean_a=means[0],
                 mean_b=means[1],
                 **_ends(interval, spec.confidence),
             )
-
-
-def _power_row(row: partial[StatisticRow], scores: Aligned, spec: StatisticsSpec) -> StatisticRow:
-    a, b = scores.per_instance()
-    differences = a - b
-    smallest = smallest_detectable_difference(differences, alpha=spec.alpha, power=spec.power)
-    method = f"smallest detectable mean difference, normal approximation, alpha {spec.alpha:g}, power {spec.power:g}"
-    return row(
-        "power",
-        metric="score",
-        pair_count=a.size,
-        estimate=smallest,
-        method=averaged_over_seeds(method, scores.seed_count),
-        note=None if smallest is not None else _lacking(differences),
-    )
-
-
-def _lacking(differences: Values) -> str:
-    """Say why differences give no smallest detectable one."""
-    if differences.size < 2:
-        return f"{differences.size} pairs, 2 are needed"
-    return f"no spread: all {differences.size} differences are {differences[0]:g}"
 
 
 def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[StatisticRow]:
@@ -167,12 +164,11 @@ def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -
     wanted += [("interaction_ratio", metric, ratio_of_ratios) for metric in INTERACTION_RATIO_METRICS]
     for analysis, metric, statistic in wanted:
         aligned = arms.align(metric, PP, PS, SP, SS)
-        for interval in bootstrap_intervals(aligned, statistic, spec):
+        for interval in all_intervals(aligned, statistic, spec):
             yield group.row(
                 analysis,
                 "train_x_runtime",
                 metric,
-                pair_count=aligned.instance_count,
                 verdict=_side(interval, 0.0 if analysis == "interaction" else 1.0),
                 **_ends(interval, spec.confidence),
             )

@@ -1,44 +1,51 @@
 """What a comparison allows one to say: equivalence, smallest detectable difference, correction for several tests."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from carryover.tasks.analysis.alignment import Values
+from carryover.tasks.analysis.alignment import Arms, Values, mean_pair
+from carryover.tasks.analysis.intervals import difference, resample
+from carryover.tasks.analysis.spec import Comparison, StatisticsSpec
+from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.traces.study_rows import StatisticRow
+
+EquivalenceVerdict = Literal["equivalent", "equivalence not shown", "identical", "no test"]
 
 
 class Equivalence(NamedTuple):
     """Result of two one-sided tests."""
 
     p_value: float | None
-    """The larger of the two one-sided p-values."""
+    """The larger of the two one-sided p-values; None where nothing was tested."""
     low: float | None
     """Lower end of the 1 - 2 alpha interval of the mean difference."""
     high: float | None
-    is_equivalent: bool | None
     method: str
     note: str | None
 
+    def verdict(self, p_holm: float | None, alpha: float) -> EquivalenceVerdict:
+        """Return what the corrected p-value allows one to say; without a test, only that all pairs are equal."""
+        if p_holm is None:
+            return "identical" if self.low == self.high == 0 else "no test"
+        return "equivalent" if p_holm < alpha else "equivalence not shown"
+
 
 def two_one_sided_tests(differences: Values, *, margin: float, alpha: float) -> Equivalence:
-    """Test whether the mean of paired differences lies within +- `margin` (same unit), by paired t-tests (TOST).
-
-    Equal differences have no spread to test with: the mean itself then decides, without a p-value.
-    """
-    method = f"equivalence, two one-sided paired t-tests, margin {margin:g}, alpha {alpha:g}"
+    """Test whether the mean of paired differences lies within +- `margin` (same unit), by paired t-tests (TOST)."""
+    method = f"two one-sided paired t-tests, margin {margin:g}, alpha {alpha:g}"
     if differences.size < 2:
-        return Equivalence(None, None, None, None, method, f"no test: {differences.size} pairs, 2 are needed")
+        return Equivalence(None, None, None, method, f"no test: {differences.size} pairs, 2 are needed")
     mean, error = float(differences.mean()), float(stats.sem(differences))
     if np.ptp(differences) == 0:
-        note = f"no p-value: all {differences.size} differences equal {mean:g}"
-        return Equivalence(None, mean, mean, abs(mean) < margin, method, note)
+        return Equivalence(None, mean, mean, method, f"no test: all {differences.size} differences equal {mean:g}")
     freedom = differences.size - 1
     above = float(stats.t.sf((mean + margin) / error, freedom))
     below = float(stats.t.cdf((mean - margin) / error, freedom))
-    p_value, reach = max(above, below), float(stats.t.ppf(1 - alpha, freedom)) * error
-    return Equivalence(p_value, mean - reach, mean + reach, p_value < alpha, method, None)
+    reach = float(stats.t.ppf(1 - alpha, freedom)) * error
+    return Equivalence(max(above, below), mean - reach, mean + reach, method, None)
 
 
 def two_one_sided_shares(resampled: Values, *, margin: float, alpha: float, drawn: str) -> Equivalence:
@@ -46,23 +53,66 @@ def two_one_sided_shares(resampled: Values, *, margin: float, alpha: float, draw
 
     `drawn` says in words what was resampled; resamples without a value are left out, and the note counts them. The
     one-sided p-values are the shares of resamples at or beyond each end of the margin, the sample itself counted as
-    one more resample (Davison and Hinkley 1997, section 4.2), so that no p-value is 0. They are below alpha where the
-    1 - 2 alpha percentile interval lies within the margin. Resamples that are all equal have no spread to test with:
-    their value then decides, without a p-value.
+    one more resample (Davison and Hinkley 1997, section 4.2), so that no p-value is 0.
     """
-    method = f"equivalence, bootstrap percentile, {drawn}, margin {margin:g}, alpha {alpha:g}"
+    method = f"bootstrap percentile, {drawn}, margin {margin:g}, alpha {alpha:g}"
     values = np.round(resampled[np.isfinite(resampled)], 9)
     if not values.size:
-        return Equivalence(None, None, None, None, method, "no test: no resample has a value")
+        return Equivalence(None, None, None, method, "no test: no resample has a value")
     low, high = (float(end) for end in np.percentile(values, [100 * alpha, 100 * (1 - alpha)]))
     if np.ptp(values) == 0:
-        note = f"no p-value: the difference is {low:g} in every resample"
-        return Equivalence(None, low, high, abs(low) < margin, method, note)
+        return Equivalence(None, low, high, method, f"no test: the difference is {low:g} in every resample")
     beyond = max(int((values <= -margin).sum()), int((values >= margin).sum()))
-    p_value = (1 + beyond) / (1 + values.size)
     dropped = resampled.size - values.size
     note = f"{dropped} of {resampled.size} resamples are undefined and left out" if dropped else None
-    return Equivalence(p_value, low, high, p_value < alpha, method, note)
+    return Equivalence((1 + beyond) / (1 + values.size), low, high, method, note)
+
+
+def equivalence_rows(
+    group: StatisticGroup, arms: Arms, comparisons: Sequence[Comparison], spec: StatisticsSpec
+) -> Iterator[StatisticRow]:
+    """Yield a test of equal mean scores per comparison and margin; Holm's correction is over all comparisons.
+
+    With one training seed it is a pair of t-tests over instances. With several, seeds and instances are resampled, as
+    for every other interval. Margins other than `equivalence_margin` are a sensitivity analysis of their own.
+    """
+    aligned = [arms.align("score", one.a, one.b) for one in comparisons]
+    resamples = [
+        resample(scores, difference, spec) if scores.seed_count > 1 and scores.instance_count > 1 else None
+        for scores in aligned
+    ]
+    for margin in dict.fromkeys((spec.equivalence_margin, *spec.sensitivity_margins)):
+        tests: list[Equivalence] = []
+        for scores, drawn in zip(aligned, resamples, strict=True):
+            if drawn is None:
+                a, b = scores.per_instance()
+                tests.append(two_one_sided_tests(a - b, margin=margin, alpha=spec.alpha))
+            else:
+                tests.append(two_one_sided_shares(drawn.statistics, margin=margin, alpha=spec.alpha, drawn=drawn.drawn))
+        corrected = holm([test.p_value for test in tests])
+        is_main = margin == spec.equivalence_margin
+        for one, scores, drawn, test, p_holm in zip(comparisons, aligned, resamples, tests, corrected, strict=True):
+            means = mean_pair(scores)
+            yield group.row(
+                "equivalence" if is_main else f"equivalence_within_{100 * margin:g}_points",
+                one.group,
+                "score",
+                one.a,
+                one.b,
+                pair_count=scores.instance_count,
+                mean_a=means[0],
+                mean_b=means[1],
+                estimate=None if means[0] is None or means[1] is None else means[0] - means[1],
+                low=test.low,
+                high=test.high,
+                confidence=1 - 2 * spec.alpha,
+                interval_kind="t" if drawn is None else "percentile",
+                p_value=test.p_value,
+                p_holm=p_holm,
+                verdict=test.verdict(p_holm, spec.alpha),
+                method=f"equivalence, {test.method}",
+                note=test.note,
+            )
 
 
 def smallest_detectable_difference(differences: Values, *, alpha: float, power: float) -> float | None:
@@ -78,11 +128,14 @@ def smallest_detectable_difference(differences: Values, *, alpha: float, power: 
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return Holm's step-down p-values in the given order; tests that were not run (None) count for nothing."""
+    """Return Holm's step-down p-values in the given order; an untestable comparison (None) stays in the family's count.
+
+    The plan fixes the family: how many of its tests turned out to have a spread is no reason to correct for fewer.
+    """
     ranked = sorted((p_value, index) for index, p_value in enumerate(p_values) if p_value is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0
     for rank, (p_value, index) in enumerate(ranked):
-        largest = max(largest, min(1.0, (len(ranked) - rank) * p_value))
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_value))
         adjusted[index] = largest
     return adjusted

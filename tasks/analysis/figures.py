@@ -19,6 +19,8 @@ COLOURS = {"P": "#1f6fb2", "S": "#d9722e"}
 """By contract of training; the base model is grey. Filled marks ran persistent, hollow ones stateless."""
 
 OTHER_COLOUR = "#777777"
+MISSING_COLOUR = "#b3261e"
+"""Of missing names, and of nothing else."""
 
 STYLE: Any = {
     "svg.fonttype": "none",
@@ -44,8 +46,8 @@ BEHAVIOUR_PANELS = (
 FIGURE_2_CAPTION = (
     "Figure 2. Mean tokens per episode (prompt and completion, logarithmic) against mean normalized optimality, one "
     "point per cell. Bars are 95 % bootstrap intervals where statistics have landed. Left ours, right the published "
-    "values. Colour is the contract of training, filled marks ran persistent, hollow ones stateless. The limits of the "
-    "axes are ours."
+    "values, where there are any. Colour is the contract of training, filled marks ran persistent, hollow ones "
+    "stateless. The limits of the axes are ours."
 )
 FIGURE_3_CAPTION = (
     "Figure 3. Behaviour per trained cell: ours as bars, the published values as diamonds. The paper's text gives "
@@ -53,6 +55,9 @@ FIGURE_3_CAPTION = (
     "horizontal axis are lost, so we chose imports per step for (b) and the cells as the horizontal axis."
 )
 
+
+HALF = 50
+"""Score from which a point's name stands below it, else above."""
 
 Ends = tuple[float | None, float | None, float | None]
 """Low end, value and high end."""
@@ -93,9 +98,11 @@ def _drawing(name: str, caption: str, key: tuple[Any, ...], group: pl.DataFrame,
     buckets = group.partition_by("bucket", maintain_order=True)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 2.9 * len(buckets)), layout="constrained")
-        axes = figure.subplots(len(buckets), columns, squeeze=False)
-        for row, rows in zip(axes, buckets, strict=True):
-            plot(row, rows, measured_on)
+        grid = figure.add_gridspec(len(buckets), columns)
+        for position, rows in enumerate(buckets):
+            has_published = rows["qwen3_8b_split"].null_count() < rows.height
+            spans = [slice(None)] if plot is _plot_costs and not has_published else range(columns)
+            plot([figure.add_subplot(grid[position, span]) for span in spans], rows, measured_on)
         written = StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
     svg = written.getvalue()
@@ -105,28 +112,25 @@ def _drawing(name: str, caption: str, key: tuple[Any, ...], group: pl.DataFrame,
 
 
 def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:
+    """Draw ours and, where the bucket has a published counterpart, the published values beside it."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    ours, published = row
     bucket, splits = rows["bucket"][0], rows["qwen3_8b_split"].drop_nulls().to_list()
-    ours.set_title(f"{measured_on}: {bucket}")
-    published.set_title(f"Qwen3-8B (published): {splits[0].capitalize()}" if splits else "no published counterpart")
-    for point in rows.rows(named=True):
-        trained, runtime = point["condition"].split("->")
-        label = f"{'base' if point['model'] == 'base' else trained}→{runtime}"
-        tokens = (point["mean_total_tokens_low"], point["mean_total_tokens"], point["mean_total_tokens_high"])
-        score = (point["score_pct_low"], point["score_pct"], point["score_pct_high"])
-        _mark(ours, label, tokens, score)
-        _mark(
-            published,
-            label,
-            (None, point["qwen3_8b_mean_total_tokens"], None),
-            (None, point["qwen3_8b_score_pct"], None),
-        )
-    for axes in row:
-        if not axes.has_data():
-            axes.set_axis_off()
-            continue
+    row[0].set_title(f"{measured_on}: {bucket}")
+    if splits:
+        row[1].set_title(f"Qwen3-8B (published): {splits[0].capitalize()}")
+    for axes, prefix in zip(row, ("", "qwen3_8b_"), strict=False):
+        points = []
+        for point in rows.rows(named=True):
+            trained, runtime = point["condition"].split("->")
+            label = f"{'base' if point['model'] == 'base' else trained}→{runtime}"
+            tokens, score = (
+                (point.get(f"{prefix}{name}_low"), point[f"{prefix}{name}"], point.get(f"{prefix}{name}_high"))
+                for name in ("mean_total_tokens", "score_pct")
+            )
+            if tokens[1] and score[1] is not None:  # tokens that nobody counted have no place on a logarithmic axis
+                points.append((tokens[1], score[1], label))
+                _mark(axes, label, tokens, score)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
@@ -134,23 +138,37 @@ def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None
         axes.set_xlabel("tokens per episode (log)")
         axes.set_ylabel("normalized optimality (%)")
         axes.set_ylim(-5, 105)
-        axes.margins(x=0.1)
-    published.legend(*ours.get_legend_handles_labels(), loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
+        axes.margins(x=0.12)
+        _name_points(axes, points)
+
+
+def _name_points(axes: "Axes", points: list[tuple[float, float, str]]) -> None:
+    """Write every point's cell below or above it with a line to the point, side by side, so that none hides another."""
+    for is_high in (True, False):
+        side = sorted(point for point in points if (point[1] >= HALF) == is_high)
+        for position, (x, y, label) in enumerate(side):
+            axes.annotate(
+                label,
+                (x, y),
+                xytext=((position + 0.5) / len(side), 0.55 if is_high else 0.3),
+                textcoords="axes fraction",
+                ha="center",
+                color=COLOURS.get(label.partition("→")[0], OTHER_COLOUR),
+                arrowprops={"arrowstyle": "-", "color": OTHER_COLOUR, "linewidth": 0.6, "shrinkB": 4},
+            )
 
 
 def _mark(axes: "Axes", label: str, x: Ends, y: Ends) -> None:
-    if not x[1] or y[1] is None:  # tokens that nobody counted have no place on a logarithmic axis
-        return
     colour = COLOURS.get(label.partition("→")[0], OTHER_COLOUR)
     axes.errorbar(
-        x[1],
-        y[1],
+        x[1] or 0,
+        y[1] or 0,
         xerr=_reach(x),
         yerr=_reach(y),
         fmt="o" if label.startswith("P") else "s" if label.startswith("S") else "^",
-        markersize=7,
+        markersize=6 if label.endswith("→P") else 10,  # the hollow mark stands around a filled one of the same place
         color=colour,
-        markerfacecolor=colour if label.endswith("→P") else "white",
+        markerfacecolor=colour if label.endswith("→P") else "none",
         markeredgewidth=1.6,
         capsize=2,
         linestyle="none",
@@ -177,4 +195,6 @@ def _plot_behaviour(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> 
         axes.set_xticks(positions, [condition.replace("->", "→") for condition in conditions])
         axes.set_ylabel(words)
         axes.set_title(f"({letter}) {bucket}")
-        axes.margins(y=0.12)
+        axes.margins(y=0.25)
+        if letter == "a":
+            axes.legend(loc="upper right", frameon=False)

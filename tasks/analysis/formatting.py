@@ -23,6 +23,23 @@ WORD_COLUMNS = frozenset(
 )
 """Columns whose values are words of ours and not names of something: their underscores are spaces to a reader."""
 
+BASE_WORDS = {"common": "common with adapters", "both": "both idioms with adapters"}
+VARIANT_WORDS = {
+    "a-a": "every instance six times",
+    "cap-binding": "a cap that binds",
+    "costly": "mistakes cost score",
+    "half-training": "half of the training",
+    "header-none": "no names in the header",
+    "no-faults": "no faults in training",
+    "no-table": "no table printed by the stateless teacher",
+    "no-variation": "no variation of wording and header",
+    "quarter-adapter": "a quarter of the adapter's training",
+    "quarter-training": "a quarter of the training",
+    "shuffled-labels": "shuffled labels",
+    "sixteenth-adapter": "a sixteenth of the adapter's training",
+}
+"""Bases and variants of the study in words."""
+
 SPLITS = {"easy_": "Easy", "hard_": "Hard"}
 
 CELL = re.compile(r"\b([ps]) on ([ps])\b")
@@ -44,6 +61,37 @@ def heading(column: str, *, split: str | None = None) -> str:
     return _words(column)
 
 
+def describe_setting(*, variant: str, base: str, visibility: str, bucket: str, **_: object) -> str:
+    """Return a group of episodes in words, e.g. `scratch, small, as trained, half of the training`."""
+    words = [BASE_WORDS.get(base, base), bucket, visibility.replace("_", " ")]
+    if variant != "main":
+        words.append(VARIANT_WORDS.get(variant, variant.replace("-", " ")))
+    return ", ".join(words)
+
+
+def format_row(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return a row's values as a reader wants them, an interval beside its estimate: `0.40 [0.34, 0.48]`.
+
+    A metric whose values are all whole, a count, has no decimals. A fraction is shown as a percentage, so that a
+    column of several metrics holds no 0.94 beside 75.0.
+    """
+    measured = [column for column, value in row.items() if isinstance(value, float) and not _is_of_its_own(column)]
+    unit, row = row.get("unit"), dict(row)
+    if unit == "fraction":
+        row |= {column: 100 * row[column] for column in measured} | {"unit": "percent"}
+    is_share = unit in ("fraction", "percent")
+    is_count = "metric" in row and not is_share and all(row[column].is_integer() for column in measured)
+    text = {column: format_value(column, value) for column, value in row.items()}
+    if is_share or is_count:
+        text |= {column: f"{row[column]:,.{int(is_share)}f}" for column in measured}
+    for low in [column for column in row if column == "low" or "_low" in column]:
+        high, estimate = low.replace("low", "high"), low.replace("_low", "").replace("low", "estimate")
+        if high in row and estimate in row:
+            ends = text.pop(low), text.pop(high)
+            text[estimate] += f" [{', '.join(ends)}]" if all(ends) and text[estimate] else ""
+    return text
+
+
 def format_value(column: str, value: Any) -> str:
     """Return a value as a reader wants it: percentages and hundreds to 0.1, thousands whole, p-values to 0.001."""
     if value is None:
@@ -58,19 +106,6 @@ def format_value(column: str, value: Any) -> str:
     return text.replace("_", " ") if column in WORD_COLUMNS else text
 
 
-def format_row(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a row's values as a reader wants them; a metric whose values are all whole, a count, has no decimals."""
-    measured = [column for column, value in row.items() if isinstance(value, float) and not _is_of_its_own(column)]
-    if "metric" in row and all(row[column].is_integer() for column in measured):
-        row = {column: int(value) if column in measured else value for column, value in row.items()}
-    return tuple(format_value(column, value) for column, value in row.items())
-
-
-def _is_of_its_own(column: str) -> bool:
-    """Tell whether a column holds the same kind of number beside every metric, as a ratio or a p-value is."""
-    return "_over_" in column or "ratio" in column or column.endswith(("p_value", "p_holm", "effect_size"))
-
-
 def _format_float(column: str, value: float) -> str:
     if column.endswith(("p_value", "p_holm")):
         return "<0.001" if value < 0.001 else f"{value:.3f}"
@@ -79,6 +114,11 @@ def _format_float(column: str, value: float) -> str:
     if abs(value) >= 100:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
     return f"{value:.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def _is_of_its_own(column: str) -> bool:
+    """Tell whether a column holds the same kind of number beside every metric, as a ratio or a p-value is."""
+    return "_over_" in column or "ratio" in column or column.endswith(("p_value", "p_holm", "effect_size"))
 
 
 def _words(column: str) -> str:

@@ -1,19 +1,115 @@
-"""Tests of paired comparisons, one value per instance, with Holm's correction over the comparisons of a group."""
+"""Paired tests with Holm's correction over a group's comparisons: Wilcoxon's signed-rank and McNemar's exact test."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy import stats
 
-from carryover.tasks.analysis.alignment import Aligned
-from carryover.tasks.analysis.arms import Arms, mean_pair
-from carryover.tasks.analysis.contrasts import difference
+from carryover.tasks.analysis.alignment import Aligned, Arms, Values, mean_pair
 from carryover.tasks.analysis.decisions import holm
-from carryover.tasks.analysis.intervals import point_estimate
-from carryover.tasks.analysis.rank_tests import SignedRank, mcnemar_exact, signed_rank
-from carryover.tasks.analysis.resampling import MeanStatistic
+from carryover.tasks.analysis.intervals import MeanStatistic, difference, point_estimate
 from carryover.tasks.analysis.spec import Comparison
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from carryover.tasks.traces.study_rows import StatisticRow
+
+EXACT_LIMIT = 50
+"""Largest number of pairs for which SciPy's default enumerates the exact distribution."""
+PERMUTATION_LIMIT = 13
+"""Largest number of pairs with ties or zeros for which SciPy's default goes through all signs."""
+
+SignedRankMethod = Literal["exact", "permutation", "asymptotic"]
+
+
+class SignedRank(NamedTuple):
+    """Result of a signed-rank test; the test itself is None where fewer than two differences are not zero."""
+
+    pair_count: int
+    nonzero_count: int
+    statistic: float | None
+    """min(W+, W-)."""
+    p_value: float | None
+    effect_size: float | None
+    """Signed rank-biserial correlation, (W+ - W-)/(W+ + W-)."""
+    effect_size_authors: float | None
+    """The authors' script's 1 - 2 min(W+, W-)/(n(n+1)) over the n non-zero differences, which equals (1 + |r|)/2."""
+    method: str
+    note: str | None
+
+
+def signed_rank(differences: Values) -> SignedRank:
+    """Test paired differences, two-sided; zeros dropped, no continuity correction (arXiv 2603.01209, Tables 7 and 8).
+
+    Differences are rounded to nine decimals first, so that equal scores computed in different ways are ties. The
+    distribution is the one that SciPy chooses by default, as the authors' script leaves it (`choose_method`).
+    """
+    rounded = np.round(differences, 9)
+    nonzero = rounded[rounded != 0]
+    if nonzero.size < 2:
+        note = f"no test: {nonzero.size} of {rounded.size} differences are not zero, 2 are needed"
+        return SignedRank(rounded.size, nonzero.size, None, None, None, None, "wilcoxon signed-rank, not run", note)
+    method = choose_method(rounded)
+    distribution: Any = stats.PermutationMethod() if method == "permutation" else method
+    result: Any = stats.wilcoxon(
+        rounded,
+        zero_method="wilcox",
+        correction=False,
+        alternative="two-sided",
+        method=distribution,
+    )
+    ranks = stats.rankdata(np.abs(nonzero))
+    positive, negative = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
+    return SignedRank(
+        pair_count=rounded.size,
+        nonzero_count=nonzero.size,
+        statistic=float(result.statistic),
+        p_value=float(result.pvalue),
+        effect_size=(positive - negative) / (positive + negative),
+        effect_size_authors=1 - 2 * min(positive, negative) / (nonzero.size * (nonzero.size + 1)),
+        method=f"wilcoxon signed-rank, {method}, zero_method wilcox, no continuity correction, two-sided",
+        note=None,
+    )
+
+
+def choose_method(differences: Values) -> SignedRankMethod:
+    """Return the distribution that SciPy's default takes; zeros count as pairs here, although they are dropped later.
+
+    Exact for up to 50 pairs without ties and zeros, all permutations of signs for up to 13 pairs with some, and the
+    normal approximation otherwise.
+    """
+    nonzero = differences[differences != 0]
+    has_ties_or_zeros = np.unique(np.abs(nonzero)).size < differences.size
+    if differences.size <= EXACT_LIMIT and not has_ties_or_zeros:
+        return "exact"
+    return "permutation" if differences.size <= PERMUTATION_LIMIT else "asymptotic"
+
+
+class McNemar(NamedTuple):
+    """Result of McNemar's exact test on paired yes/no outcomes."""
+
+    instance_count: int
+    only_a_count: int
+    """Instances with more pairs in which only `a` is a yes than pairs in which only `b` is."""
+    only_b_count: int
+    p_value: float | None
+    method: str
+    note: str | None
+
+
+def mcnemar_exact(a: Values, b: Values) -> McNemar:
+    """Test whether two paired yes/no outcomes (1 and 0) differ, two-sided, by the binomial of the discordant pairs.
+
+    `a` and `b` are by (training seed, instance), NaN where there is no pair. Pairs of several seeds on one instance
+    are not independent, so every instance counts once, by the kind of which it has more discordant pairs: under one
+    seed that is McNemar's test, under several the sign test of the instances.
+    """
+    differences = a - b
+    lean = np.nansum(differences, axis=0)[~np.isnan(differences).all(axis=0)]
+    only_a, only_b = int((lean > 0).sum()), int((lean < 0).sum())
+    if only_a + only_b == 0:
+        return McNemar(lean.size, 0, 0, None, "mcnemar exact, not run", "no test: no instance is discordant")
+    p_value = float(stats.binomtest(only_a, only_a + only_b, 0.5).pvalue)
+    return McNemar(lean.size, only_a, only_b, p_value, "mcnemar exact, binomial, two-sided", None)
 
 
 def rank_test_rows(
@@ -21,7 +117,7 @@ def rank_test_rows(
 ) -> Iterator[StatisticRow]:
     """Yield one signed-rank test per comparison; Holm's correction is over the comparisons of this group and metric."""
     aligned = [arms.align(metric, comparison.a, comparison.b) for comparison in comparisons]
-    tests = [_test_pairs(pair) for pair in aligned]
+    tests = [signed_rank(np.subtract(*pair.per_instance())) for pair in aligned]
     corrected = holm([test.p_value for test in tests])
     for comparison, pair, test, p_holm in zip(comparisons, aligned, tests, corrected, strict=True):
         means = mean_pair(pair)
@@ -37,11 +133,6 @@ def rank_test_rows(
             p_holm=p_holm,
             **told_of_instances(test, pair, difference)._asdict(),
         )
-
-
-def _test_pairs(aligned: Aligned) -> SignedRank:
-    a, b = aligned.per_instance()
-    return signed_rank(a - b)
 
 
 def told_of_instances(test: SignedRank, aligned: Aligned, statistic: MeanStatistic) -> SignedRank:
@@ -73,6 +164,9 @@ def mcnemar_rows(
     corrected = holm([test.p_value for test in tests])
     for comparison, pair, first, test, p_holm in zip(comparisons, aligned, firsts, tests, corrected, strict=True):
         a, b = (values[~np.isnan(first.arms[0])] for values in first.arms)
+        majority = f"the majority of its pairs over {first.seed_count} training seeds"
+        counted = majority if first.seed_count > 1 else "its pair"
+        left_out = len(pair.training_seeds) - len(first.training_seeds)
         yield group.row(
             "mcnemar",
             comparison.group,
@@ -86,18 +180,9 @@ def mcnemar_rows(
             statistic=float(test.only_a_count),
             p_value=test.p_value,
             p_holm=p_holm,
-            method=f"{test.method}, one value per instance: {_pair_of(first)}",
-            note=_joined(test.note, _left_out(pair, first)),
+            method=f"{test.method}, one value per instance: {counted}",
+            note=_joined(test.note, f"first replicate of a seed only, {left_out} further left out" * bool(left_out)),
         )
-
-
-def _pair_of(first: Aligned) -> str:
-    return f"the majority of its pairs over {first.seed_count} training seeds" if first.seed_count > 1 else "its pair"
-
-
-def _left_out(aligned: Aligned, first: Aligned) -> str | None:
-    count = len(aligned.training_seeds) - len(first.training_seeds)
-    return f"first replicate of a seed only, {count} further left out" if count else None
 
 
 def _joined(*notes: str | None) -> str | None:

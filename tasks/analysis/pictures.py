@@ -1,7 +1,8 @@
-"""The 2x2 of the study as a picture: train contract by runtime contract, for a terminal and as SVG."""
+"""The 2x2 of the study as a picture: contract of training by contract in force, for a terminal and as SVG."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from textwrap import wrap
+from typing import Any
 
 import polars as pl
 from rich.console import Group
@@ -9,90 +10,86 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from carryover.tasks.analysis.templates import render_template
+from carryover.tasks.analysis.figures import COLOURS, MISSING_COLOUR
+from carryover.tasks.analysis.report import render_template
 
-ROWS = (("persistent", "trained persistent"), ("stateless", "trained stateless"))
-COLUMNS = (("persistent", "runs persistent"), ("stateless", "runs stateless"))
+ROWS = (("P", "trained persistent"), ("S", "trained stateless"))
+COLUMNS = (("P", "runs persistent"), ("S", "runs stateless"))
+TERMINAL_COLOURS = {"P": "blue", "S": "yellow"}
+TITLE_WIDTH = 48
+"""Characters of a title's line in the SVG."""
+PANEL_WIDTH = 39
+"""Two panels and the row's words fit 100 columns."""
 
-
-class Cell(NamedTuple):
-    """What the picture says about one cell of the 2x2."""
-
-    score: float | None
-    """Mean normalized optimality in [0, 1]; None where no episode has a score."""
-    tokens: float | None
-    """Mean tokens per episode; None where nobody counted them."""
-    token_ratio: float | None
-    """Tokens over those of P->P; None without a P->P, or where nobody counted its tokens."""
-    missing_name_share: float
-    """Share of episodes with a missing-name error."""
-    imports_per_step: float
-    state_utilization: float | None
-    """None where nobody told which names were alive."""
-
-    def lines(self) -> list[str]:
-        """Return the cell in words, most important first."""
-        ratio = f" ({self.token_ratio:.2f} x P→P)" if self.token_ratio is not None else ""
-        return [
-            "tokens unknown" if self.tokens is None else f"{self.tokens:,.0f} tokens{ratio}",
-            f"missing name in {100 * self.missing_name_share:.0f} % of episodes",
-            "no score" if self.score is None else f"score {100 * self.score:.1f}",
-            f"{self.imports_per_step:.2f} imports per step",
-            "state utilization unknown"
-            if self.state_utilization is None
-            else f"state utilization {self.state_utilization:.2f}",
-        ]
+Cells = Mapping[str, Mapping[str, Any]]
+"""Rows of `sql/tables/cells.sql` of one group by their condition, e.g. `P->S`."""
 
 
-Cells = Mapping[tuple[str, str], Cell]
-
-
-def cells_of(episodes: pl.DataFrame) -> dict[tuple[str, str], Cell]:
-    """Average the rows of `marts.episode_metrics` of one group into cells by (train contract, runtime contract)."""
-    trained = episodes.filter(
-        (pl.col("purpose") == "evaluation") & pl.col("is_counted") & pl.col("train_contract").is_not_null()
-    )
-    means = trained.group_by("train_contract", "runtime_contract").agg(
-        pl.col("score").mean(),
-        pl.col("total_tokens").mean(),
-        pl.col("has_missing_name").mean(),
-        pl.col("imports_per_step").mean().fill_null(0.0),
-        pl.col("state_utilization").mean(),
-    )
-    by_cell = {(row[0], row[1]): row[2:] for row in means.rows()}
-    aligned = by_cell.get(("persistent", "persistent"))
-    return {
-        key: Cell(
-            score, tokens, tokens / aligned[1] if aligned and aligned[1] and tokens else None, missing, imports, used
-        )
-        for key, (score, tokens, missing, imports, used) in sorted(by_cell.items())
-    }
+def cells_of(rows: pl.DataFrame) -> Cells:
+    """Return the rows of one group of the table `cells` by condition."""
+    return {row["condition"]: row for row in rows.iter_rows(named=True)}
 
 
 def cells_text(cells: Cells, title: str) -> Group:
-    """Return the 2x2 for `rich.print`; a cell without episodes says so."""
+    """Return the 2x2 for `rich.print`; a panel's colour is the contract of training."""
+    most = _most_tokens(cells)
     grid = Table.grid(padding=(0, 1))
     grid.add_row("", *(Text(words, style="bold", justify="center") for _, words in COLUMNS))
     for train, train_words in ROWS:
         panels = []
         for runtime, _ in COLUMNS:
-            cell = cells.get((train, runtime))
-            lines = cell.lines() if cell else ["no episodes"]
-            panels.append(Panel("\n".join(lines), width=44, border_style="green" if train == runtime else "yellow"))
+            cell = cells.get(f"{train}->{runtime}")
+            if cell is None:
+                body = "no episodes"
+            else:
+                lines = _words(cell)
+                length = round((PANEL_WIDTH - 4) * (cell["mean_tokens"] or 0) / most)
+                body = "\n".join([lines["missing"], lines["tokens"], "█" * length, lines["score"], lines["behaviour"]])
+            panels.append(Panel(body, width=PANEL_WIDTH, border_style=TERMINAL_COLOURS[train]))
         grid.add_row(Text(f"\n\n{train_words}", style="bold"), *panels)
     return Group(Text(title, style="bold"), grid)
 
 
 def cells_svg(cells: Cells, title: str) -> str:
-    """Return the 2x2 as a self-contained SVG; aligned cells and mismatched ones differ in colour and in their label."""
+    """Return the 2x2 as a self-contained SVG that a telephone shows whole: bars with intervals, as in the figures."""
+    most = _most_tokens(cells)
     rows = [
-        {"words": words, "cells": [_drawn(cells.get((train, runtime)), train == runtime) for runtime, _ in COLUMNS]}
-        for train, words in ROWS
+        [
+            {
+                "condition": f"{train}→{runtime}",
+                "words": f"{train_words}, {runtime_words}",
+                "is_aligned": train == runtime,
+                "colour": COLOURS[train],
+                "values": cell,
+                "lines": cell and _words(cell),
+            }
+            for runtime, runtime_words in COLUMNS
+            for cell in [cells.get(f"{train}->{runtime}")]
+        ]
+        for train, train_words in ROWS
     ]
     return render_template(
-        "cells.svg.jinja", title=title, columns=[{"words": words} for _, words in COLUMNS], rows=rows
+        "cells.svg.jinja",
+        title=title,
+        title_lines=wrap(title, TITLE_WIDTH),
+        rows=rows,
+        most_tokens=most,
+        missing_colour=MISSING_COLOUR,
     )
 
 
-def _drawn(cell: Cell | None, is_aligned: bool) -> dict[str, object]:
-    return {"is_aligned": is_aligned, "lines": cell.lines() if cell else ["no episodes"]}
+def _most_tokens(cells: Cells) -> float:
+    ends = (cell[column] for cell in cells.values() for column in ("mean_tokens_high", "mean_tokens"))
+    return max((end for end in ends if end), default=1.0)
+
+
+def _words(cell: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the picture says about one cell; a number that nobody counted is unknown."""
+    ratio = "" if cell["token_ratio"] is None else f", {cell['token_ratio']:.2f} x P→P"
+    state = "unknown" if cell["state_utilization"] is None else f"{cell['state_utilization']:.2f}"
+    return {
+        "missing": f"{cell['missing_name_pct']:.0f} % miss a name",
+        "tokens": "tokens unknown" if cell["mean_tokens"] is None else f"{cell['mean_tokens']:,.0f} tokens{ratio}",
+        "score": "no score" if cell["score_pct"] is None else f"score {cell['score_pct']:.1f}",
+        "behaviour": f"imports/step {cell['imports_per_step'] or 0:.2f}, state use {state}",
+    }

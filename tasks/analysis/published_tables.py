@@ -1,6 +1,6 @@
-"""The published tables of both papers, and every number that they print with its place in them."""
+"""The published tables of both papers: every printed number with its place, beside what other numbers give for it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
@@ -38,6 +38,10 @@ NAMED_BY = {
     "cave_table5": ("task_category", "method"),
 }
 """Columns that name a row, beside its cell."""
+
+
+FLOAT_SLACK = 1e-9
+"""Binary fractions: 0.1 printed is not 0.1 computed."""
 
 
 class Cell(NamedTuple):
@@ -103,3 +107,40 @@ def _numbers_of(file: str) -> Iterator[tuple[Cell, str]]:
         for column in columns:
             if row[column] is not None and column not in NOT_PRINTED.get(file, ()):
                 yield printed_cell(file, row, column), row[column]
+
+
+class Recomputation(NamedTuple):
+    """A published number and what its table gives for it."""
+
+    paper: Paper
+    place: str
+    claim: str
+    published: float
+    recomputed: float
+    tolerance: float
+    """Half a unit of the last printed digit, or what the rounding of the inputs allows."""
+    cells: tuple[Cell, ...]
+    """Where the number is printed: a mean of several rows stands in each of them."""
+
+    @property
+    def verdict(self) -> Literal["holds", "rounding", "inconsistent"]:
+        """`holds` within the tolerance, `rounding` within twice that, `inconsistent` beyond."""
+        error = abs(self.published - self.recomputed)
+        if error <= self.tolerance + FLOAT_SLACK:
+            return "holds"
+        return "rounding" if error <= 2 * self.tolerance + FLOAT_SLACK else "inconsistent"
+
+
+def of_row(
+    file: str, claim: str, row: dict[str, Any], column: str, recomputed: float, *, tolerance: float
+) -> Recomputation:
+    """Return the recomputation of the number in one column of one row of a published file."""
+    return of_rows(file, claim, [row], column, recomputed, tolerance=tolerance)
+
+
+def of_rows(
+    file: str, claim: str, rows: Sequence[dict[str, Any]], column: str, recomputed: float, *, tolerance: float
+) -> Recomputation:
+    """Return the recomputation of a number that stands in one column of each of these rows of a published file."""
+    cells = tuple(printed_cell(file, row, column) for row in rows)
+    return Recomputation(*PRINTED[file], claim, rows[0][column], recomputed, tolerance, cells)

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from carryover.tasks.analysis.published_tables import published_table
-from carryover.tasks.analysis.recomputation import Recomputation, of_row, of_rows
+from carryover.tasks.analysis.published_tables import Recomputation, of_row, of_rows, published_table
 
 
 def cave_recomputations() -> Iterator[Recomputation]:

@@ -3,8 +3,15 @@
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from carryover.tasks.analysis.published_tables import Cell, arm_label, cell_label, printed_cell, published_table
-from carryover.tasks.analysis.recomputation import Recomputation, of_row
+from carryover.tasks.analysis.published_tables import (
+    Cell,
+    Recomputation,
+    arm_label,
+    cell_label,
+    of_row,
+    printed_cell,
+    published_table,
+)
 
 Arm = tuple[str, str, str]
 """Split, training contract or `base`, runtime contract."""

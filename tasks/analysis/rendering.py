@@ -2,18 +2,18 @@
 
 import json
 import re
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import StringIO
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from carryover.tasks.analysis.formatting import WORD_COLUMNS, format_row, format_value, heading
+from carryover.tasks.analysis.formatting import WORD_COLUMNS, describe_setting, format_row, format_value, heading
 
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 
@@ -33,6 +33,9 @@ SECTION_COLUMNS = (
 )
 """Columns that head a section instead of repeating on every row."""
 
+SETTING_TABLES = ("mechanism",)
+"""Tables with one row per group: one sheet, on which a group is a row."""
+
 LABEL_COLUMNS = (("condition",), ("train_a", "runtime_a", "train_b", "runtime_b"))
 """Columns that name a cell or a comparison; tables that have them stand with one column per cell."""
 
@@ -45,6 +48,8 @@ CELL_PREFIX = "cell_"
 TERMINAL_WIDTH = 160
 COLUMN_GAP = 3
 """Characters between the columns of a terminal's table."""
+LABEL_SHARE = 3
+"""The first column of a table that does not fit takes at most one part in so many of the terminal."""
 
 _DIGEST = re.compile("[0-9a-f]{16}")
 """A digest stands where words do, whichever character it begins with."""
@@ -66,11 +71,67 @@ class Sheet(NamedTuple):
 
     def styles(self) -> list[str]:
         """Return how a page sets each column: `words`, `long words` where they want room to wrap, or nothing."""
-        return [_style(cells) for cells in self._columns()]
+        styles = []
+        for cells in self._columns():
+            filled = [cell for cell in cells if cell]
+            numbers = sum(cell[0] in "-<0123456789" and _DIGEST.fullmatch(cell) is None for cell in filled)
+            is_long = any(len(cell) > WRAPPED_FROM for cell in cells)
+            styles.append("long words" if is_long else "" if numbers * 2 > len(filled) else "words")
+        return styles
+
+    def fitted(self, width: int) -> Iterator[tuple["Sheet", list[int]]]:
+        """Yield the sheet in parts that are no wider than `width`, each with its columns' widths.
+
+        Every part begins with the first column. Headings and words wrap between words.
+        """
+        words = [[column, *cells] for column, cells in zip(self.header, self._columns(), strict=True)]
+        least = [max(len(word) for cell in cells for word in cell.split() or [""]) for cells in words]
+        whole = [max(map(len, cells[1:]), default=0) for cells in words]
+        widths = [max(low, high) for low, high in zip(least, whole, strict=True)]
+        if sum(widths) + COLUMN_GAP * len(widths) > width:
+            widths = [max(low, min(own, WRAPPED_FROM)) for low, own in zip(least, widths, strict=True)]
+            widths[0] = max(least[0], min(widths[0], width // LABEL_SHARE))
+        room = width - widths[0] - 2 * COLUMN_GAP
+        widths = [widths[0], *(min(own, room) for own in widths[1:])]
+        starts, used = [1], 0
+        for column, own in enumerate(widths[1:], start=1):
+            if used + own > room:
+                starts.append(column)
+                used = 0
+            used += own + COLUMN_GAP
+        for start, end in pairwise([*dict.fromkeys(starts), len(widths)]):
+            kept = [0, *range(start, end)]
+            header, *rows = (tuple(row[column] for column in kept) for row in (self.header, *self.rows))
+            yield Sheet(self.caption, header, tuple(rows)), [widths[column] for column in kept]
 
     def _columns(self) -> list[tuple[str, ...]]:
         """Return the cells by column, also of a sheet without rows."""
         return [tuple(row[position] for row in self.rows) for position in range(len(self.header))]
+
+
+class TerminalTable(NamedTuple):
+    """A table for `rich.print`, no wider than the terminal."""
+
+    title: str
+    sheets: Sequence[Sheet]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the title and every sheet in parts that fit."""
+        yield Text(self.title, style="bold")
+        if not self.sheets:
+            yield Text(NO_ROWS, style="italic")
+        for sheet in self.sheets:
+            if sheet.caption:
+                yield Text(sheet.caption, style="italic")
+            numbers = dict(zip(sheet.header, sheet.number_columns(), strict=True))
+            for part, widths in sheet.fitted(options.max_width):
+                table = Table(box=SIMPLE_HEAD, pad_edge=False)
+                for column, width in zip(part.header, widths, strict=True):
+                    justify = "right" if numbers[column] else "left"
+                    table.add_column(Text(column), justify=justify, overflow="fold", width=width)
+                for row in part.rows:
+                    table.add_row(*map(Text, row))
+                yield table
 
 
 def render_table(
@@ -84,7 +145,7 @@ def render_table(
     """
     if table_format == "csv":
         return _without_nesting(frame).write_csv()
-    parts = sheets(frame) if layout == "study" else [plain_sheet(frame)]
+    parts = sheets(frame, name) if layout == "study" else [plain_sheet(frame)]
     match table_format:
         case "markdown":
             return "\n\n".join([f"### {title or name}", *(map(_markdown, parts) if parts else [NO_ROWS])]) + "\n"
@@ -94,13 +155,13 @@ def render_table(
         case "rich":
             console = Console(file=StringIO(), width=TERMINAL_WIDTH)
             with console.capture() as capture:
-                console.print(_rich_sheets(title or name, parts))
+                console.print(TerminalTable(title or name, parts))
             return capture.get()
 
 
-def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> Group:
+def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> TerminalTable:
     """Return a table in the `study` layout for `rich.print`; an empty one says that it is empty."""
-    return _rich_sheets(title or name, sheets(frame))
+    return TerminalTable(title or name, sheets(frame, name))
 
 
 def plain_sheet(frame: pl.DataFrame) -> Sheet:
@@ -127,83 +188,68 @@ def _without_nesting(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def sheets(frame: pl.DataFrame) -> list[Sheet]:
+def sheets(frame: pl.DataFrame, name: str = "") -> list[Sheet]:
     """Return a table's groups as sheets of text, in the order of their rows."""
     section_columns = [column for column in SECTION_COLUMNS if column in frame.columns]
-    if not section_columns:
-        return [] if frame.is_empty() else [_sheet({}, frame)]
-    groups = frame.partition_by(section_columns, maintain_order=True, include_key=True)
-    return [_sheet(group.select(section_columns).row(0, named=True), group.drop(section_columns)) for group in groups]
+    if frame.is_empty():
+        return []
+    if name in SETTING_TABLES:
+        settings = [describe_setting(**row) for row in frame.select(section_columns).iter_rows(named=True)]
+        measured_on = ", ".join(frame["measured_on"].unique(maintain_order=True))
+        return [_sheet(measured_on, "", frame.select(pl.Series("setting", settings), pl.exclude(section_columns)))]
+    groups = frame.partition_by(section_columns, maintain_order=True) if section_columns else [frame]
+    return [_group_sheet(group, section_columns) for group in groups]
 
 
-def _sheet(section: dict[str, object], frame: pl.DataFrame) -> Sheet:
-    kept = _without_lone_split(
-        frame.select(column for column in frame.columns if frame[column].null_count() < frame.height)
-    )
+def _group_sheet(frame: pl.DataFrame, section_columns: list[str]) -> Sheet:
+    section = frame.select(section_columns).row(0, named=True) if section_columns else {}
     caption = ", ".join(
         f"{heading(key)} {value}" for key, value in section.items() if value is not None and key != "measured_on"
     )
-    measured_on = str(section.get("measured_on") or "")
+    return _sheet(str(section.get("measured_on") or ""), caption, frame.drop(section_columns))
+
+
+def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:
+    """Lay out the rows of one group: a column per cell where the rows are cells or comparisons, else row by row."""
+    kept = frame.select(column for column in frame.columns if frame[column].null_count() < frame.height)
+    splits = kept["qwen3_8b_split"].drop_nulls().to_list() if "qwen3_8b_split" in kept.columns else []
+    if [column for column in kept.columns if column.startswith("qwen3_8b_")] == ["qwen3_8b_split"]:
+        kept = kept.drop("qwen3_8b_split")
+    rows = [format_row(row) for row in kept.iter_rows(named=True)]
+    text = pl.DataFrame(rows, schema=dict.fromkeys(rows[0] if rows else kept.columns, pl.String))
     for label_columns in LABEL_COLUMNS:
         if all(column in frame.columns for column in label_columns):
-            labelled = _labelled(kept, label_columns)
+            named = [column for column in label_columns if column in kept.columns]
+            labels = pl.Series("label", [_label(row) for row in kept.select(named).rows()], pl.String)
+            labelled = text.drop(named, "qwen3_8b_split", strict=False).with_columns(labels)
             names = [column for column in labelled.columns if column in WORD_COLUMNS]
-            if labelled["label"].is_unique().all():
-                return _one_column_per_cell(caption, measured_on, labelled)
-            if labelled.select("label", *names).is_unique().all():
-                return _rows_per_cell(caption, measured_on, names, labelled)
-    return Sheet(
-        caption=", ".join(part for part in (measured_on, caption) if part),
-        header=tuple(map(heading, kept.columns)),
-        rows=tuple(map(format_row, kept.iter_rows(named=True))),
-    )
+            if labels.is_unique().all() or labelled.select("label", *names).is_unique().all():
+                blocks = [] if labels.is_unique().all() else names
+                return _labelled_sheet(caption, measured_on, blocks, labelled, next(iter(splits), None))
+    caption = ", ".join(part for part in (measured_on, caption) if part)
+    return Sheet(caption, tuple(map(heading, text.columns)), tuple(text.rows()))
 
 
-def _without_lone_split(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame without the split of published columns where it has no other published column."""
-    published = [column for column in frame.columns if column.startswith("qwen3_8b_")]
-    return frame.drop(published) if published == ["qwen3_8b_split"] else frame
-
-
-def _labelled(frame: pl.DataFrame, label_columns: tuple[str, ...]) -> pl.DataFrame:
-    named = [column for column in label_columns if column in frame.columns]
-    labels = [_label(row) for row in frame.select(named).rows()]
-    return frame.drop(named).with_columns(pl.Series("label", labels, pl.String))
-
-
-def _one_column_per_cell(caption: str, measured_on: str, labelled: pl.DataFrame) -> Sheet:
-    split = _published_split(labelled)
-    rows = tuple(
-        (heading(column, split=split), *(format_value(column, value) for value in labelled[column]))
-        for column in labelled.columns
-        if column not in ("label", "qwen3_8b_split")
-    )
-    return Sheet(caption, (measured_on, *labelled["label"]), rows)
-
-
-def _rows_per_cell(caption: str, measured_on: str, names: list[str], labelled: pl.DataFrame) -> Sheet:
-    """Return the sheet of a table with several rows per cell: a block of rows per value, its rows told by `names`.
+def _labelled_sheet(
+    caption: str, measured_on: str, names: list[str], labelled: pl.DataFrame, split: str | None
+) -> Sheet:
+    """Return a sheet with one column per cell: a row per number, or a block of rows, told apart by `names`.
 
     A number of the cell as a whole, such as what its rows are shares of, is a single row.
     """
-    split = _published_split(labelled)
-    columns = [column for column in labelled.columns if column not in (*names, "label", "model", "qwen3_8b_split")]
     labels = labelled["label"].unique(maintain_order=True).to_list()
     rows: list[tuple[str, ...]] = []
-    for measured in columns:
+    for measured in labelled.drop("label", *names, *(["model"] if names else []), strict=False).columns:
+        title = heading(measured, split=split)
+        if not names:
+            rows.append((title, *labelled[measured]))
+            continue
         block = labelled.pivot("label", index=names, values=measured, maintain_order=True)
         if measured.startswith(CELL_PREFIX):
             block = block.select(*(pl.lit("").alias(name) for name in names), pl.col(labels).max())
-        for position, row in enumerate(block.iter_rows(named=True)):
-            words = [format_value(name, row[name]) for name in names]
-            cells = [format_value(measured, row[label]) for label in labels]
-            rows.append((heading(measured, split=split) if position == 0 else "", *words, *cells))
+        for position, row in enumerate(block.rows()):
+            rows.append((title if position == 0 else "", *(cell or "" for cell in row)))
     return Sheet(caption, (measured_on, *map(heading, names), *labels), tuple(rows))
-
-
-def _published_split(frame: pl.DataFrame) -> str | None:
-    splits = frame["qwen3_8b_split"].drop_nulls().to_list() if "qwen3_8b_split" in frame.columns else []
-    return next(iter(splits), None)
 
 
 def _label(names: tuple[str | None, ...]) -> str:
@@ -211,39 +257,6 @@ def _label(names: tuple[str | None, ...]) -> str:
         return str(names[0]).replace("->", "→")
     short = [{"persistent": "P", "stateless": "S"}.get(name or "", name or "base") for name in names]
     return f"{short[0]}→{short[1]} : {short[2]}→{short[3]}"
-
-
-def _rich_sheets(title: str, parts: list[Sheet]) -> Group:
-    shown: list[Text | Table] = [Text(title, style="bold")]
-    for sheet in parts:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for column, is_number in zip(sheet.header, sheet.number_columns(), strict=True):
-            justify = "right" if is_number else "left"
-            table.add_column(_heading_lines(column, len(sheet.header)), justify=justify, overflow="fold")
-        for row in sheet.rows:
-            table.add_row(*(Text(cell) for cell in row))
-        shown.extend([Text(sheet.caption, style="italic"), table] if sheet.caption else [table])
-    if not parts:
-        shown.append(Text(NO_ROWS, style="italic"))
-    return Group(*shown)
-
-
-def _heading_lines(heading: str, column_count: int) -> Text:
-    """Return a heading in lines that leave room for the other columns; where it may break, it breaks between words."""
-    longest = max(map(len, heading.split()), default=1)
-    width = max(longest, TERMINAL_WIDTH // column_count - COLUMN_GAP)
-    return Text("\n".join(textwrap.wrap(heading, width)))
-
-
-def _style(cells: Sequence[str]) -> str:
-    if any(len(cell) > WRAPPED_FROM for cell in cells):
-        return "long words"
-    return "" if _are_mostly_numbers(cells) else "words"
-
-
-def _are_mostly_numbers(cells: Sequence[str]) -> bool:
-    filled = [cell for cell in cells if cell]
-    return sum(cell[0] in "-<0123456789" and _DIGEST.fullmatch(cell) is None for cell in filled) * 2 > len(filled)
 
 
 def _markdown(sheet: Sheet) -> str:

@@ -7,7 +7,7 @@ import polars as pl
 from scipy import stats
 
 from carryover.tasks.analysis.decisions import holm
-from carryover.tasks.analysis.rank_tests import signed_rank
+from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from carryover.tasks.traces.study_rows import StatisticRow

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from carryover.tasks.analysis.figures import Drawing
 from carryover.tasks.analysis.rendering import sheets
-from carryover.tasks.analysis.templates import render_template
 
 FOLDED_FROM = 60
 """A table of more rows opens on a click."""
@@ -30,8 +31,8 @@ class ReportContent(NamedTuple):
     title: str
     measured_on: str
     """Scale and model of our numbers, e.g. `laptop, not Qwen3-8B`."""
-    summary: str
-    """One or two sentences below the title."""
+    findings: Sequence[str]
+    """What the study found, the headline with its interval first (`summary.findings`)."""
     pictures: Sequence[Drawing]
     """The 2x2 of every group (`pictures.cells_svg`)."""
     figures: Sequence[Drawing]
@@ -49,13 +50,28 @@ def render_report(content: ReportContent) -> str:
         content=content,
         sections=SECTIONS,
         folded_from=FOLDED_FROM,
-        tables=[{"name": table.name, "title": table.title, "sheets": sheets(table.frame)} for table in content.tables],
+        tables=[
+            {"name": table.name, "title": table.title, "sheets": sheets(table.frame, table.name)}
+            for table in content.tables
+        ],
         documents=[
-            ("Resolved plan", _indented(content.plan_json)),
-            ("Environment", _indented(content.environment_json)),
+            (name, json.dumps(json.loads(document), indent=2, ensure_ascii=False, sort_keys=True))
+            for name, document in (("Resolved plan", content.plan_json), ("Environment", content.environment_json))
         ],
     )
 
 
-def _indented(document: str) -> str:
-    return json.dumps(json.loads(document), indent=2, ensure_ascii=False, sort_keys=True)
+def render_template(name: str, **values: Any) -> str:
+    """Return a template of `tasks/analysis/templates` with its values filled in; a missing value raises."""
+    return _environment().get_template(name).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("carryover.tasks.analysis"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from carryover.tasks.analysis.spec import Arm
-from carryover.tasks.traces.study_rows import StatisticRow
+from carryover.tasks.traces.study_rows import OVER_SEEDS, StatisticRow
 
 HYPOTHESES_FILE = Path(__file__).with_name("hypotheses.toml")
 
@@ -59,7 +59,9 @@ class Protocol(BaseModel):
     instances_per_cell: int
     """Fresh instances of each bucket, the same ones in every cell."""
     training_seeds: tuple[int, ...]
-    """Seeds of the full run; pilots use others."""
+    """Seeds of every setting of the full run; pilots use others."""
+    added_seeds: tuple[int, ...]
+    """Further seeds of the main setting, added after the verdicts on the first ones."""
     shuffled_seeds: tuple[int, ...]
     """Seeds of the control of shuffled labels, each with halves of its own."""
     confidence: float
@@ -78,7 +80,9 @@ class Hypothesis(BaseModel):
     name: str
     claim: str
     """In words."""
-    analysis: Literal["mean", "difference", "ratio", "equivalence", "interaction", "replicate_rejections"]
+    analysis: Literal[
+        "mean", "difference", "ratio", "equivalence", "interaction", "interaction_ratio", "replicate_rejections"
+    ]
     """Analysis of the statistic, as `statistics` calls it."""
     metric: str
     a: str | None = None
@@ -93,6 +97,8 @@ class Hypothesis(BaseModel):
     """Bases of models that the criteria are about."""
     variants: tuple[str, ...] = ("main",)
     """Variants of the study that the claim is about."""
+    seed_count: int | None = None
+    """Training seeds of the t interval over seeds that decides the claim; None reads the bootstrap intervals."""
 
     @field_validator("criteria", "signs")
     @classmethod
@@ -109,6 +115,7 @@ class Hypothesis(BaseModel):
             row.analysis == self.analysis
             and row.metric == self.metric
             and row.variant in self.variants
+            and self.seed_count == (row.pair_count if row.interval_kind == OVER_SEEDS else None)
             and (self.a is None or row_cells == cells)
         )
 

@@ -137,7 +137,8 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     The common base plays with its adapters. Then, with one seed and the four trained cells: the same models under other
     rules; A/A, in which one model plays every instance again with other decoding seeds; a base of both contracts, alone
     and with a whole, a quarter and a sixteenth of the adapter's training; instances on which mistakes cost score;
-    ablations of teacher, data and training. Shuffled labels have seeds of their own, and other halves in each.
+    ablations of teacher, data and training. Shuffled labels have seeds of their own, and other halves in each. Last,
+    further seeds of both bases at the main setting: in distribution, prompts declared.
     """
     protocol = read_hypotheses().protocol
     first, count = protocol.training_seeds[0], protocol.instances_per_cell
@@ -159,6 +160,9 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     plain = laptop_part(training_seeds=(first,), evaluations=in_distribution)
     yield from _shuffled_labels(plain, protocol.shuffled_seeds)
     yield from _ablations(plain, count)
+    for base, recipe in {"scratch": laptop_part, "common": common_part}.items():
+        for seed in protocol.added_seeds:
+            yield recipe(name=f"{base}-{seed}", training_seeds=(seed,), evaluations=in_distribution)
 
 
 def _both_idioms(seed: int, count: int) -> Iterator[StudyPart]:

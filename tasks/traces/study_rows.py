@@ -225,7 +225,9 @@ class CheckResultRow(Row):
     checked_at: datetime
 
 
-IntervalKind = Literal["percentile", "BCa", "t", "exact binomial"]
+OVER_SEEDS = "t over seeds"
+"""A t interval over one value per training seed; its row counts seeds as pairs."""
+IntervalKind = Literal["percentile", "BCa", "t", "t over seeds", "exact binomial"]
 
 
 class StatisticRow(Row):

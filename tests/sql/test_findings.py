@@ -66,6 +66,16 @@ def test_t_intervals_over_the_seeds(where):
     assert t_interval(interactions(**where)) in FINDINGS
 
 
+def test_which_ratios_the_t_interval_over_seeds_excludes_1_for():
+    rows = pl.read_parquet(FOLDER / STATISTICS).filter(
+        pl.col("base").is_in(["scratch", "common"]), analysis="interaction_ratio", interval_kind="t over seeds"
+    )
+    wide = rows.filter(pl.col("high") > 1, variant="main")
+    assert (set(wide["base"]), set(wide["bucket"]), wide.height) == ({"scratch"}, {"small_large"}, 2)
+    assert rows.filter(variant="main").height == 8
+    assert "includes 1 for scratch on larger instances, with either prompt, and excludes 1 in the other six" in FINDINGS
+
+
 def _bootstrapped(analysis: str, metric: str, **where: str) -> tuple[float, float, float]:
     rows = pl.read_parquet(FOLDER / STATISTICS).filter(
         analysis=analysis, metric=metric, interval_kind="percentile", **{**MAIN, **where}

@@ -1,8 +1,10 @@
-"""The mechanism in one row per setting, as README prints it; exact rows, worked out by hand."""
+"""The mechanism in one row per setting, exact rows worked out by hand."""
 
+import polars as pl
 import pytest
 
-from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.analysis.formatting import VARIANT_WORDS
+from carryover.tasks.analysis.rendering import sheets
 from carryover.tasks.plans.laptop_full import laptop_full_parts
 from tests.sql.hand_made import OURS
 
@@ -21,12 +23,17 @@ def play(warehouse, cell, tokens, **values):
         warehouse.episode(cell, f"i{position}", prompt_tokens=total - 100, completion_tokens=100, **values)
 
 
-def cost(warehouse, cell, metric, estimate, **values):
-    train, runtime = cell.split("->")
-    names = {"P": "persistent", "S": "stateless"}
-    arms = {"train_a": names[train], "runtime_a": names[runtime], "train_b": "persistent", "runtime_b": "persistent"}
-    numbers = {"estimate": estimate, "low": estimate - 0.1, "high": estimate + 0.1, **values}
-    warehouse.statistic("ratio", comparison_group="against_aligned", metric=metric, **arms, **numbers)
+def statistic(warehouse, analysis, estimate, cell=None, *, low=None, high=None, kind="percentile"):
+    train, runtime = (cell or "->").split("->")
+    names = {"P": "persistent", "S": "stateless", "": None}
+    arms = {"train_a": names[train], "runtime_a": names[runtime]}
+    group = "against_aligned" if cell else "train_x_runtime"
+    numbers = {"metric": "total_tokens", "estimate": estimate, "low": low, "high": high, "interval_kind": kind}
+    warehouse.statistic(analysis, comparison_group=group, **arms, **numbers)
+
+
+def mechanism(warehouse, *columns):
+    return [{column: row[column] for column in columns} for row in warehouse.table("mechanism")]
 
 
 def test_a_setting_is_one_row_with_its_cells_side_by_side(warehouse):
@@ -36,51 +43,55 @@ def test_a_setting_is_one_row_with_its_cells_side_by_side(warehouse):
     play(warehouse, "P->S", [2000])
     warehouse.error(warehouse.episode("P->S", "i1", prompt_tokens=2900), 2, "NameError: name 'ids' is not defined")
     warehouse.episode("P->S", "i2", prompt_tokens=19_900, finish_reason="max_turns")
-    for cell, whole, per_turn in (("P->S", 8.333, 2.0), ("S->S", 2.0, 1.995), ("S->P", 1.5, 1.5)):
-        cost(warehouse, cell, "total_tokens", whole)
-        cost(warehouse, cell, "total_tokens", whole, interval_kind="BCa", low=None, high=None)
-        cost(warehouse, cell, "tokens_per_turn", per_turn)
-        cost(warehouse, cell, "completion_tokens", 9.0)
-    interaction = {"comparison_group": "train_x_runtime", "metric": "total_tokens", "estimate": -6833.4}
-    warehouse.statistic("interaction", **interaction, low=-12345.6, high=-7.5)
+    for cell, ratio in (("P->S", 8.333), ("S->S", 2.0), ("S->P", 1.5)):
+        statistic(warehouse, "ratio", ratio, cell, low=ratio - 0.1, high=ratio + 0.1)
+        statistic(warehouse, "ratio", 99.0, cell, kind="BCa")
+    statistic(warehouse, "interaction_ratio", 0.4, low=0.3, high=0.5)
+    group = {"variant": "main", "base": "common", "visibility": "declared", "header": "names", "bucket": "small"}
     assert warehouse.table("mechanism") == [
         OURS
-        | {"setting": "common with adapters, small, declared", "episodes_per_cell": "3"}
-        | {"p_on_s_missing_names": "33 %", "p_on_s_without_end": 1}
+        | group
+        | {"seed_count": 1, "episodes_per_cell": 3}
+        | {"p_on_s_missing_name_pct": pytest.approx(100 / 3), "most_missing_name_pct_elsewhere": 0.0}
         # the pairs that ended: 2,000 and 3,000 tokens over 1,000 each
-        | {"tokens_over_p_on_p": "8.33 (2.50) / 2.00 / 1.50", "tokens_per_turn_over_p_on_p": "2.00 / 2.00 / 1.50"}
-        | {"interaction_on_tokens": "-6,833 [-12,346, -8]"}
+        | {"p_on_s_unended_count": 1, "p_on_s_token_ratio": 8.333, "p_on_s_ended_token_ratio": 2.5}
+        | {"s_on_p_token_ratio": 1.5, "s_on_s_token_ratio": 2.0}
+        | {"interaction_ratio": 0.4, "interaction_ratio_low": 0.3, "interaction_ratio_high": 0.5}
+        | {"interval_kind": "percentile"}
+        | dict.fromkeys(("narrower_ratio", "narrower_ratio_low", "narrower_ratio_high"))
     ]
 
 
-def test_cells_that_differ_are_named(warehouse):
+@pytest.mark.parametrize(("wide", "narrow"), [("t over seeds", "percentile"), ("percentile", "t over seeds")])
+def test_the_wider_interval_over_seeds_leads(warehouse, wide, narrow):
+    play(warehouse, "P->S", [1000])
+    # the estimate is the ratio of means, whichever interval stands beside it
+    estimates = {"percentile": 0.4, "t over seeds": 0.41}
+    statistic(warehouse, "interaction_ratio", estimates[narrow], low=0.3, high=0.5, kind=narrow)
+    statistic(warehouse, "interaction_ratio", estimates[wide], low=0.2, high=0.6, kind=wide)
+    columns = ("interaction_ratio", "interaction_ratio_low", "interval_kind", "narrower_ratio_high")
+    assert mechanism(warehouse, *columns) == [dict(zip(columns, (0.4, 0.2, wide, 0.5), strict=True))]
+
+
+def test_the_other_cells_missing_names_are_told_by_the_most(warehouse):
     play(warehouse, "P->P", [1000, 1000])
     play(warehouse, "P->S", [2000], finish_reason="max_turns")
     warehouse.error(warehouse.episode("S->S"), 2, "NameError: name 'ids' is not defined")
-    cost(warehouse, "P->S", "total_tokens", 2.0)
-    (row,) = warehouse.table("mechanism")
-    assert row["episodes_per_cell"] == "P→P 2, P→S 1, S→S 1"
-    assert row["p_on_s_missing_names"] == "0 % (S→S 100 %)"
-    assert row["tokens_over_p_on_p"] is None  # a cell without statistics leaves no ratio half told
+    columns = ("episodes_per_cell", "p_on_s_missing_name_pct", "most_missing_name_pct_elsewhere")
+    assert mechanism(warehouse, *columns) == [dict(zip(columns, (1, 0.0, 100.0), strict=True))]
 
 
 def test_a_pair_ended_where_both_of_its_episodes_did(warehouse):
     play(warehouse, "P->P", [1000, 1000])
     warehouse.episode("P->P", "i2", prompt_tokens=7900, finish_reason="max_turns")
     play(warehouse, "P->S", [2000, 3000, 9000])
-    for cell in ("P->S", "S->S", "S->P"):
-        cost(warehouse, cell, "total_tokens", 1.4)
-    (row,) = warehouse.table("mechanism")
-    assert row["tokens_over_p_on_p"] == "1.40 (2.50) / 1.40 / 1.40"  # 2,000 and 3,000 tokens over 1,000 each
+    assert mechanism(warehouse, "p_on_s_ended_token_ratio") == [{"p_on_s_ended_token_ratio": 2.5}]
 
 
-def test_a_setting_without_a_pair_that_ended_says_so(warehouse):
+def test_a_setting_without_a_pair_that_ended_has_no_ratio(warehouse):
     play(warehouse, "P->P", [1000])
     play(warehouse, "P->S", [9000], finish_reason="max_turns")
-    for cell in ("P->S", "S->S", "S->P"):
-        cost(warehouse, cell, "total_tokens", 9.0)
-    (row,) = warehouse.table("mechanism")
-    assert row["tokens_over_p_on_p"] == "9.00 (none) / 9.00 / 9.00"
+    assert mechanism(warehouse, "p_on_s_ended_token_ratio") == [{"p_on_s_ended_token_ratio": None}]
 
 
 def test_settings_are_told_in_words_the_study_itself_first(warehouse):
@@ -95,15 +106,16 @@ def test_settings_are_told_in_words_the_study_itself_first(warehouse):
         warehouse.episode("P->S", **{"base": "scratch", **values})
     warehouse.episode("P->S", base="scratch", training_seed=1)
     warehouse.episode("base->P", base="scratch")  # no setting of its own
-    assert [row["setting"] for row in warehouse.table("mechanism")] == [
-        "scratch, small, declared, 2 seeds",
-        "scratch, small_large, declared",
-        "common with adapters, small, as trained",
-        "scratch, small, declared, new idea",
-        "scratch, small, declared, no faults in training",
+    (sheet,) = sheets(pl.DataFrame(warehouse.table("mechanism")), "mechanism")
+    assert [row[:2] for row in sheet.rows] == [
+        ("scratch, small, declared", "2"),
+        ("scratch, small_large, declared", "1"),
+        ("common with adapters, small, as trained", "1"),
+        ("scratch, small, declared, new idea", "1"),
+        ("scratch, small, declared, no faults in training", "1"),
     ]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_of_the_laptop_study_has_words(variant):
-    assert f"('{variant}', " in table_query("mechanism").sql
+    assert variant == "main" or variant in VARIANT_WORDS

@@ -11,8 +11,14 @@ from carryover.tasks.analysis.claims import (
     published_claims,
     recomputations,
 )
-from carryover.tasks.analysis.published_tables import NOT_PRINTED, PRINTED, Cell, printed_cell, published_table
-from carryover.tasks.analysis.recomputation import Recomputation
+from carryover.tasks.analysis.published_tables import (
+    NOT_PRINTED,
+    PRINTED,
+    Cell,
+    Recomputation,
+    printed_cell,
+    published_table,
+)
 from carryover.tasks.traces.study_rows import ClaimRow
 
 TABLE = re.compile(r"Table (\d+)")

@@ -111,12 +111,12 @@ def test_one_nonzero_difference_is_not_tested_and_the_row_says_so(rows):
     assert row.note == "no test: 1 of 4 differences are not zero, 2 are needed"
 
 
-def test_holm_corrects_over_the_comparisons_that_were_tested(rows):
+def test_holm_corrects_over_all_comparisons_of_the_plan(rows):
     tested = [row for row in rows if row.analysis == "wilcoxon" and row.metric == "score" and row.p_value is not None]
-    # against the base 1/8 each; P->P against P->S and P->S against S->S 7/8 each; the others have no test
+    # against the base 1/8 each; P->P against P->S and P->S against S->S 7/8 each; three have no test, and seven count
     assert sorted((row.p_value, row.p_holm) for row in tested) == [
-        (0.125, 0.5),
-        (0.125, 0.5),
+        (0.125, 0.875),
+        (0.125, 0.875),
         (0.875, 1.0),
         (0.875, 1.0),
     ]
@@ -136,12 +136,12 @@ def test_mcnemar_counts_the_discordant_pairs(rows):
     assert (row.pair_count, row.nonzero_count, row.statistic, row.p_value) == (4, 4, 4.0, 0.125)
     # every comparison with P->S has four discordant pairs, and the others none: native, fixed runtime and base
     tested = [row for row in rows if (row.analysis, row.metric) == ("mcnemar", "has_missing_name") and row.p_value]
-    assert {(row.p_value, row.p_holm) for row in tested} == {(0.125, min(1.0, 0.125 * len(tested)))}
+    assert {(row.p_value, row.p_holm) for row in tested} == {(0.125, 7 * 0.125)}
 
 
 def test_equivalence_and_power_stand_beside_each_comparison(rows):
     row = one(rows, "equivalence", "end_to_end", "score")
-    assert (row.estimate, row.verdict, row.note) == (0.0, "equivalent", "no p-value: all 4 differences equal 0")
+    assert (row.estimate, row.verdict, row.note) == (0.0, "identical", "no test: all 4 differences equal 0")
     assert (row.interval_kind, row.p_value, row.p_holm) == ("t", None, None)
     row = one(rows, "power", "native_vs_mismatched", "score", arms="P->P P->S")
     # standard deviation of 0.1, 0.2, 0.3, -0.4 is sqrt(0.29 / 3)
@@ -170,10 +170,10 @@ def test_interaction_is_the_difference_of_differences_and_the_ratio_of_ratios(ro
 
 def test_holm_corrects_the_interaction_over_its_metrics(rows):
     tested = [row for row in rows if row.analysis == "interaction_wilcoxon" and row.p_value is not None]
-    # tokens: contrasts -210, -190, -220, -180 have one sign, 2 of the 16 patterns; the other metrics have no test
+    # tokens: contrasts -210, -190, -220, -180 have one sign, 2 of the 16 patterns; of four metrics two have no test
     assert [(row.metric, row.p_value, row.p_holm) for row in tested] == [
-        ("score", 0.75, 0.75),
-        ("total_tokens", 0.125, 0.25),
+        ("score", 0.75, 1.0),
+        ("total_tokens", 0.125, 0.5),
     ]
 
 
@@ -186,14 +186,35 @@ def test_holm_corrects_equivalence_over_the_comparisons():
     assert row.p_value == pytest.approx(0.5 - (3**0.5 / 4 + pi / 3) / pi)
     tested = [row.p_value for row in rows if row.analysis == "equivalence" and row.p_value is not None]
     assert (len(tested), min(tested)) == (6, row.p_value)
-    assert row.p_holm == pytest.approx(6 * min(tested))
+    assert row.p_holm == pytest.approx(7 * min(tested))
+    assert (min(tested) < 0.05, row.p_holm is not None and row.p_holm > 0.05) == (True, True)
+    assert row.verdict == "equivalence not shown"
+
+
+def test_equivalence_is_tested_at_two_more_margins(rows):
+    margins = {row.analysis: row.method for row in rows if row.analysis.startswith("equivalence")}
+    assert margins == {
+        analysis: f"equivalence, two one-sided paired t-tests, margin {margin:g}, alpha 0.05"
+        for analysis, margin in (
+            ("equivalence", 0.05),
+            ("equivalence_within_2_points", 0.02),
+            ("equivalence_within_10_points", 0.1),
+        )
+    }
+
+
+def test_several_seeds_have_a_t_interval_over_their_values():
+    rows = compute_statistics(episodes(seeds=(0, 1)), plan_digest="plan", run_id="run", spec=SPEC)
+    row = one(rows, "interaction", "train_x_runtime", "total_tokens", method="t over training seeds")
+    assert (row.pair_count, row.interval_kind, row.estimate) == (2, "t over seeds", -200.0)
+    assert (row.low, row.high, row.note) == (-200.0, -200.0, "no spread: all training seeds give the same value")
 
 
 def test_every_interval_names_its_kind(rows):
     with_ends = {(row.analysis, row.interval_kind) for row in rows if row.low is not None}
     bootstrapped = ("mean", "difference", "ratio", "interaction", "interaction_ratio")
     assert with_ends == {(analysis, kind) for analysis in bootstrapped for kind in ("percentile", "BCa")} | {
-        ("equivalence", "t")
+        (f"equivalence{margin}", "t") for margin in ("", "_within_2_points", "_within_10_points")
     }
     assert {row.interval_kind for row in rows if row.analysis in ("wilcoxon", "mcnemar", "power")} == {None}
 

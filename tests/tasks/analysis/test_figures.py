@@ -89,7 +89,15 @@ def test_points_without_counted_tokens_are_left_out():
     nothing = POINT | {"mean_total_tokens": 0.0, "mean_total_tokens_low": 0.0, "mean_total_tokens_high": 0.0}
     (drawing,) = draw_figure_2(pl.DataFrame([nothing]))
     assert "laptop, not Qwen3-8B: small" in words(drawing.svg)
-    assert "P→P" not in words(drawing.svg)
+    assert words(drawing.svg).count("P→P") == 1  # the published one
+
+
+def test_figure_2_names_points_of_one_place_apart():
+    cells = [POINT | {"condition": cell, "qwen3_8b_split": None} for cell in ("P->P", "P->S", "S->P", "S->S")]
+    (drawing,) = draw_figure_2(pl.DataFrame(cells, infer_schema_length=None))
+    labels = [element for element in ElementTree.fromstring(drawing.svg).iter() if element.text in ("P→P", "S→S")]
+    assert len({element.attrib["transform"] for element in labels}) == 2
+    assert "published" not in words(drawing.svg)  # no empty half
 
 
 def test_no_rows_draw_nothing():

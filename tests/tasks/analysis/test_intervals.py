@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from carryover.tasks.analysis import resampling
+from carryover.tasks.analysis import intervals
 from carryover.tasks.analysis.alignment import Aligned
-from carryover.tasks.analysis.intervals import bootstrap_intervals
+from carryover.tasks.analysis.intervals import bootstrap_intervals, seed_interval
+from carryover.tasks.analysis.intervals import ratio as ratio_of_means
 from carryover.tasks.analysis.spec import StatisticsSpec
 
 SPEC = StatisticsSpec(resample_count=4_000)
@@ -85,7 +86,7 @@ def test_arms_that_are_equal_everywhere_have_no_bca_and_say_so(seeds, rows):
 
 
 def test_batches_bound_the_memory_and_leave_out_no_resample(monkeypatch):
-    monkeypatch.setattr(resampling, "BATCH_VALUES", 7)
+    monkeypatch.setattr(intervals, "BATCH_VALUES", 7)
     percentile, _ = bootstrap_intervals(aligned([[0, 0], [1, 1]], seeds=(0, 1)), mean, SPEC)
     assert (percentile.low, percentile.high) == (0.0, 1.0)
 
@@ -129,3 +130,24 @@ def test_where_there_is_no_interval_both_kinds_say_why(arms, note):
 def test_the_same_values_give_the_same_interval():
     first = bootstrap_intervals(aligned([1, 5, 9, 2]), mean, SPEC)
     assert bootstrap_intervals(aligned([1, 5, 9, 2]), mean, SPEC) == first
+
+
+def test_the_t_interval_over_seeds_has_one_value_per_seed():
+    interval = seed_interval(aligned([[0, 2], [1, 3], [2, 4]], seeds=(1, 2, 3)), mean, 0.95)
+    # means 1, 2, 3: standard error 1 / sqrt(3), and Student's t with 2 degrees is 4.302653 at 97.5 %
+    assert (interval.estimate, interval.pair_count) == (2.0, 3)
+    assert (interval.low, interval.high) == (pytest.approx(2 - 4.302653 / 3**0.5), pytest.approx(2 + 4.302653 / 3**0.5))
+
+
+def test_the_t_interval_of_a_ratio_is_symmetric_on_the_log_scale():
+    pairs = aligned([[2, 2], [8, 8]], [[1, 1], [1, 1]], seeds=(1, 2))
+    interval = seed_interval(pairs, ratio_of_means, 0.95)
+    assert interval.estimate == pytest.approx(4)
+    assert interval.low is not None
+    assert interval.high is not None
+    assert interval.low * interval.high == pytest.approx(16)
+
+
+def test_a_seed_without_a_ratio_leaves_no_t_interval():
+    interval = seed_interval(aligned([[2, 2], [8, 8]], [[0, 0], [1, 1]], seeds=(1, 2)), ratio_of_means, 0.95)
+    assert (interval.low, interval.note) == (None, "no interval: 1 of 2 training seeds have a value")

@@ -1,3 +1,4 @@
+import re
 from xml.etree import ElementTree
 
 import polars as pl
@@ -5,72 +6,64 @@ from rich.console import Console
 
 from carryover.tasks.analysis.pictures import cells_of, cells_svg, cells_text
 
-
-def episodes(*rows):
-    """Rows of (train contract, runtime contract, tokens)."""
-    return pl.DataFrame(
-        [
-            {
-                "purpose": "evaluation",
-                "is_counted": True,
-                "train_contract": train,
-                "runtime_contract": runtime,
-                "score": 0.5,
-                "total_tokens": tokens,
-                "has_missing_name": runtime == "stateless",
-                "imports_per_step": None if tokens == 0 else 0.25,
-                "state_utilization": 1,
-            }
-            for train, runtime, tokens in rows
-        ],
-        schema_overrides={"imports_per_step": pl.Float64, "train_contract": pl.String},
-    )
-
-
-STUDY = episodes(
-    ("persistent", "persistent", 100),
-    ("persistent", "persistent", 300),
-    ("persistent", "stateless", 500),
-    (None, "persistent", 900),
-)
+CELL = {
+    "condition": "P->P",
+    "mean_tokens": 200.0,
+    "mean_tokens_low": 150.0,
+    "mean_tokens_high": 250.0,
+    "missing_name_pct": 0.0,
+    "missing_name_pct_low": None,
+    "missing_name_pct_high": None,
+    "score_pct": 50.0,
+    "imports_per_step": None,
+    "state_utilization": 1.0,
+    "token_ratio": None,
+}
+MISMATCHED = CELL | {
+    "condition": "P->S",
+    "mean_tokens": 500.0,
+    "mean_tokens_low": 400.0,
+    "mean_tokens_high": 1000.0,
+    "missing_name_pct": 100.0,
+    "token_ratio": 2.5,
+    "state_utilization": None,
+}
+STUDY = cells_of(pl.DataFrame([CELL, MISMATCHED], infer_schema_length=None))
 
 
-def test_cells_are_means_with_tokens_over_those_of_the_aligned_cell():
-    cells = cells_of(STUDY)
-    assert set(cells) == {("persistent", "persistent"), ("persistent", "stateless")}
-    assert cells["persistent", "stateless"].lines() == [
-        "500 tokens (2.50 x P→P)",
-        "missing name in 100 % of episodes",
-        "score 50.0",
-        "0.25 imports per step",
-        "state utilization 1.00",
-    ]
+def texts(svg):
+    return [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
 
 
-def test_what_nobody_counted_is_unknown():
-    counted = pl.col("train_contract").is_null()
-    uncounted = STUDY.with_columns(pl.when(counted).then(pl.col("total_tokens", "state_utilization")))
-    lines = cells_of(uncounted)["persistent", "stateless"].lines()
-    assert (lines[0], lines[-1]) == ("tokens unknown", "state utilization unknown")
-
-
-def test_without_the_aligned_cell_there_is_no_ratio():
-    assert cells_of(episodes(("persistent", "stateless", 500)))["persistent", "stateless"].token_ratio is None
-    uncounted = cells_of(episodes(("persistent", "persistent", 0), ("persistent", "stateless", 0)))
-    assert uncounted["persistent", "stateless"].token_ratio is None
-
-
-def test_the_text_shows_every_cell_and_says_which_are_empty():
-    console = Console(width=140, record=True, file=None)
+def test_the_terminals_picture_fits_100_columns_and_names_empty_cells():
+    console = Console(width=100, record=True, file=None)
     with console.capture() as capture:
-        console.print(cells_text(cells_of(STUDY), "laptop, not Qwen3-8B"))
+        console.print(cells_text(STUDY, "laptop, not Qwen3-8B"))
     text = capture.get()
-    assert "2.50 x P→P" in text
+    assert "500 tokens, 2.50 x P→P" in text
+    assert "100 % miss a name" in text
     assert text.count("no episodes") == 2
+    assert max(map(len, text.splitlines())) <= 100
 
 
 def test_the_picture_is_well_formed_and_escapes_its_title():
-    root = ElementTree.fromstring(cells_svg(cells_of(STUDY), 'a < b & "c"'))
-    texts = [element.text for element in root.iter() if element.tag.endswith("text")]
-    assert 'a < b & "c"' in texts
-    assert texts.count("aligned") == texts.count("mismatched") == 2
+    found = texts(cells_svg(STUDY, 'a < b & "c"'))
+    assert 'a < b & "c"' in found
+    assert found.count("aligned") == found.count("mismatched") == 2
+    assert "imports/step 0.00, state use unknown" in found
+
+
+def test_a_bar_is_as_long_as_its_share_of_the_highest_interval():
+    svg = cells_svg(STUDY, "title")
+    bars = dict(re.findall(r'width="([0-9.]+)" height="12" fill="(#[0-9a-f]+)"', svg))
+    # 156 wide: 100 % of the episodes; 200 and 500 of 1,000 tokens
+    assert bars == {"0.0": "#b3261e", "156.0": "#b3261e", "31.2": "#1f6fb2", "78.0": "#1f6fb2"}
+
+
+def test_the_picture_is_narrow_enough_for_a_telephone():
+    assert int(re.findall(r'width="([0-9]+)"', cells_svg(STUDY, "title"))[0]) <= 390 - 2 * 13
+
+
+def test_tokens_that_nobody_counted_are_unknown():
+    uncounted = CELL | {"mean_tokens": None, "mean_tokens_low": None, "mean_tokens_high": None}
+    assert "tokens unknown" in texts(cells_svg({"P->P": uncounted}, "title"))

@@ -1,8 +1,11 @@
+from io import StringIO
+
 import polars as pl
 import pytest
+from rich.console import Console
 
 from carryover.tasks.analysis.formatting import format_value, heading
-from carryover.tasks.analysis.rendering import render_table, sheets
+from carryover.tasks.analysis.rendering import render_table, rich_table, sheets
 
 CELLS = pl.DataFrame(
     {
@@ -112,6 +115,36 @@ def test_a_count_has_no_decimals_and_a_mean_keeps_them():
         }
     )
     assert sheets(frame)[0].rows == (("retained", "12", "9", "0.75"), ("mean tokens", "21.00", "42.50", "2.00"))
+
+
+def test_an_interval_stands_beside_its_estimate():
+    frame = pl.DataFrame({"estimate": [0.4, None, 0.5], "low": [0.3, None, None], "high": [0.5, None, None]})
+    (sheet,) = sheets(frame)
+    assert (sheet.header, sheet.rows) == (("estimate",), (("0.40 [0.30, 0.50]",), ("",), ("0.50",)))
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_a_terminals_table_keeps_to_its_width(width):
+    cells = ["P->P", "P->S", "S->P", "S->S", "base->P", "base->S"]
+    numbers = {"qwen3_8b_score_ci_half_width_pct": [4.7] * 6, "mean_total_tokens": [317_726.0] * 6}
+    wide = pl.DataFrame({"condition": cells, "measured_on": ["laptop, not Qwen3-8B"] * 6, **numbers})
+    words = pl.DataFrame(
+        {f"note_{number}": ["a claim of nine words that nobody has recomputed"] for number in range(5)}
+    )
+    console = Console(file=StringIO(), width=width)
+    for frame in (wide, words):
+        with console.capture() as capture:
+            console.print(rich_table("table_02", frame, title="Table 2"))
+        printed = capture.get()
+        assert max(map(len, printed.splitlines())) <= width
+        assert {word for cell in cells for word in [cell.replace("->", "→")]} <= set(printed.split()) or frame is words
+
+
+def test_a_column_of_several_metrics_shows_shares_in_one_unit():
+    frame = pl.DataFrame(
+        {"metric": ["solved", "optimality"], "unit": ["percent", "fraction"], "persistent": [75.0, 0.94]}
+    )
+    assert sheets(frame)[0].rows == (("solved", "percent", "75.0"), ("optimality", "percent", "94.0"))
 
 
 def test_markdown():

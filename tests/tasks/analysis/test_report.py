@@ -10,7 +10,7 @@ from carryover.tasks.analysis.report import ReportContent, ReportTable, render_r
 CONTENT = ReportContent(
     title="Study <laptop>",
     measured_on="laptop, not Qwen3-8B",
-    summary="Four cells.",
+    findings=["Ratio 2.50 [2.00, 4.00].", "Four cells."],
     pictures=[Drawing("cells", "the 2x2", "<svg id='cells'></svg>")],
     figures=[],
     tables=[
@@ -58,6 +58,11 @@ def test_the_page_is_balanced_and_every_link_leads_within_it():
 def test_the_page_loads_nothing():
     html = render_report(CONTENT)
     assert not re.search(r"(src=|@import|url\()", html)
+
+
+def test_the_finding_stands_before_everything_else():
+    html = render_report(CONTENT)
+    assert html.index("Ratio 2.50 [2.00, 4.00].") < html.index("laptop, not Qwen3-8B") < html.index("Four cells.")
 
 
 def test_text_is_escaped_and_drawings_are_not():

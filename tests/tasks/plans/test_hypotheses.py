@@ -119,6 +119,18 @@ def test_a_control_is_judged_in_its_own_variant_only():
     assert [(one.variant, one.holds) for one in judge([control], rows)] == [("shuffled", True)]
 
 
+def test_a_claim_about_seeds_reads_the_t_interval_over_as_many():
+    claim = hypothesis(analysis="ratio", metric="total_tokens", a="S->S", b="P->P", criteria=("low > 1",), seed_count=8)
+    group = StatisticGroup("run", "plan", "main", "scratch", "declared", "names", "small")
+    rows = [
+        group.row("ratio", "any", "total_tokens", SS, PP, pair_count=count, method=kind, interval_kind=kind, low=low)
+        for kind, count, low in (("t over seeds", 3, 0.5), ("t over seeds", 8, 1.5), ("percentile", 8, 0.7))
+    ]
+    assert [one.low for one in judge([claim], rows)] == [1.5]
+    over_instances = claim.model_copy(update={"seed_count": None})
+    assert [one.low for one in judge([over_instances], rows)] == [0.7]
+
+
 def test_a_number_that_is_missing_keeps_no_bound():
     assert not Criterion.parse("low > 1.0").holds([statistic("mean", "score", PS, estimate=2.0)])
 

@@ -40,6 +40,15 @@ def test_seeds_differ_in_the_seed_alone():
     assert PARTS["scratch-3"] == first.model_copy(update={"name": "scratch-3", "training_seeds": (3,)})
 
 
+@pytest.mark.parametrize("base", ["scratch", "common"])
+def test_added_seeds_play_the_main_setting_alone(base):
+    first = PARTS[f"{base}-1"]
+    main = first.evaluations[0].model_copy(update={"has_base_rows": False})
+    for seed in range(4, 9):
+        changes = {"name": f"{base}-{seed}", "training_seeds": (seed,), "evaluations": (main,)}
+        assert PARTS[f"{base}-{seed}"] == first.model_copy(update=changes)
+
+
 def test_other_rules_are_played_by_the_models_of_the_first_seed():
     rules, first = PARTS["scratch-rules"], PARTS["scratch-1"]
     changed = {name for name in type(rules).model_fields if getattr(rules, name) != getattr(first, name)}

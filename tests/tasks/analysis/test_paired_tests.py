@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from carryover.tasks.analysis.rank_tests import mcnemar_exact, signed_rank
+from carryover.tasks.analysis.paired_tests import mcnemar_exact, signed_rank
 
 
 def test_untied_differences_have_the_exact_distribution():

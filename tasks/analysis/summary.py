@@ -1,0 +1,82 @@
+"""What a study found, on one screen: the 2x2, the sentence that it supports, and the tokens behind it."""
+
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from carryover.tasks.analysis.formatting import describe_setting
+from carryover.tasks.analysis.pictures import cells_of, cells_text
+from carryover.tasks.analysis.rendering import rich_table
+
+WIDTH = 100
+SETTING = ("variant", "base", "visibility", "header", "bucket")
+TOKEN_COLUMNS = {
+    "condition": "cell",
+    "mean_tokens": "mean",
+    "mean_tokens_low": "mean_low",
+    "mean_tokens_high": "mean_high",
+    "median_tokens": "median",
+    "mean_tokens_of_ended": "mean_of_ended",
+    "ended_count": "ended_episodes",
+    "token_ratio": "ratio_to_p_on_p",
+    "token_ratio_low": "ratio_to_p_on_p_low",
+    "token_ratio_high": "ratio_to_p_on_p_high",
+}
+"""Columns of the table `cells` on tokens, as the summary names them."""
+ELSEWHERE = (
+    "All tables: `carryover tables`. One page with figures: `carryover report`. Verdicts on the hypotheses: "
+    "`carryover hypotheses`."
+)
+
+
+def study_summary(query: Callable[..., pl.DataFrame], **parameters: Any) -> str:
+    """Return the main setting of a study as text of at most 100 columns and 40 lines.
+
+    `query(name, **parameters)` returns the rows of a file of `sql/tables`, e.g. for `plan_digest="..."`.
+    """
+    settings, cells = query("mechanism", **parameters), query("cells", **parameters)
+    if settings.is_empty():
+        return f"{findings(settings)[0]}\n"
+    setting = settings.row(0, named=True)
+    own = cells.filter(*(pl.col(column) == setting[column] for column in SETTING))
+    tokens = own.select(pl.col(column).alias(name) for column, name in TOKEN_COLUMNS.items())
+    console = Console(file=StringIO(), width=WIDTH, highlight=False)
+    with console.capture() as capture:
+        console.print(cells_text(cells_of(own), f"{describe_setting(**setting)} ({setting['measured_on']})"))
+        console.print(f"\n{' '.join(findings(settings))}\n", markup=False)
+        console.print(rich_table("tokens", tokens, title="Tokens per episode"))
+        console.print(ELSEWHERE, markup=False)
+    return capture.get()
+
+
+def findings(settings: pl.DataFrame) -> list[str]:
+    """Return what the first row of the table `mechanism` shows, a sentence each, the ratio and its interval first."""
+    if settings.is_empty():
+        return ["No trained model has been evaluated."]
+    setting = settings.row(0, named=True)
+    seeds, ratio = setting["seed_count"], setting["interaction_ratio"]
+    low, high = setting["interaction_ratio_low"], setting["interaction_ratio_high"]
+    if ratio is None or low is None:
+        return ["The interaction of training and runtime has no interval yet."]
+    trained_stateless = setting["s_on_s_token_ratio"] / setting["s_on_p_token_ratio"]
+    kind = f"the wider of two over {seeds} training seeds" if seeds > 1 else "over instances"
+    says = "depends" if high < 1 or low > 1 else "is not shown to depend"
+    kept, dropped = f"{setting['p_on_s_token_ratio']:.2f}", f"{trained_stateless:.2f}"
+    sentences = [
+        f"What a runtime costs {says} on the runtime of training: dropping state multiplies the tokens of a model "
+        f"trained with it by {kept}, of one trained without it by {dropped} (ratio of the two {1 / ratio:.2f}, 95 % "
+        f"interval [{1 / high:.2f}, {1 / low:.2f}], {kind}).",
+        f"Episodes that miss a name: {setting['p_on_s_missing_name_pct']:.0f} % where state is dropped after training "
+        f"with it (P→S), at most {setting['most_missing_name_pct_elsewhere']:.0f} % in the other cells.",
+    ]
+    if setting["p_on_s_ended_token_ratio"] is not None:
+        sentences.append(
+            f"Among pairs that ended, P→S costs {setting['p_on_s_ended_token_ratio']:.2f} times P→P's tokens, and S→S "
+            f"costs {setting['s_on_s_token_ratio']:.2f} times P→P's."
+        )
+    if seeds < 2:
+        sentences.append("One training seed: the interval leaves out how two trainings differ by chance.")
+    return sentences

@@ -1,0 +1,81 @@
+import polars as pl
+
+from carryover.tasks.analysis.summary import findings, study_summary
+
+SETTING = {
+    "variant": "main",
+    "base": "scratch",
+    "visibility": "declared",
+    "header": "names",
+    "bucket": "small",
+    "measured_on": "laptop, not Qwen3-8B",
+    "seed_count": 3,
+    "p_on_s_missing_name_pct": 100.0,
+    "most_missing_name_pct_elsewhere": 1.0,
+    "p_on_s_token_ratio": 2.0,
+    "p_on_s_ended_token_ratio": 1.8,
+    "s_on_p_token_ratio": 2.0,
+    "s_on_s_token_ratio": 1.6,
+    "interaction_ratio": 0.4,
+    "interaction_ratio_low": 0.25,
+    "interaction_ratio_high": 0.5,
+}
+CELL = {
+    "variant": "main",
+    "base": "scratch",
+    "visibility": "declared",
+    "header": "names",
+    "bucket": "small",
+    "condition": "P->S",
+    "mean_tokens": 8927.0,
+    "mean_tokens_low": 8000.0,
+    "mean_tokens_high": 9900.0,
+    "median_tokens": 7451.0,
+    "mean_tokens_of_ended": 8721.0,
+    "ended_count": 290,
+    "missing_name_pct": 100.0,
+    "score_pct": 94.1,
+    "imports_per_step": 0.55,
+    "state_utilization": 0.08,
+    "token_ratio": 2.0,
+    "token_ratio_low": 1.8,
+    "token_ratio_high": 2.2,
+}
+
+
+def said(**changes):
+    return findings(pl.DataFrame([SETTING | changes], infer_schema_length=None))
+
+
+def test_the_first_sentence_holds_the_ratio_and_its_interval():
+    first, *others = said()
+    assert first.startswith("What a runtime costs depends on the runtime of training:")
+    assert "by 2.00, of one trained without it by 0.80 (ratio of the two 2.50, 95 % interval [2.00, 4.00]" in first
+    assert not any("One training seed" in sentence for sentence in others)
+
+
+def test_an_interval_that_includes_1_shows_no_dependence():
+    assert "is not shown to depend" in said(interaction_ratio_high=1.1)[0]
+
+
+def test_one_seed_is_named_as_a_limit():
+    assert said(seed_count=1)[-1].startswith("One training seed:")
+
+
+def test_without_an_interval_nothing_is_claimed():
+    assert said(interaction_ratio_low=None) == ["The interaction of training and runtime has no interval yet."]
+
+
+def test_a_summary_fits_one_screen_of_100_columns():
+    frames = {"mechanism": pl.DataFrame([SETTING]), "cells": pl.DataFrame([CELL])}
+    text = study_summary(lambda name, plan_digest: frames[name], plan_digest="plan")
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert len(lines) <= 40
+    for words in ("8,927 [8,000, 9,900]", "7,451", "8,721", "carryover report"):
+        assert words in text
+
+
+def test_a_study_without_trained_models_says_so():
+    empty = pl.DataFrame([SETTING]).clear()
+    assert study_summary(lambda name: empty) == "No trained model has been evaluated.\n"
