@@ -3,7 +3,7 @@
 import asyncio
 from typing import NamedTuple
 
-from carryover.tasks.agent.encodable import encodable_result
+from carryover.tasks.agent.reply import encodable_result
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.protocol import BlockResult
