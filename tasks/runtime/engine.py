@@ -228,5 +228,5 @@ def parse_report(message: Any) -> Report:
 
 
 def _encodable(text: str) -> str:
-    """Return text that every file and database takes: lone surrogates are escaped."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+    """Return text that every file and database takes: lone surrogates become question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

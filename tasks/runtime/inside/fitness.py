@@ -9,6 +9,7 @@ import resource
 
 _PRESENT = builtins.__dict__
 _BUILTINS = dict(_PRESENT)
+_BUILTIN_COUNT = len(_BUILTINS)
 _SPARE_DESCRIPTORS = 16
 _SPARE_BYTES = 16 << 20
 _LEAST = {
@@ -35,9 +36,8 @@ class Fitness:
 
     def restore_builtins(self) -> None:
         """Put back the builtins that a block removed; until then nothing that has a builtin's name can be called."""
-        missing = _BUILTINS.keys() - _PRESENT.keys()
-        if missing:
-            for name in missing:
+        if _PRESENT.__len__() < _BUILTIN_COUNT:  # comparing all names would write to their pages, which a fork shares
+            for name in _BUILTINS.keys() - _PRESENT.keys():
                 _PRESENT[name] = _BUILTINS[name]
             self._lacked_builtins = True
 

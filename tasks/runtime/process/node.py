@@ -15,7 +15,7 @@ _TICK = struct.pack("ll", 0, 100_000)
 """Seconds and microseconds after which a wait for the sandbox looks around: deadline, life, memory."""
 _SEND_SECONDS = 10.0
 """A process that has not read its messages for this long counts as gone."""
-_REPLY_SECONDS = 15.0
+_REPLY_SECONDS = 30.0
 """Time for an answer that runs no code of the agent's, on a machine that may be busy."""
 
 

@@ -101,7 +101,7 @@ def test_refused_look_is_told_and_the_others_go_on(caplog: pytest.LogCaptureFixt
         assert has_ended(root.handle)
         assert denied.is_alive()
         watcher.leave(denied)
-    assert "could not be looked at: not allowed" in caplog.text
+    assert "could not be read: not allowed" in caplog.text
 
 
 def test_closed_episode_is_looked_at_no_more(open_one):
