@@ -3,7 +3,6 @@
 from prefect import flow
 from prefect.futures import wait
 
-from flows.cli.command import run_as_command
 from flows.cli.messages import refuse_failure, say_errors
 from flows.runners import interruptible, two_at_a_time
 from storage.runs import open_run
@@ -54,7 +53,3 @@ def collect_traces(
             collected = [future.result() for future in played]
             say_errors(collected)
             refuse_failure(collected)
-
-
-if __name__ == "__main__":
-    run_as_command(collect_traces)

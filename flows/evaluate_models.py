@@ -3,7 +3,6 @@
 from prefect import flow
 from prefect.futures import PrefectFuture, wait
 
-from flows.cli.command import run_as_command
 from flows.cli.messages import refuse_failure, say, say_errors
 from flows.runners import interruptible, two_at_a_time
 from storage.attempts import count_replicates
@@ -91,7 +90,3 @@ def _replicates(run: Run, cell: Condition, evaluation: EvaluationSpec, *, is_aga
     if not is_again:
         return evaluation.replicates
     return count_replicates(run, LandingZone(run.landing), cell, evaluation.instances) + 1
-
-
-if __name__ == "__main__":
-    run_as_command(evaluate_models)

@@ -2,7 +2,6 @@
 
 from prefect import flow
 
-from flows.cli.command import run_as_command
 from storage.runs import open_run
 from tasks.generate import generate_instance_set
 from tasks.plans.overrides import Overrides
@@ -28,7 +27,3 @@ def generate_instances(
     with open_run("generate_instances", scale, overrides, limits, run_id) as run:
         for instance_set in run.plan.instance_sets():
             generate_instance_set(run, instance_set)
-
-
-if __name__ == "__main__":
-    run_as_command(generate_instances)

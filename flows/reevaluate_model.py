@@ -3,7 +3,6 @@
 from prefect import flow
 
 from flows.analyse_study import analyse_study
-from flows.cli.command import run_as_command
 from flows.evaluate_models import evaluate_part
 from storage.attempts import check_instances
 from storage.landing import LandingZone
@@ -43,7 +42,3 @@ def reevaluate_model(
                     check_instances(run, LandingZone(run.landing), evaluation.instances)
                 evaluate_part(run, part.model_copy(update={"evaluations": own}), variant=variant, chosen=cells)
         analyse_study(scale, limits=limits, run_id=run.run_id)
-
-
-if __name__ == "__main__":
-    run_as_command(reevaluate_model)

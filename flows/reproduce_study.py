@@ -7,7 +7,6 @@ from prefect import flow
 
 from flows.analyse_study import analyse_study
 from flows.cli.answers import print_estimate, print_study
-from flows.cli.command import run_as_command
 from flows.collect_traces import collect_traces
 from flows.evaluate_models import evaluate_models
 from flows.generate_instances import generate_instances
@@ -83,7 +82,7 @@ def is_answered(scale: PlanName, overrides: Overrides, limits: Limits, *, dry_ru
     return True
 
 
-def _answer(parameters: Mapping[str, Any]) -> bool:
+def answer_study(parameters: Mapping[str, Any]) -> bool:
     """Answer without a Prefect server where that is possible, and say what is missing before one is started."""
     named = {name: parameters[name] for name in ("scale", "overrides", "limits", "dry_run")}
     if is_answered(**named):
@@ -92,7 +91,3 @@ def _answer(parameters: Mapping[str, Any]) -> bool:
     if not is_finished(plan):
         check_needs(plan, gpu_pool_lacks, trains_here=parameters["train_on"] == "here")
     return False
-
-
-if __name__ == "__main__":
-    run_as_command(reproduce_study, answer=_answer)

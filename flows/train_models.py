@@ -2,7 +2,6 @@
 
 from prefect import flow
 
-from flows.cli.command import run_as_command
 from flows.cli.messages import say
 from flows.runners import interruptible, two_at_a_time
 from storage.runs import open_run
@@ -46,7 +45,3 @@ def train_models(
             with interruptible(run.run_id, trainings):
                 for training in trainings:
                     training.result()
-
-
-if __name__ == "__main__":
-    run_as_command(train_models)

@@ -21,7 +21,9 @@ def choose_study(scale: str) -> str:
     """
     studies = finished_runs("reproduce_study", plan_name=scale)
     if not studies:
-        raise UserError(f"no finished study of scale {scale!r} to evaluate again; run flows.reproduce_study first")
+        raise UserError(
+            f"no finished study of scale {scale!r} to evaluate again; `carryover run --scale {scale}` makes one"
+        )
     preset = resolve_plan(scale)
     refusal: OtherVersionError | None = None
     for run_id in reversed(studies):

@@ -125,6 +125,20 @@ class Warehouse:
             return self._source.scan(table)
         return scan_relation(lambda: self._cursor().table(f"main.{table}"))
 
+    def latest_plan(self) -> str | None:
+        """Return the digest of the plan whose study finished last; `None` where none has."""
+        rows = self.sql(
+            """
+            select runs.plan_digest
+            from runs
+            inner join run_ends on runs.run_id = run_ends.run_id
+            where runs.flow = 'reproduce_study' and run_ends.status = 'finished'
+            order by run_ends.finished_at desc
+            limit 1
+            """
+        ).rows()
+        return rows[0][0] if rows else None
+
     def has_current_marts(self) -> bool:
         """Return whether the marts were computed by the SQL of this Carryover; `merge` computes them again if not.
 

@@ -1,4 +1,4 @@
-"""Foreign episodes into the warehouse, with the statistics that our own episodes get."""
+"""Import of foreign episodes into the warehouse, with the statistics that our own episodes get."""
 
 import json
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from flows.cli.places import command_sql
 from storage.batching import BatchedLanding
 from storage.landing import LandingZone
 from storage.merger import merge
@@ -24,27 +25,6 @@ from tasks.running.places import Places, name_places
 from tasks.running.progress import progress_bar, waiting_line
 from tasks.traces.study_rows import RunEndRow, RunRow
 
-KNOWN_INSTANCES = """
-select
-    task_id,
-    capacity,
-    optimal_value,
-    any_value(instance_id)
-from instances
-group by all
-"""
-OTHER_FLOWS = "select distinct flow from runs where plan_digest = $plan and flow <> 'import'"
-OTHER_MODELS = """
-select distinct model_name
-from episodes
-where plan_digest = $plan
-    and model_name <> $model
-    and purpose = $purpose
-    and train_contract is not distinct from $train_contract
-    and variant = $variant
-    and base = $base
-    and bucket = $bucket
-"""
 PLAN_EPISODES = "select * from marts.episode_metrics where plan_digest = $plan"
 
 
@@ -99,16 +79,16 @@ def _known_instances(places: Places, setting: ImportSetting) -> dict[KnownInstan
         return {}
     with Warehouse.open(places.warehouse) as warehouse:
         _check_plan(warehouse, setting)
-        rows = warehouse.sql(KNOWN_INSTANCES).rows()
+        rows = warehouse.sql(command_sql("known_instances")).rows()
     return {KnownInstance(*described): instance_id for *described, instance_id in rows}
 
 
 def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
     """Raise `UserError` where rows of the import would stand among rows that are not its model's."""
-    if flows := warehouse.sql(OTHER_FLOWS, plan=setting.plan).rows():
+    if flows := warehouse.sql(command_sql("other_flows"), plan=setting.plan).rows():
         raise UserError(f"plan {setting.plan!r} is one of {flows[0][0]}; import under a name of its own with --plan")
     models = warehouse.sql(
-        OTHER_MODELS,
+        command_sql("other_models"),
         plan=setting.plan,
         model=setting.model_name,
         purpose=setting.purpose,

@@ -1,4 +1,4 @@
-"""An episode as a person reads it: turn by turn, what was thought, run and seen."""
+"""Replay of an episode, turn by turn: reflection, code, observation."""
 
 import json
 
@@ -8,45 +8,37 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
+from flows.cli.places import choose_plan, command_sql
 from flows.cli.screen import screen
 from storage.warehouse import Warehouse
 from tasks.running.errors import UserError
 
-EPISODES = """
-select episodes.*, runs.plan_name
-from episodes
-inner join runs on episodes.run_id = runs.run_id
-where starts_with(episodes.episode_id, $start)
-order by episodes.episode_id
-limit 6
-"""
-TURNS = """
-select turns.*, steps.code, steps.injected_fault, steps.state_event
-from turns
-left join steps on turns.episode_id = steps.episode_id and turns.turn = steps.turn
-where turns.episode_id = $episode_id
-order by turns.turn
-"""
 
-
-def print_episode(warehouse: Warehouse, start: str) -> None:
-    """Print the episode whose id starts with the given digits.
+def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
+    """Print the episode whose id starts with the given digits, of the named plan or of the latest finished one.
 
     Raises:
-        UserError: No episode starts so, or several do.
+        UserError: No episode of the plan starts so, or several do.
     """
-    found = warehouse.sql(EPISODES, start=start).arrow().to_pylist()
+    matches = warehouse.sql(command_sql("found_episodes"), start=start).arrow().to_pylist()
+    digest = choose_plan(warehouse, plan) if plan else warehouse.latest_plan()
+    found = [row for row in matches if digest in (None, row["plan_digest"])]
+    if not found and matches:
+        others = ", ".join(sorted({row["plan_digest"] for row in matches}))
+        raise UserError(f"no episode of plan {digest} starts with {start!r}; name a plan that has one: --plan {others}")
     if not found:
         raise UserError(
             f'no episode starts with {start!r}; `carryover query "select episode_id from episodes"` lists them'
         )
     if len(found) > 1:
         ids = ", ".join(row["episode_id"] for row in found[:5])
-        raise UserError(f"several episodes start with {start!r}: {ids}{', ...' if len(found) > 5 else ''}")
+        raise UserError(
+            f"several episodes start with {start!r}: {ids}{', ...' if len(found) > 5 else ''}; give more digits"
+        )
     (episode,) = found
     console = screen()
     console.print(_summary(episode))
-    for turn in warehouse.sql(TURNS, episode_id=episode["episode_id"]).arrow().to_pylist():
+    for turn in warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist():
         console.print(_opening(turn) if turn["turn"] == 0 else _turn(turn))
     console.print(Rule(_ending(episode)))
 

@@ -1,12 +1,13 @@
-"""Where results are printed: as wide as the terminal, or wide enough for every table where there is none."""
+"""A console on standard output, for terminals and pipes."""
 
 import sys
 
 from rich.console import Console
 
 PLAIN_WIDTH = 160
+"""Columns where standard output is no terminal: enough for every table."""
 
 
-def screen() -> Console:
-    """Return a console on standard output."""
-    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+def screen(plain_width: int = PLAIN_WIDTH) -> Console:
+    """Return a console as wide as the terminal, or of `plain_width` columns without one."""
+    return Console(width=None if sys.stdout.isatty() else plain_width, highlight=False)

@@ -58,7 +58,7 @@ def episode_metrics(home: Path) -> pl.DataFrame:
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_the_smoke_study_gives_the_same_tables_on_either_backend(smoke_study, prefect_api, tmp_path):
-    printed = run_flow(tmp_path, "reproduce_study", *smoke_study.options, "--backend", "jupyter", server=prefect_api)
+    printed = run_flow(tmp_path, "run", *smoke_study.options, "--backend", "jupyter", server=prefect_api)
     metrics, others = episode_metrics(smoke_study.home), episode_metrics(tmp_path)
     assert metrics.height == 2 * 12 + 8 * 2
     assert others.equals(metrics)

@@ -52,13 +52,13 @@ def test_every_reevaluation_adds_one_replicate_and_leaves_the_tables_of_the_stud
     assert set(study.values()) == {1}
     assert "variant reevaluation" not in smoke_study.printed
 
-    run_flow(studied, "reevaluate_model", *SMOKE, server=prefect_api)
+    run_flow(studied, "reevaluate", *SMOKE, server=prefect_api)
     assert evaluated(studied, "reevaluation") == {0: study}
-    run_flow(studied, "reevaluate_model", *SMOKE, server=prefect_api)
+    run_flow(studied, "reevaluate", *SMOKE, server=prefect_api)
     assert evaluated(studied, "reevaluation") == {0: study, 1: study}
 
     assert evaluated(studied, "main") == {0: study}
-    printed_again = run_flow(studied, "reproduce_study", *smoke_study.options, server=prefect_api)
+    printed_again = run_flow(studied, "run", *smoke_study.options, server=prefect_api)
     assert "variant reevaluation" in printed_again
     assert lines_of_the_study(printed_again) == lines_of_the_study(smoke_study.printed)
 
@@ -67,7 +67,7 @@ def test_every_reevaluation_adds_one_replicate_and_leaves_the_tables_of_the_stud
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_one_model_is_evaluated_again_under_its_own_contract_and_under_another_only_on_purpose(studied, prefect_api):
-    other = ("reevaluate_model", *SMOKE, "--model", "persistent-0", "--runtime-contract", "stateless")
+    other = ("reevaluate", *SMOKE, "--model", "persistent-0", "--runtime-contract", "stateless")
     refused = start_flow(studied, *other, server=prefect_api)
     _, said = refused.communicate()
     assert refused.returncode == 1

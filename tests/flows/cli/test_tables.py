@@ -1,6 +1,6 @@
 import pytest
 
-from flows.cli.hypotheses import print_verdicts, read_verdicts
+from flows.cli.tables import print_verdicts, read_verdicts
 from storage.landing import LandingZone
 from storage.warehouse import Warehouse
 from tasks.analysis.spec import Arm
