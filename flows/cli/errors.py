@@ -54,7 +54,9 @@ def one_line(error: BaseException) -> str:
         case typer.TyperException():
             context = getattr(error, "ctx", None)
             see = f" (see {context.command_path} --help)" if context else ""
-            text = error.format_message().replace("Value error, ", "").rstrip(".") + see
+            cause = error.__cause__
+            found = f"; found {cause.errors()[0]['input']!r}" if isinstance(cause, ValidationError) else ""
+            text = error.format_message().replace("Value error, ", "").rstrip(".") + found + see
         case ValidationError():
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])

@@ -48,9 +48,13 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
     known = _known_instances(places, chosen)
     # Read to its end once before anything lands: a bad record far down must not leave half a source behind.
-    count = _count_traces(source, chosen, known)
-    if not count:
+    traces = import_traces(source, chosen, known)
+    if next(traces, None) is None:
         raise UserError(f"no trace in {source}; nothing was imported")
+    count = 1
+    with waiting_line(f"reading {source}") as tell:
+        for count, _ in enumerate(traces, start=2):
+            tell(f"{count} episodes")
     places.home.mkdir(parents=True, exist_ok=True)
     zone = LandingZone(places.landing)
     zone.write({"runs": [_run_row(source, chosen)]}, run_id)
@@ -59,18 +63,13 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
             batch.add(rows.tables())
             advance(1)
     merge(zone, places.warehouse, open_bar=progress_bar)
-    _land_analysis(zone, places, chosen)
+    with Warehouse.open(places.warehouse) as warehouse:
+        episodes = warehouse.sql(PLAN_EPISODES, plan=chosen.plan).polars()
+    statistics = compute_statistics(episodes, plan_digest=chosen.plan, run_id=run_id, open_bar=progress_bar)
+    zone.write({"statistics": statistics, "claims": published_claims(run_id)}, run_id)
     end = RunEndRow(run_id=run_id, status="finished", message="", finished_at=datetime.now(UTC))
     zone.write({"run_ends": [end]}, run_id)
     merge(zone, places.warehouse)
-    return count
-
-
-def _count_traces(source: Path, setting: ImportSetting, known: Mapping[KnownInstance, str]) -> int:
-    count = 0
-    with waiting_line(f"reading {source}") as tell:
-        for count, _ in enumerate(import_traces(source, setting, known), start=1):
-            tell(f"{count} episodes")
     return count
 
 
@@ -102,14 +101,6 @@ def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
             f"plan {setting.plan!r} has episodes of model {models[0][0]!r} in the cells of {setting.model_name!r}; "
             "import it under a plan of its own with --plan"
         )
-
-
-def _land_analysis(zone: LandingZone, places: Places, setting: ImportSetting) -> None:
-    """Land what the end of a study lands: the plan's statistics, and the published claims."""
-    with Warehouse.open(places.warehouse) as warehouse:
-        episodes = warehouse.sql(PLAN_EPISODES, plan=setting.plan).polars()
-    statistics = compute_statistics(episodes, plan_digest=setting.plan, run_id=setting.run_id, open_bar=progress_bar)
-    zone.write({"statistics": statistics, "claims": published_claims(setting.run_id)}, setting.run_id)
 
 
 def _run_row(source: Path, setting: ImportSetting) -> RunRow:

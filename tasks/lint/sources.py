@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tasks.lint.chat_records import chat_records, parse_json, text_of
-from tasks.lint.trace import CodeTrace, ExecutedBlock, contract_name, trace_of_replies
+from tasks.lint.trace import CodeTrace, ExecutedBlock, Reply, called_code, contract_name, trace_of_replies
 from tasks.running.errors import UserError
 from tasks.sft.validation import Frame, lazy
 
@@ -57,6 +57,8 @@ def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[Co
     Raises:
         UserError: The file is of no known kind, or not laid out as its name says.
     """
+    if not path.exists():
+        raise UserError(f"no file {path}; name a trace file or a folder")
     if path.is_dir():
         for file in sorted(path.rglob("*")):
             if _reader(file) is not None:
@@ -79,77 +81,65 @@ def _reader(path: Path) -> Callable[[Path], Iterator[CodeTrace]] | None:
 
 def _chat_traces(path: Path) -> Iterator[CodeTrace]:
     for number, (_, record) in enumerate(chat_records(path), start=1):
-        replies, observations = _replies(record["messages"])
         trace_id = next((str(record[field]) for field in _ID_FIELDS if record.get(field)), f"{path.stem}-{number}")
         contract = next((str(record[field]) for field in _CONTRACT_FIELDS if record.get(field)), None)
-        yield trace_of_replies(trace_id, contract, replies, observations)
+        yield trace_of_replies(trace_id, contract, _replies(record["messages"]))
 
 
-def _replies(messages: list[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """Return the assistant messages, and after each what the next message of another role says."""
-    replies, observations = [], []
+def _replies(messages: list[Mapping[str, Any]]) -> list[Reply]:
+    """Return the assistant messages, each with what the messages of other roles after it say."""
+    replies: list[Reply] = []
     for message in messages:
         text = text_of(message)
         if message["role"] == "assistant":
-            replies.append(text)
-            observations.append("")
-        elif observations:
-            observations[-1] += text
-    return replies, observations
+            calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+            found = [called_code(str(call.get("name")), call.get("arguments")) for call in calls]
+            codes = tuple(code for code in found if code is not None)
+            replies.append(Reply(text, called_codes=codes, unread_count=len(found) - len(codes)))
+        elif replies:
+            replies[-1] = replies[-1]._replace(observation=replies[-1].observation + text)
+    return replies
 
 
 def _authors_traces(path: Path) -> Iterator[CodeTrace]:
     document = parse_json(str(path), path.read_bytes())
     try:
-        yield _authors_trace(path.name.removesuffix(".trace.json"), document)
+        steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
+        yield CodeTrace(
+            trace_id=path.name.removesuffix(".trace.json"),
+            declared_contract=contract_name((document.get("contract") or {}).get("shown")),
+            replies=tuple(step["assistant_text"] for step in steps),
+            blocks=tuple(
+                ExecutedBlock(step["code"], str((step["interpreter_result"] or {}).get("output") or ""))
+                for step in steps
+                if step["code"]
+            ),
+        )
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path} is not laid out as the repository of arXiv 2603.01209 does it: {type(error).__name__} {error}; "
+            f"{path} has another layout than the repository of arXiv 2603.01209: {type(error).__name__} {error}; "
             "give its trace files, or chats as .jsonl or .parquet"
         ) from error
 
 
-def _authors_trace(trace_id: str, document: Mapping[str, Any]) -> CodeTrace:
-    steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
-    return CodeTrace(
-        trace_id=trace_id,
-        declared_contract=contract_name((document.get("contract") or {}).get("shown")),
-        replies=tuple(step["assistant_text"] for step in steps),
-        blocks=tuple(
-            ExecutedBlock(step["code"], str((step["interpreter_result"] or {}).get("output") or ""))
-            for step in steps
-            if step["code"]
-        ),
-    )
-
-
 def _atif_traces(path: Path) -> Iterator[CodeTrace]:
+    """Yield a trajectory as a trace; what a step's calls ran is the source in their arguments."""
     document = parse_json(str(path), path.read_bytes())
     try:
-        yield _atif_trace(document)
+        replies = []
+        for step in document["steps"]:
+            if step["source"] == "agent":
+                calls = step.get("tool_calls") or ()
+                found = [called_code(call["function_name"], call["arguments"]) for call in calls]
+                codes = tuple(code for code in found if code is not None)
+                results = (step.get("observation") or {}).get("results") or ()
+                observation = "".join(map(text_of, results))
+                text = text_of({"content": step["message"]})
+                replies.append(Reply(text, observation, codes, len(found) - len(codes)))
+        trace_id = str(document.get("trajectory_id") or document["session_id"])
+        yield trace_of_replies(trace_id, (document.get("extra") or {}).get("shown_contract"), replies)
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path} is no ATIF trajectory: {type(error).__name__} {error}; "
+            f"{path} is not an ATIF trajectory: {type(error).__name__} {error}; "
             "give what `carryover export --to atif` writes"
         ) from error
-
-
-def _atif_trace(document: Mapping[str, Any]) -> CodeTrace:
-    """Return a trajectory as a trace; what a step's calls ran is their argument `code`."""
-    steps = [step for step in document["steps"] if step["source"] == "agent"]
-    blocks = [
-        ExecutedBlock(call["arguments"]["code"], _results_of(step))
-        for step in steps
-        for call in step.get("tool_calls") or ()
-        if "code" in call["arguments"]
-    ]
-    return CodeTrace(
-        trace_id=str(document.get("trajectory_id") or document["session_id"]),
-        declared_contract=contract_name((document.get("extra") or {}).get("shown_contract")),
-        replies=tuple(text_of({"content": step["message"]}) for step in steps),
-        blocks=tuple(blocks),
-    )
-
-
-def _results_of(step: Mapping[str, Any]) -> str:
-    return "".join(text_of(result) for result in (step.get("observation") or {}).get("results") or ())

@@ -25,11 +25,10 @@ EXITS = {
     "run --prices cheap": (2, "is not JSON"),
     "run --max-cost 3": (1, "give prices with it"),
     "run --train-on moon": (2, "'moon' is not one of"),
-    "run --teacher-url http://me:secret@host/v1": (1, "teacher_url"),
+    "run --teacher-url http://me:secret@host/v1": (1, "name an environment variable"),
     "run --parts nowhere": (1, "nowhere"),
     "reevaluate --scale huge": (2, "'huge' is not one of"),
     "reevaluate --cells": (2, "No such option: --cells"),
-    "reevaluate --scale smoke --study-run nope": (1, "nope"),
     "stage train": (2, "No such command 'train'"),
     "stage train-models --scale huge": (2, "'huge' is not one of"),
     # query
@@ -56,14 +55,14 @@ EXITS = {
     "keep OUT --where nothing": (1, "nothing"),
     "keep NOWHERE --recompute": (1, "absent"),
     "questions 11": (1, "no question 11; choose from 1 to 10"),
-    "questions eleven": (2, "'eleven' is not a valid int"),
+    "questions eleven": (2, "found 'eleven'"),
     "questions --plan nope": (1, "no run of plan 'nope'"),
     "questions --write NOWHERE": (1, "No such file"),
     "questions --write NOTES": (1, "asks none of these questions; give a copy of sql/README.md"),
     # episode, diff, merge, doctor
     "episode": (2, "Missing argument 'episode_id'"),
     "episode zzz": (1, "no episode starts with 'zzz'"),
-    "episode zzz --plan nope": (1, "zzz"),
+    "episode zzz --plan nope": (1, "no run of plan 'nope'"),
     "diff 1": (2, "Missing argument 'second_run'"),
     "diff zzz zzz": (1, "no run 'zzz'; the latest are"),
     "merge --home NOWHERE": (1, "no data folder"),
@@ -99,6 +98,19 @@ EXITS = {
 }
 
 
+COMMANDS = (
+    "run", "reevaluate", "stage train-models", "query", "tables", "hypotheses", "keep", "questions", "episode", "diff",
+    "merge", "figures", "report", "lint", "export", "import", "doctor",
+)  # fmt: skip
+MISUSED = (
+    "--nope", "--nope=1", "--nope 1", "-x", "-x 1", "-xyz", "--", "--h", "--helpp", "--version", "--verbose", "-v", "-q",
+    "--home", "--hom", "--home=", "--HOME x", "--plan", "--plans x", "--plan=", "--Plan x", "--format", "--format morse",
+    "--format=", "--formta csv", "--FORMAT csv", "--results", "--result x", "--where", "--to", "--to morse", "--contract",
+    "--scale", "--scale huge", "--scael smoke", "--path", "--folder", "--split moon", "--purpose moon", "--no-home",
+)  # fmt: skip
+"""Forty wrong ways to call any command."""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A data folder with one imported episode, and what commands are given."""
@@ -123,3 +135,12 @@ def test_a_bad_input_is_one_line_and_an_exit_code(folder, line, code, told, monk
     assert (found_code, told in said) == (code, True), said
     assert "[Errno" not in said
     assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_forty_misuses_of_a_command_are_one_line_each(folder, command, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(folder / "data"))
+    for misuse in MISUSED:
+        many = " one two three four" if misuse in ("--", "--home=", "--plan=", "--format=") else ""
+        code, said = refused(*command.split(), *shlex.split(misuse + many))
+        assert (code in (1, 2), bool(said)) == (True, True), misuse
