@@ -5,14 +5,18 @@ import shutil
 import sys
 from pathlib import Path
 
+import polars as pl
+import typer
 from rich.table import Table
 
 from flows.cli.places import command_sql
 from flows.cli.screen import screen
+from flows.cli.tables import read_table
 from flows.cli.trainings import plan_trainings, print_trainings
 from storage.finished import count_failed_episodes
 from storage.landing import LandingZone
 from storage.warehouse import Warehouse
+from tasks.analysis.queries import table_query
 from tasks.analysis.summary import study_summary
 from tasks.plans.estimate import estimate_study
 from tasks.plans.machine_stages import StageEstimate
@@ -22,8 +26,6 @@ from tasks.running.places import name_places
 
 SHOWN_HOURS = 0.01
 """Fewest hours that a dry run tells apart."""
-SUMMARY_WIDTH = 100
-"""Columns of a study's summary."""
 
 
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
@@ -79,21 +81,22 @@ def _title(plan: StudyPlan) -> str:
 
 
 def print_study(plan: StudyPlan) -> None:
-    """Print a finished plan on one screen: the 2x2, the sentence that it supports, tokens, and where the rest is."""
-    console = screen(SUMMARY_WIDTH)
+    """Print a finished plan on one screen: its 2x2, the sentence that it supports, and where the rest is."""
     places = name_places()
-    console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", style="bold")
+    typer.echo(f"\n{plan.name}: {plan.label} (plan {plan.digest})")
     with Warehouse.open(places.warehouse) as warehouse:
-        episodes = warehouse.sql(command_sql("trained_episodes"), plan_digest=plan.digest).polars()
-        statistics = warehouse.sql("select * from statistics where plan_digest = $plan", plan=plan.digest).polars()
+
+        def query(name: str, plan_digest: str) -> pl.DataFrame:
+            return read_table(warehouse, table_query(name), plan_digest)
+
+        typer.echo(study_summary(query, plan_digest=plan.digest), nl=False)
         ((failed_count,),) = warehouse.sql(command_sql("failed_count"), plan_digest=plan.digest).rows()
-    console.print(study_summary(episodes, statistics), width=SUMMARY_WIDTH)
     if failed_count:
-        again = count_failed_episodes(LandingZone(name_places().landing), plan)
-        console.print(
-            f"{failed_count} episodes ended with `error` and are not counted; the next start plays {again} again."
+        again = count_failed_episodes(LandingZone(places.landing), plan)
+        typer.echo(
+            f"{failed_count} episodes ended with `error` and are not counted; the next start plays {again} again"
         )
     own = Path(sys.executable).with_name("carryover")
-    command = "carryover" if shutil.which("carryover") or not own.exists() else os.path.relpath(own)
-    console.print(f'\nEvery table: {command} tables; one HTML page: {command} report; SQL: {command} query "..."')
-    console.print(f"Warehouse: {places.warehouse}", soft_wrap=True)
+    if own.exists() and shutil.which("carryover") is None:
+        typer.echo(f"`carryover` is {os.path.relpath(own)}")
+    typer.echo(f"warehouse: {places.warehouse}")

@@ -3,11 +3,9 @@
 from collections.abc import Container
 from pathlib import Path
 
-import polars as pl
-
 from flows.cli.screen import screen
 from storage.warehouse import Warehouse
-from tasks.analysis.questions import Question, answer_table, read_questions, readme_text, replace_answers
+from tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
 from tasks.running.errors import UserError
 
 
@@ -24,8 +22,8 @@ def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) 
         raise UserError(f"no question {number}; choose from 1 to {len(questions)}")
     for question in chosen:
         console.print(f"{question.number}. {question.words}", style="bold", markup=False)
-        answer = answer_table(answer_question(warehouse, plan_digest, question))
-        console.print(f"\n{_about(plan_digest, question)}\n\n{answer}", markup=False, soft_wrap=True)
+        answer = answer_table(warehouse.sql(question.about(plan_digest)).polars())
+        console.print(f"\n{question.about(plan_digest)}\n\n{answer}", markup=False, soft_wrap=True)
 
 
 def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: Container[int]) -> list[int]:
@@ -38,16 +36,6 @@ def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: C
     asked = [question for question in read_questions(text) if question.number in numbers]
     if not asked:
         raise UserError(f"{path} asks none of these questions; give a copy of sql/README.md")
-    answers = {question.number: answer_question(warehouse, plan_digest, question) for question in asked}
+    answers = {question.number: warehouse.sql(question.about(plan_digest)).polars() for question in asked}
     path.write_text(replace_answers(text, answers), encoding="utf-8")
     return list(answers)
-
-
-def answer_question(warehouse: Warehouse, plan_digest: str, question: Question) -> pl.DataFrame:
-    """Return the rows that answer a question about a plan."""
-    return warehouse.sql(_about(plan_digest, question)).polars()
-
-
-def _about(plan_digest: str, question: Question) -> str:
-    """Return a question's query with the plan filled in, so that it can be asked again as printed."""
-    return question.sql.replace("$plan_digest", f"'{plan_digest}'")

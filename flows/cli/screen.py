@@ -8,6 +8,6 @@ PLAIN_WIDTH = 160
 """Columns where standard output is no terminal: enough for every table."""
 
 
-def screen(plain_width: int = PLAIN_WIDTH) -> Console:
-    """Return a console as wide as the terminal, or of `plain_width` columns without one."""
-    return Console(width=None if sys.stdout.isatty() else plain_width, highlight=False)
+def screen() -> Console:
+    """Return a console as wide as the terminal, or of `PLAIN_WIDTH` columns without one."""
+    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)

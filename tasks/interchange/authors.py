@@ -1,10 +1,11 @@
 """Export in the format of arXiv 2603.01209's repository: a trace file and a result file per episode.
 
-Layout and names are those of the repository (mrcabbage972/agents-learn-runtime at 5ba1133); what it has no place for
-(the declared contract) stands under `contract`, which its scripts do not read. Its `scripts/get_trace_stats.py` takes
-two of the condition folders, `scripts/main_table.py` their `summary.json` and, for the interval, the folders, and
-`scripts/compare_benchmarks.py` two of them as `.tar.gz`. All three were run on such exports, and their numbers are
-those of Tables 1, 2, 7 and 8 here (`tests/tasks/interchange/test_authors_scripts.py` tells what they compute), but for:
+Layout and names are those of the repository (mrcabbage972/agents-learn-runtime at 5ba1133; 0a90eba differs in its
+benchmark configurations, which set `max_tool_calls: 25`). The declared contract stands under `contract`, which the
+scripts do not read. `scripts/get_trace_stats.py` takes two of the condition folders, `scripts/compare_benchmarks.py`
+two of them as `.tar.gz`. `scripts/main_table.py` takes a spec with one entry per cell: `difficulty` (`Easy` or
+`Medium`), `train` and `runtime` (`Persistent` or `Reset`), `path` of the cell's `summary.json`, and for the interval
+`metrics_path`, the folder. Their numbers are those of Tables 1, 2, 7 and 8 here, with these differences:
 
 - An episode of which no reply held a block has 0 steps here; `get_trace_stats.py` counts its replies then.
 - An episode without a score has no `result`, which `compare_benchmarks.py` takes for a score of 0; our pairs leave it
@@ -19,9 +20,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from tasks.interchange.authors_summary import summarise_results
 from tasks.interchange.observations import read_observation
 from tasks.interchange.recorded import RecordedTrace, with_paths
 from tasks.traces.rows import FinishReason, StepRow, TurnRow
@@ -59,6 +60,37 @@ def write_authors(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
     for directory, documents in written.items():
         (directory / "summary.json").write_text(_dump(summarise_results(documents)), encoding="utf-8")
     return paths
+
+
+def summarise_results(documents: Iterable[AuthorsDocuments]) -> dict[str, Any]:
+    """Return means over the episodes of one condition, under the repository's names.
+
+    `metrics` holds mean, median, minimum and maximum of every number of the results, the score (in [0, 1]) among them;
+    an episode without a score counts as executed and unsolved, and in no metric. Times are seconds.
+    """
+    solved_count = 0
+    columns: dict[str, list[float]] = defaultdict(list)
+    metrics: dict[str, list[float]] = defaultdict(list)
+    for document in documents:
+        result = document.result.get("result") or {}
+        solved_count += result.get("is_solved") is True
+        columns["runtime"].append(document.result["finished_at"] - document.result["started_at"])
+        columns["steps"].append(document.trace["summary"]["num_steps"])
+        columns["total_tokens"].append(document.trace["summary"]["token_usage"]["total_tokens"])
+        for name, value in {**result.get("metrics", {}), "score": result.get("score")}.items():
+            if value is not None:
+                metrics[name].append(value)
+    executed_count = len(columns["runtime"])
+    return {
+        "average_is_solved": solved_count / executed_count,
+        **{f"average_{name}": fmean(values) for name, values in columns.items()},
+        "metrics": {
+            name: {"mean": fmean(values), "median": median(values), "min": min(values), "max": max(values)}
+            for name, values in metrics.items()
+        },
+        "num_tasks_executed": executed_count,
+        "num_tasks_solved": solved_count,
+    }
 
 
 def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 
 from tasks.agent.protocol import Message
 from tasks.agent.reply import parse_reply
-from tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, import_trace
+from tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, ImportedTrace, ImportedTurn, import_trace
 from tasks.interchange.observations import read_observation
 from tasks.interchange.recorded import RecordedTrace
 from tasks.interchange.setting import ImportSetting
@@ -22,7 +21,6 @@ from tasks.running.errors import UserError
 from tasks.sft.validation import calls_finish
 from tasks.traces.rows import FinishReason
 
-_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _SCHEMA = pa.schema(
     [
         ("episode_id", pa.string()),
@@ -110,7 +108,7 @@ def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
         opening=tuple(Message(role=_role(role), content=text) for role, text in messages[:first_reply]),
         turns=turns,
         finish_reason=FinishReason.FINISH_TOOL if has_finished else FinishReason.MAX_TURNS,
-        started_at=_UNKNOWN_TIME,
+        started_at=UNKNOWN_TIME,
         score=record.get("score"),
         is_solved=record.get("score") == 1.0,
         runtime_contract=contract_name(contract) if isinstance(contract, str) else None,

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from tasks.agent.protocol import Message
@@ -16,6 +16,8 @@ from tasks.sft.validation import HARMLESS_ERRORS
 from tasks.traces.events import ParsedBlock, name_event_rows, parse_block
 from tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, NameEventRow, StepRow, TurnRow
 
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""Start of an episode whose recording names none."""
 _TOOL_ERRORS = ("ToolRuntimeException", "ToolInvocationException")
 _CAP_ERROR = HARMLESS_ERRORS[1]
 _MISSING_NAME = ("nameerror", "unboundlocalerror", "is not defined")

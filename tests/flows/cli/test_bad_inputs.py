@@ -103,10 +103,11 @@ COMMANDS = (
     "merge", "figures", "report", "lint", "export", "import", "doctor",
 )  # fmt: skip
 MISUSED = (
-    "--nope", "--nope=1", "--nope 1", "-x", "-x 1", "-xyz", "--", "--h", "--helpp", "--version", "--verbose", "-v", "-q",
-    "--home", "--hom", "--home=", "--HOME x", "--plan", "--plans x", "--plan=", "--Plan x", "--format", "--format morse",
-    "--format=", "--formta csv", "--FORMAT csv", "--results", "--result x", "--where", "--to", "--to morse", "--contract",
-    "--scale", "--scale huge", "--scael smoke", "--path", "--folder", "--split moon", "--purpose moon", "--no-home",
+    "--nope", "--nope=1", "--nope 1", "-x", "-x 1", "-xyz", "--", "--h", "--helpp", "--version", "--verbose", "-v",
+    "-q", "--home", "--hom", "--home=", "--HOME x", "--plan", "--plans x", "--plan=",
+    "--Plan x", "--format", "--format morse", "--format=", "--formta csv", "--FORMAT csv", "--results",
+    "--result x", "--where", "--to", "--to morse", "--contract", "--scale", "--scale huge",
+    "--scael smoke", "--path", "--folder", "--split moon", "--purpose moon", "--no-home", "--base x",
 )  # fmt: skip
 """Forty wrong ways to call any command."""
 
