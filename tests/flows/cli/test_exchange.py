@@ -248,7 +248,7 @@ def land_study(home, plan, number):
     run = build_row(RunRow, run_id=plan, flow="reproduce_study", plan_digest=plan, plan_name="smoke", started_at=when)
     end = build_row(RunEndRow, run_id=plan, status="finished", finished_at=when)
     zone.write({"runs": [run], "run_ends": [end]}, plan)
-    rows = build_episode(f"episode-{plan}", plan_digest=plan, train_contract="persistent", purpose="evaluation")
+    rows = build_episode(f"episode-{plan}", plan_digest=plan, train_contract="persistent", contract_json="{}")
     rows.pop("turns", None)
     zone.write({table: [row.model_copy(update={"run_id": plan}) for row in some] for table, some in rows.items()}, plan)
 
