@@ -4,6 +4,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -48,7 +49,7 @@ def refusal(words, monkeypatch):
     if words[1] in ("run", "reevaluate", "stage"):  # their options are read when they are called
         monkeypatch.setattr("flows.cli.command._call_flow", lambda *_: None)
         return CliRunner().invoke(app, words[1:]).stderr
-    tool = typer.main.get_command(app)
+    tool: Any = typer.main.get_command(app)
     context = tool.make_context("carryover", words[1:])
     try:
         name, command, rest = tool.resolve_command(context, words[1:])

@@ -8,7 +8,7 @@ from tasks.agent.protocol import Message
 from tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, ImportedTrace, ImportedTurn, import_trace
 from tasks.interchange.observations import read_observation
 from tasks.interchange.setting import ImportSetting
-from tasks.lint.chat_records import parse_json, text_of
+from tasks.lint.chat_records import read_json, text_of
 from tasks.lint.trace import called_code, contract_name
 from tasks.running.errors import UserError
 from tasks.traces.rows import FinishReason
@@ -21,7 +21,7 @@ def read_atif(source: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
         UserError: A file has another layout.
     """
     for path in sorted(source.rglob("*.atif.json")) if source.is_dir() else [source]:
-        document = parse_json(str(path), path.read_bytes())
+        document = read_json(path)
         try:
             rows = import_trace(_trace(document), setting)
         except (KeyError, TypeError, AttributeError, ValueError) as error:

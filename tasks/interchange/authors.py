@@ -28,9 +28,13 @@ from tasks.interchange.recorded import RecordedTrace, with_paths
 from tasks.traces.rows import FinishReason, StepRow, TurnRow
 
 FAMILY = "knapsack"
-"""The repository's name of the task family: every file name begins with it, and then the task id does so again."""
+"""The repository's name of the task family: the first part of every file name, and of every task id."""
+_STATUS = {
+    FinishReason.TIMEOUT: "timeout",
+    **dict.fromkeys((FinishReason.ERROR, FinishReason.EXCEPTION, FinishReason.TOOL_ERROR), "error"),
+}
 NO_BLOCK = "no code block was executed"
-"""Stands for what the agent was told after a reply without a block, where that was not recorded."""
+"""Error of a reply without a block, where the message to the agent was not recorded."""
 
 
 class AuthorsDocuments(NamedTuple):
@@ -120,7 +124,7 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
             "contract": declared | {"declaration": json.loads(episode.contract_json)},
         },
         result={
-            "status": _status(episode.finish_reason),
+            "status": _STATUS.get(episode.finish_reason, "completed"),
             "error": episode.error_message,
             **({} if episode.score is None else {"result": _result(trace)}),
             "finished_at": episode.started_at.timestamp() + episode.wall_seconds,
@@ -193,16 +197,6 @@ def _result(trace: RecordedTrace) -> dict[str, Any]:
             "inspected_count": episode.inspected_count,
         },
     }
-
-
-def _status(finish_reason: FinishReason) -> str:
-    match finish_reason:
-        case FinishReason.TIMEOUT:
-            return "timeout"
-        case FinishReason.ERROR | FinishReason.EXCEPTION | FinishReason.TOOL_ERROR:
-            return "error"
-        case _:
-            return "completed"
 
 
 def _system_prompts(trace: RecordedTrace) -> list[str]:

@@ -1,4 +1,4 @@
-"""Rows of episodes that others recorded: everything that is counted here is counted from their code and text."""
+"""Rows of foreign episodes; every count is taken from their code and text."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ class ImportedTurn(NamedTuple):
     observation: str | None = None
     """The user message that followed, where it was recorded."""
     last_step_globals: tuple[str, ...] | None = None
-    """User names that existed when the block ended; null where nobody wrote them down."""
+    """User names that existed when the block ended; null where they are unknown."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     is_model_error: bool = False
@@ -108,9 +108,11 @@ def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
             alive = after or ()
         if recorded.error:
             errors.append(_error(ids, turn, len(steps), recorded))
+    opening = json.dumps([message.model_dump() for message in trace.opening])
+    first = ImportedTurn(assistant_text="", code=None, observation=opening)
     return ImportedRows(
         episode=_episode(ids, trace, steps, setting),
-        turns=tuple(_turns(ids, trace)),
+        turns=tuple(_turn(ids, turn, recorded) for turn, recorded in enumerate((first, *trace.turns))),
         steps=tuple(steps),
         name_events=tuple(events),
         errors=tuple(errors),
@@ -196,12 +198,6 @@ def _episode(ids: dict[str, str], trace: ImportedTrace, steps: Sequence[StepRow]
         is_contract_verified=False,
         error_message=trace.error_message,
     )
-
-
-def _turns(ids: dict[str, str], trace: ImportedTrace) -> list[TurnRow]:
-    opening = json.dumps([message.model_dump() for message in trace.opening])
-    first = ImportedTurn(assistant_text="", code=None, observation=opening)
-    return [_turn(ids, turn, recorded) for turn, recorded in enumerate((first, *trace.turns))]
 
 
 def _turn(ids: dict[str, str], turn: int, recorded: ImportedTurn) -> TurnRow:

@@ -1,4 +1,4 @@
-"""What an observation says that a block did, in any of the wordings that agents are told it in."""
+"""Observations parsed into output, result and error, in any of the wordings that agents see."""
 
 import json
 from typing import Any, NamedTuple

@@ -27,7 +27,7 @@ _COLUMN_TYPES = {
 
 
 class TraceLint(NamedTuple):
-    """What the code of one trace assumes."""
+    """Findings about the code of one trace."""
 
     trace_id: str
     declared_contract: str | None
@@ -54,14 +54,14 @@ class TraceLint(NamedTuple):
     token_count: int
     """Tokens of all replies."""
     restated_token_count: int
-    """Tokens of statements that import, define or write out again what earlier blocks had, or repeat an earlier one."""
+    """Tokens of statements that repeat an earlier one, or import, define or write out again what earlier blocks had."""
     restated_share: float
     contradiction: str | None
     """Why the code does not fit the declared contract; null where it fits or none is declared."""
 
 
 def count_lexemes(text: str) -> int:
-    """Return words and signs of a text: what stands for tokens where no tokenizer is given."""
+    """Return the number of words and signs of a text, the default token count."""
     return len(_LEXEME.findall(text))
 
 

@@ -1,4 +1,4 @@
-"""Traces for the lint: our rows, chat JSONL, Parquet with `messages`, the authors' JSON, ATIF."""
+"""Traces for the lint: our rows, chat JSON lines or Parquet, the authors' JSON, ATIF."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from tasks.lint.chat_records import chat_records, parse_json, text_of
-from tasks.lint.trace import CodeTrace, ExecutedBlock, Reply, called_code, contract_name, trace_of_replies
+from tasks.lint.chat_records import chat_records, read_json, text_of
+from tasks.lint.trace import CodeTrace, ExecutedBlock, Reply, calling_reply, contract_name, trace_of_replies
 from tasks.running.errors import UserError
 from tasks.sft.validation import Frame, lazy
 
@@ -17,7 +17,7 @@ _CONTRACT_FIELDS = ("shown_contract", "contract", "runtime_contract", "runtime")
 
 def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[CodeTrace]:
     """Yield our own episodes as traces, ordered by id; the declared contract is the one that the model was shown."""
-    # read once: what stands behind a lazy frame may not bear several readers at a time
+    # read once: the source of a lazy frame may not support concurrent readers
     told = lazy(turns).select("episode_id", "turn", "assistant_text", pl.col("observation").fill_null("")).cache()
     replies = (
         told.filter(pl.col("turn") > 0)
@@ -55,7 +55,7 @@ def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[Co
         declared_contract: Contract of traces that name none themselves.
 
     Raises:
-        UserError: The file is of no known kind, or not laid out as its name says.
+        UserError: The file is missing, or has an unknown format.
     """
     if not path.exists():
         raise UserError(f"no file {path}; name a trace file or a folder")
@@ -93,16 +93,14 @@ def _replies(messages: list[Mapping[str, Any]]) -> list[Reply]:
         text = text_of(message)
         if message["role"] == "assistant":
             calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, dict)]
-            found = [called_code(str(call.get("name")), call.get("arguments")) for call in calls]
-            codes = tuple(code for code in found if code is not None)
-            replies.append(Reply(text, called_codes=codes, unread_count=len(found) - len(codes)))
+            replies.append(calling_reply(text, [(str(call.get("name")), call.get("arguments")) for call in calls]))
         elif replies:
             replies[-1] = replies[-1]._replace(observation=replies[-1].observation + text)
     return replies
 
 
 def _authors_traces(path: Path) -> Iterator[CodeTrace]:
-    document = parse_json(str(path), path.read_bytes())
+    document = read_json(path)
     try:
         steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
         yield CodeTrace(
@@ -124,18 +122,15 @@ def _authors_traces(path: Path) -> Iterator[CodeTrace]:
 
 def _atif_traces(path: Path) -> Iterator[CodeTrace]:
     """Yield a trajectory as a trace; what a step's calls ran is the source in their arguments."""
-    document = parse_json(str(path), path.read_bytes())
+    document = read_json(path)
     try:
         replies = []
         for step in document["steps"]:
             if step["source"] == "agent":
-                calls = step.get("tool_calls") or ()
-                found = [called_code(call["function_name"], call["arguments"]) for call in calls]
-                codes = tuple(code for code in found if code is not None)
+                calls = [(call["function_name"], call["arguments"]) for call in step.get("tool_calls") or ()]
                 results = (step.get("observation") or {}).get("results") or ()
-                observation = "".join(map(text_of, results))
                 text = text_of({"content": step["message"]})
-                replies.append(Reply(text, observation, codes, len(found) - len(codes)))
+                replies.append(calling_reply(text, calls, "".join(map(text_of, results))))
         trace_id = str(document.get("trajectory_id") or document["session_id"])
         yield trace_of_replies(trace_id, (document.get("extra") or {}).get("shown_contract"), replies)
     except (KeyError, TypeError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""What the lint found in a whole data set, one row per declared contract."""
+"""Summary of a linted data set, one row per declared contract."""
 
 import polars as pl
 

@@ -1,8 +1,8 @@
-"""What the lint reads: the replies of one code agent and the blocks in them."""
+"""Traces as the lint reads them: the replies of one code agent, and the blocks in them."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 PERSISTENT = "persistent"
@@ -24,7 +24,7 @@ class ExecutedBlock(NamedTuple):
 
     code: str
     observation: str = ""
-    """What the agent was told after it, as far as the dataset says."""
+    """Message to the agent after it, where the dataset has one."""
 
 
 class CodeTrace(NamedTuple):
@@ -32,7 +32,7 @@ class CodeTrace(NamedTuple):
 
     trace_id: str
     declared_contract: str | None
-    """What the dataset says about the interpreter; null where it says nothing."""
+    """Contract that the dataset declares."""
     replies: tuple[str, ...]
     """Assistant messages, oldest first."""
     blocks: tuple[ExecutedBlock, ...]
@@ -46,7 +46,7 @@ class Reply(NamedTuple):
 
     text: str
     observation: str = ""
-    """What the agent was told after it."""
+    """Message to the agent after it."""
     called_codes: tuple[str, ...] = ()
     unread_count: int = 0
     """Tool calls without Python source."""
@@ -80,6 +80,13 @@ def code_blocks(text: str) -> list[str]:
             code = (found["fenced"] or found["tagged"] or "").strip("\n").rstrip()
             blocks.append(f"%%bash\n{code}" if language in _SHELL_TAGS else code)
     return blocks
+
+
+def calling_reply(text: str, calls: Iterable[tuple[str, Any]], observation: str = "") -> Reply:
+    """Return a message with the source in its tool calls, each a name and arguments."""
+    found = [called_code(name, arguments) for name, arguments in calls]
+    codes = tuple(code for code in found if code is not None)
+    return Reply(text, observation, codes, len(found) - len(codes))
 
 
 def called_code(name: str, arguments: Any) -> str | None:

@@ -196,9 +196,16 @@ def test_a_finished_study_prints_its_finding_on_one_screen(home, capsys):
     zone.write({"runs": [build_row(RunRow, plan_digest=plan.digest)]}, "run")
     for train in ("persistent", "stateless"):
         for runtime in ("persistent", "stateless"):
-            cell = {"train_contract": train, "runtime_contract": runtime, "finish_reason": "finish_tool"}
-            name = f"{train}-{runtime}"
-            zone.write(build_episode(name, purpose="evaluation", plan_digest=plan.digest, score=0.5, **cell), "run")
+            rows = build_episode(
+                f"{train}-{runtime}",
+                plan_digest=plan.digest,
+                purpose="evaluation",
+                train_contract=train,
+                runtime_contract=runtime,
+                finish_reason="finish_tool",
+                score=0.5,
+            )
+            zone.write(rows, "run")
     merge(zone, home / "warehouse.duckdb")
     print_study(plan)
     lines = capsys.readouterr().out.splitlines()

@@ -108,7 +108,10 @@ def test_code_in_every_form_is_read_or_counted_as_unread(tmp_path, message, code
 
 
 FOREIGN = {
-    "strings.jsonl": (b'{"messages": ["hello"]}', "message 1 in line 1 of .*strings.jsonl is no object with a `role`"),
+    "strings.jsonl": (
+        b'{"messages": ["hello"]}',
+        "message 1 in line 1 of .*strings.jsonl is not an object with a `role`",
+    ),
     "number.jsonl": (
         b'\n{"messages": [{"role": "user", "content": 3}]}',
         "message 1 in line 2 of .*number.jsonl has as `content` 3; give text, a list of parts, or nothing",
