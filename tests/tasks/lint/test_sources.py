@@ -110,7 +110,7 @@ def test_code_in_every_form_is_read_or_counted_as_unread(tmp_path, message, code
 FOREIGN = {
     "strings.jsonl": (
         b'{"messages": ["hello"]}',
-        "message 1 in line 1 of .*strings.jsonl is not an object with a `role`",
+        "message 1 in line 1 of .* is not an object with a `role`",
     ),
     "number.jsonl": (
         b'\n{"messages": [{"role": "user", "content": 3}]}',
