@@ -93,9 +93,8 @@ def print_study(plan: StudyPlan) -> None:
         ((failed_count,),) = warehouse.sql(command_sql("failed_count"), plan_digest=plan.digest).rows()
     if failed_count:
         again = count_failed_episodes(LandingZone(places.landing), plan)
-        typer.echo(
-            f"{failed_count} episodes ended with `error` and are not counted; the next start plays {again} again"
-        )
+        left_out = f"{failed_count} episodes ended with `error` and are left out"
+        typer.echo(f"{left_out}; the next start plays {again or 'none'} of them again")
     own = Path(sys.executable).with_name("carryover")
     if own.exists() and shutil.which("carryover") is None:
         typer.echo(f"`carryover` is {os.path.relpath(own)}")
