@@ -21,7 +21,7 @@ from tasks.interchange.formats import import_traces
 from tasks.interchange.setting import ImportSetting
 from tasks.running.environment import describe_environment
 from tasks.running.errors import UserError
-from tasks.running.places import Places, name_places
+from tasks.running.places import name_places
 from tasks.running.progress import progress_bar, waiting_line
 from tasks.traces.study_rows import RunEndRow, RunRow
 
@@ -46,7 +46,12 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         chosen = ImportSetting(run_id=run_id, **setting)
     except ValidationError as error:
         raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
-    known = _known_instances(places, chosen)
+    known: dict[KnownInstance, str] = {}
+    if places.warehouse.exists():
+        with Warehouse.open(places.warehouse) as warehouse:
+            _check_plan(warehouse, chosen)
+            rows = warehouse.sql(command_sql("known_instances")).rows()
+        known = {KnownInstance(*described): instance_id for *described, instance_id in rows}
     # Read to its end once before anything lands: a bad record far down must not leave half a source behind.
     traces = import_traces(source, chosen, known)
     if next(traces, None) is None:
@@ -71,15 +76,6 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
     zone.write({"run_ends": [end]}, run_id)
     merge(zone, places.warehouse)
     return count
-
-
-def _known_instances(places: Places, setting: ImportSetting) -> dict[KnownInstance, str]:
-    if not places.warehouse.exists():
-        return {}
-    with Warehouse.open(places.warehouse) as warehouse:
-        _check_plan(warehouse, setting)
-        rows = warehouse.sql(command_sql("known_instances")).rows()
-    return {KnownInstance(*described): instance_id for *described, instance_id in rows}
 
 
 def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:

@@ -37,26 +37,25 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
         )
     (episode,) = found
     console = screen()
-    console.print(_summary(episode))
-    for turn in warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist():
-        console.print(_opening(turn) if turn["turn"] == 0 else _turn(turn))
-    console.print(Rule(_ending(episode)))
-
-
-def _summary(episode: dict) -> Panel:
     trained = episode["train_contract"] or ("teacher" if episode["purpose"] == "teacher" else "base")
-    lines = [
-        f"{trained} -> {episode['runtime_contract']} on {episode['bucket']}, instance {episode['instance_id']}",
-        f"plan {episode['plan_name']} ({episode['scale']}), variant {episode['variant']}, "
-        f"model {episode['model_name']}",
-        f"sandbox {episode['sandbox_level']}, backend {episode['backend']}, run {episode['run_id']}",
-    ]
-    return Panel(Text("\n".join(lines)), title=f"episode {episode['episode_id']}")
-
-
-def _opening(turn: dict) -> Group:
-    messages = json.loads(turn["observation"] or "[]")
-    return Group(*(Panel(Text(message["content"]), title=message["role"], border_style="dim") for message in messages))
+    summary = (
+        "{trained} -> {runtime_contract} on {bucket}, instance {instance_id}\n"
+        "plan {plan_name} ({scale}), variant {variant}, model {model_name}\n"
+        "sandbox {sandbox_level}, backend {backend}, run {run_id}"
+    ).format(trained=trained, **episode)
+    console.print(Panel(Text(summary), title=f"episode {episode['episode_id']}"))
+    for turn in warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist():
+        if turn["turn"] > 0:
+            console.print(_turn(turn))
+            continue
+        for message in json.loads(turn["observation"] or "[]"):
+            console.print(Panel(Text(message["content"]), title=message["role"], border_style="dim"))
+    score = "unknown" if episode["score"] is None else f"{episode['score']:.3f}"
+    tokens = episode["prompt_tokens"] + episode["completion_tokens"]
+    counted = f"{tokens:,}" if tokens or episode["token_source"] != "imported" else "unknown"
+    console.print(
+        Rule(f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {counted} tokens")
+    )
 
 
 def _turn(turn: dict) -> Group:
@@ -83,10 +82,3 @@ def _pretty(observation: str) -> str:
         return json.dumps(json.loads(observation), indent=2, ensure_ascii=False).replace("\\n", "\n    ")
     except json.JSONDecodeError:
         return observation
-
-
-def _ending(episode: dict) -> str:
-    score = "unknown" if episode["score"] is None else f"{episode['score']:.3f}"
-    tokens = episode["prompt_tokens"] + episode["completion_tokens"]
-    counted = f"{tokens:,}" if tokens or episode["token_source"] != "imported" else "unknown"
-    return f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {counted} tokens"

@@ -97,7 +97,15 @@ def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
     """
     is_stateless = (trace.runtime_contract or setting.runtime_contract) == STATELESS
     alive: tuple[str, ...] = ()
-    ids = {"run_id": setting.run_id, "episode_id": _content_id(trace, setting)}
+    content = [
+        setting.model_dump(mode="json", exclude={"run_id"}),
+        trace.instance_id,
+        trace.started_at.isoformat(),
+        [message.model_dump() for message in trace.opening],
+        [[turn.assistant_text, turn.output, turn.error] for turn in trace.turns],
+    ]
+    episode_id = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
+    ids = {"run_id": setting.run_id, "episode_id": episode_id}
     steps, errors, events = [], [], []
     for turn, recorded in enumerate(trace.turns, start=1):
         if recorded.code is not None:
@@ -130,17 +138,6 @@ def error_type(error: str) -> str:
     """Return the class name in the last exception line of a traceback; `Exception` where there is none."""
     found = _ERROR_TYPE.findall(error)
     return found[-1].rpartition(".")[2] if found else "Exception"
-
-
-def _content_id(trace: ImportedTrace, setting: ImportSetting) -> str:
-    content = [
-        setting.model_dump(mode="json", exclude={"run_id"}),
-        trace.instance_id,
-        trace.started_at.isoformat(),
-        [message.model_dump() for message in trace.opening],
-        [[turn.assistant_text, turn.output, turn.error] for turn in trace.turns],
-    ]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
 
 
 def _episode(ids: dict[str, str], trace: ImportedTrace, steps: Sequence[StepRow], setting: ImportSetting) -> EpisodeRow:

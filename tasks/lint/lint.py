@@ -113,6 +113,11 @@ def lint_trace(
     tokens = sum(map(count_tokens, trace.replies))
     count = max(len(blocks), 1)
     unjudged_count = sum(not block.is_judged for block in blocks)
+    contradiction = None
+    if trace.declared_contract == STATELESS and carried:
+        contradiction = f"declared stateless, but later blocks read {', '.join(carried)} of earlier ones"
+    elif trace.declared_contract == PERSISTENT and walk.restating_blocks and not carried:
+        contradiction = "declared persistent, but later blocks only repeat what earlier ones left"
     return TraceLint(
         trace_id=trace.trace_id,
         declared_contract=trace.declared_contract,
@@ -132,7 +137,7 @@ def lint_trace(
         token_count=tokens,
         restated_token_count=restated,
         restated_share=restated / tokens if tokens else 0.0,
-        contradiction=_contradiction(trace.declared_contract, walk, carried),
+        contradiction=contradiction,
     )
 
 
@@ -210,11 +215,3 @@ def _idiom(walk: _Walk, block_count: int, unjudged_count: int) -> Idiom:
     if unjudged_count:
         return "unjudged"
     return "single_block" if block_count < 2 else "stateless_safe"
-
-
-def _contradiction(declared: str | None, walk: _Walk, carried: list[str]) -> str | None:
-    if declared == STATELESS and carried:
-        return f"declared stateless, but later blocks read {', '.join(carried)} of earlier ones"
-    if declared == PERSISTENT and walk.restating_blocks and not carried:
-        return "declared persistent, but later blocks state again what earlier ones left, and read none of it"
-    return None

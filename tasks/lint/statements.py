@@ -74,7 +74,12 @@ def read_block(code: str, tools: Collection[str]) -> Block:
         return Block()
     state = _follow(parsed.events)
     events = [event for event in parsed.events if event.kind != "read" or event.sequence in state.outer]
-    groups = _nodes_by_line(plain.original)
+    groups: list[list[ast.stmt]] = []
+    for node in plain.original.body:
+        if groups and _first_line(node) <= _last_line(groups[-1][-1]):
+            groups[-1].append(node)
+        else:
+            groups.append([node])
     spans = iter(parse_python(plain_code).body)
     lines = [[next(spans) for _ in nodes] for nodes in groups]
     return Block(
@@ -123,17 +128,6 @@ def _follow(events: Collection[NameEvent]) -> _Followed:
             served = bound_anywhere if event.is_deferred else bound
             outer |= {event.sequence} if event.name not in served else set()
     return _Followed(frozenset(outer), frozenset(deleted), frozenset(dead))
-
-
-def _nodes_by_line(tree: ast.Module) -> list[list[ast.stmt]]:
-    """Return the top-level nodes, those that share a line together."""
-    groups: list[list[ast.stmt]] = []
-    for node in tree.body:
-        if groups and _first_line(node) <= _last_line(groups[-1][-1]):
-            groups[-1].append(node)
-        else:
-            groups.append([node])
-    return groups
 
 
 def _statement(

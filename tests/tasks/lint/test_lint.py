@@ -69,7 +69,7 @@ def test_one_block_needs_no_judgement():
         (
             STATELESS_BLOCKS,
             "persistent",
-            "declared persistent, but later blocks state again what earlier ones left, and read none of it",
+            "declared persistent, but later blocks only repeat what earlier ones left",
         ),
         (("print(list_items())", "finish()"), "persistent", None),
         (PERSISTENT_BLOCKS, None, None),
