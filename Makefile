@@ -10,12 +10,12 @@ export GX_ANALYTICS_ENABLED := false
 
 .PHONY: help demo install sandbox browser test test-all deploy lint clean clean-data
 
-help:  ## Say what there is
+help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 	@echo "  SCALE=smoke|laptop|laptop_full|paper chooses the plan of make demo"
 
-demo: install sandbox  ## Run the whole study and print its tables (SCALE=laptop)
-	@$(BIN)/python -m carryover.flows.reproduce_study --scale $(SCALE) $(ARGS)
+demo: install sandbox  ## Run the whole study and print its result (SCALE=laptop)
+	@$(BIN)/carryover run --scale $(SCALE) $(ARGS)
 
 install: $(VENV)/.installed  ## Create the virtual environment with exact versions
 
@@ -38,7 +38,7 @@ test-all: $(VENV)/.installed-dev sandbox browser  ## Run every test that the mac
 	@$(BIN)/python -m pytest -m benchmark -s
 
 deploy: $(VENV)/.installed  ## Declare work pools and deployments on the Prefect server of PREFECT_API_URL
-	@$(BIN)/python -m carryover.flows.cli.lasting_server
+	@$(BIN)/python -m carryover.flows.cli.prefect_server
 	@$(BIN)/prefect work-pool create cpu --type process --overwrite
 	@$(BIN)/prefect work-pool create gpu --type process --overwrite
 	@CARRYOVER_ROOT=$(CURDIR) $(BIN)/prefect --no-prompt deploy --prefect-file deployments/prefect.yaml --all

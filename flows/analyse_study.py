@@ -2,7 +2,6 @@
 
 from prefect import flow
 
-from carryover.flows.cli.command import run_as_command
 from carryover.storage.study.runs import open_run
 from carryover.tasks.analyse import update_statistics
 from carryover.tasks.check import check_warehouse
@@ -35,7 +34,3 @@ def analyse_study(
             check_warehouse(run)
         finally:
             merge_landing(run)  # what the checks found, above all where they failed
-
-
-if __name__ == "__main__":
-    run_as_command(analyse_study)

@@ -2,7 +2,6 @@
 
 from prefect import flow
 
-from carryover.flows.cli.command import run_as_command
 from carryover.flows.runners import collect_shards, two_at_a_time
 from carryover.storage.study.runs import open_run
 from carryover.tasks.plans.overrides import Overrides
@@ -32,7 +31,3 @@ def collect_traces(
         check_teachers(run.plan)
         for part in run.plan.parts:
             collect_shards(run, teacher_shards(run, part, open_tokenizer(run, part)))
-
-
-if __name__ == "__main__":
-    run_as_command(collect_traces)

@@ -2,7 +2,6 @@
 
 from prefect import flow
 
-from carryover.flows.cli.command import run_as_command
 from carryover.flows.cli.messages import say
 from carryover.flows.runners import collect_shards, two_at_a_time
 from carryover.storage.study.attempts import count_replicates
@@ -75,7 +74,3 @@ def _once_more(run: Run, shard: ShardSpec, variant: str) -> ShardSpec:
     again = shard.model_copy(update={"condition": condition})
     count = count_replicates(LandingZone(run.landing), again)
     return again.model_copy(update={"replicates": count + 1})
-
-
-if __name__ == "__main__":
-    run_as_command(evaluate_models)

@@ -2,7 +2,6 @@
 
 from prefect import flow
 
-from carryover.flows.cli.command import run_as_command
 from carryover.storage.study.runs import open_run
 from carryover.tasks.caching import in_run
 from carryover.tasks.generate import generate_instance_set
@@ -30,7 +29,3 @@ def generate_instances(
     with open_run("generate_instances", scale, overrides, limits, run_id) as run:
         for instance_set in run.plan.instance_sets():
             in_run(generate_instance_set, run, Stage.INSTANCES)(run, instance_set)
-
-
-if __name__ == "__main__":
-    run_as_command(generate_instances)

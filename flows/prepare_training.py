@@ -2,7 +2,6 @@
 
 from prefect import flow
 
-from carryover.flows.cli.command import run_as_command
 from carryover.storage.study.runs import open_run
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName
@@ -29,7 +28,3 @@ def prepare_training(
     with open_run("prepare_training", scale, overrides, limits, run_id) as run:
         for part in run.plan.parts:
             provide_training_data(run, part, open_tokenizer(run, part))
-
-
-if __name__ == "__main__":
-    run_as_command(prepare_training)

@@ -3,7 +3,6 @@
 from prefect import flow
 
 from carryover.flows.analyse_study import analyse_study
-from carryover.flows.cli.command import run_as_command
 from carryover.flows.evaluate_models import evaluate_part
 from carryover.storage.study.attempts import check_instances
 from carryover.storage.study.reevaluation import choose_study, name_variant
@@ -43,7 +42,3 @@ def reevaluate_model(
                     check_instances(run, LandingZone(run.landing), evaluation.instances)
                 evaluate_part(run, part.model_copy(update={"evaluations": own}), variant=variant, chosen=cells)
         analyse_study(scale, limits=limits, run_id=run.run_id)
-
-
-if __name__ == "__main__":
-    run_as_command(reevaluate_model)

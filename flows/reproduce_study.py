@@ -8,7 +8,6 @@ from prefect import flow
 
 from carryover.flows.analyse_study import analyse_study
 from carryover.flows.cli.answers import print_estimate, print_study
-from carryover.flows.cli.command import run_as_command
 from carryover.flows.collect_traces import collect_traces
 from carryover.flows.evaluate_models import evaluate_models
 from carryover.flows.generate_instances import generate_instances
@@ -87,7 +86,7 @@ def is_answered(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> bool:
     return True
 
 
-def _answer(parameters: Mapping[str, Any]) -> bool:
+def answer_study(parameters: Mapping[str, Any]) -> bool:
     """Answer without a Prefect server where that is possible, and say what is missing before one is started."""
     plan, limits = _resolve(parameters["scale"], parameters["overrides"]), parameters["limits"]
     if is_answered(plan, limits, dry_run=parameters["dry_run"]):
@@ -95,7 +94,3 @@ def _answer(parameters: Mapping[str, Any]) -> bool:
     if limits.refresh or not is_finished(plan):
         check_needs(plan, gpu_pool_lacks, trains_here=parameters["train_on"] == "here")
     return False
-
-
-if __name__ == "__main__":
-    run_as_command(reproduce_study, answer=_answer)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from prefect import flow
 
-from carryover.flows.cli.command import run_as_command
 from carryover.flows.cli.messages import say
 from carryover.flows.runners import interruptible, two_at_a_time
 from carryover.storage.study.runs import open_run
@@ -49,7 +48,3 @@ def _train(run: Run, trainings: Sequence[PlannedTraining]) -> None:
     with interruptible(run.run_id, futures):
         for training, future in zip(trainings, futures, strict=True):
             note_training(run, training, future.result())
-
-
-if __name__ == "__main__":
-    run_as_command(train_models)

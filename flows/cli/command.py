@@ -1,6 +1,7 @@
 """A flow as a command: the same parameters, defaults and descriptions that the Prefect UI shows."""
 
 import atexit
+import inspect
 import json
 import logging
 import os
@@ -8,18 +9,17 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import click
 import httpx
+import typer
 from prefect import Flow
 from prefect.exceptions import ParameterTypeError
 from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
+from carryover.flows.cli.errors import OneLineCommand, StoppedError, one_line
 from carryover.flows.cli.prefect_server import prefect_server
-from carryover.flows.cli.start import INTERRUPTED
-from carryover.storage.errors import StorageError
 from carryover.tasks.agent.loop import ContractViolationError
 from carryover.tasks.checks.run import CheckBackendError
 from carryover.tasks.knapsack.sampling import SamplingError
@@ -28,95 +28,87 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 
-SHOWN_ERRORS = (
-    UserError,
-    StorageError,
-    ValidationError,
-    ParameterTypeError,
+FLOW_ERRORS = (
     ContractViolationError,
     SandboxUnavailableError,
     SandboxStartError,
     SamplingError,
     InvalidInstanceError,
     CheckBackendError,
-    httpx.HTTPError,
-    OSError,
 )
-"""Errors whose text is meant for the user."""
-USAGE = 2
-"""Exit code of a command that was called in a way that it does not know."""
+"""Errors of a study whose text is meant for the user."""
 
 Answer = Callable[[Mapping[str, Any]], bool]
-"""Takes a flow's parameters and tells whether it has answered already, so that the flow need not run."""
+"""Takes a flow's parameters and returns whether it has answered already, so that the flow need not run."""
 
 
 def run_as_command(
-    flow: Flow[..., Any], arguments: Sequence[str] | None = None, *, answer: Answer = lambda _: False
+    flow: Flow[..., Any],
+    arguments: Sequence[str] | None = None,
+    *,
+    name: str | None = None,
+    answer: Answer | None = None,
 ) -> None:
     """Run a flow with parameters from the command line and exit.
 
-    A problem that the user can mend is one line on standard error and exit code 1, or 2 for a bad option. Where
+    An error that the user can mend is one line on standard error and exit code 1, or 2 for a bad option. Where
     `answer` is enough, no Prefect server is started.
     """
     schema = parameter_schema(flow.fn)
-    options: list[click.Parameter] = []
     groups: dict[str, list[str]] = {}
-    for name, field in schema.properties.items():
-        kind = _resolve(field, schema.definitions)
-        if "properties" in kind:
-            groups[name] = list(kind["properties"])
-            options += [_option_of(part, inner, schema.definitions) for part, inner in kind["properties"].items()]
-        else:
-            options.append(_option_of(name, field, schema.definitions, is_required=name in schema.required))
+    options: list[inspect.Parameter] = []
+    for parameter, field in schema.properties.items():
+        fields = _resolve(field, schema.definitions).get("properties")
+        if fields is not None:
+            groups[parameter] = list(fields)
+        for option, described in (fields or {parameter: field}).items():
+            options.append(_option(option, described, schema.definitions, is_required=option in schema.required))
 
-    def call(**values: Any) -> int:
-        for group, names in groups.items():
-            given = {name: values.pop(name) for name in names}
-            values[group] = {name: value for name, value in given.items() if value is not None}
-        return _call_flow(flow, values, answer)
+    def call(**given: Any) -> None:
+        values = {option: value for option, value in given.items() if value is not None}
+        for group, members in groups.items():
+            values[group] = {member: values.pop(member) for member in members if member in values}
+        _call_flow(flow, values, answer)
 
-    summary = (flow.description or "").split("\n\nArgs:")[0]
-    command = click.Command(name=flow.name, callback=call, params=options, help=summary)
-    name = f"python -m carryover.flows.{flow.fn.__name__}"
-    try:
-        code = command.main(list(arguments) if arguments is not None else None, name, standalone_mode=False)
-    except click.UsageError as error:
-        click.echo(f"carryover: {one_line(error)} (see {name} --help)", err=True)
-        code = USAGE
-    atexit.register(_end_quietly)
-    sys.exit(code)
+    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    call.__annotations__ = {option.name: option.annotation for option in options}
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command(cls=OneLineCommand, help=(flow.description or "").split("\n\nArgs:")[0])(call)
+    atexit.register(_silence_exit)
+    app(list(arguments) if arguments is not None else None, prog_name=name or flow.name)
 
 
-def _call_flow(flow: Flow[..., Any], parameters: dict[str, Any], answer: Answer) -> int:
-    """Run the flow unless it is answered already, and return the exit code."""
-    _silence_prefect()
-    signal.siginterrupt(signal.SIGINT, True)  # Polars' handler would let a wait for tasks go on
-    try:
-        parameters = flow.validate_parameters(parameters)
-        if not answer(parameters):
-            with prefect_server():
-                flow(**parameters)
-    except SHOWN_ERRORS as error:
-        click.echo(f"carryover: {one_line(error)}", err=True)
-        return 1
-    except KeyboardInterrupt:
-        click.echo("stopped; the same command goes on where this one stopped", err=True)
-        return INTERRUPTED
-    return 0
+def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: Answer | None) -> None:
+    """Run the flow unless it is answered already.
 
-
-def _silence_prefect() -> None:
-    """Let a person see no log of Prefect's: what they must know is said here, in one line.
-
-    A log that a slow server does not take would be told in half a line, to which the next progress is glued.
+    Prefect's logs are silenced: what a user must know is printed here, in one line.
     """
     logging.getLogger("prefect").setLevel(logging.CRITICAL)
     logging.getLogger("prefect._internal").handlers = [logging.NullHandler()]  # it heeds no level
     logging.raiseExceptions = False
+    signal.siginterrupt(signal.SIGINT, True)  # Polars' handler would let a wait for tasks go on
+    try:
+        bound = inspect.signature(flow.fn).bind(**flow.validate_parameters(values))
+        bound.apply_defaults()
+        if answer is None or not answer(bound.arguments):
+            with prefect_server():
+                flow(**bound.arguments)
+    except ParameterTypeError as error:
+        cause = error.__context__
+        raise UserError(one_line(cause if isinstance(cause, ValidationError) else error)) from error
+    except httpx.HTTPError as error:
+        said = " ".join(str(error).split()) or "no message"
+        raise UserError(
+            f"a request over HTTP failed ({type(error).__name__}: {said}); start again when the Prefect server answers"
+        ) from error
+    except FLOW_ERRORS as error:
+        raise UserError(str(error)) from error
+    except KeyboardInterrupt:
+        raise StoppedError("stopped; the same command resumes the run") from None
 
 
-def _end_quietly() -> None:
-    """Close standard error to what native libraries say while the interpreter ends.
+def _silence_exit() -> None:
+    """Close standard error to native libraries while the interpreter ends.
 
     DuckDB's binding lists every object that a run left alive, dozens of lines below the ones that count.
     """
@@ -124,20 +116,33 @@ def _end_quietly() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _option_of(
-    name: str, field: dict[str, Any], definitions: dict[str, Any], *, is_required: bool = False
-) -> click.Option:
-    kind = _resolve(field, definitions)
-    settings: dict[str, Any] = {
-        "help": field.get("description"),
-        "required": is_required,
-        "default": field.get("default"),
-        "show_default": field.get("default") is not None,
-    }
+def _option(name: str, field: dict[str, Any], definitions: dict[str, Any], *, is_required: bool) -> inspect.Parameter:
+    """Return a parameter of Typer's for a field; one that is not given is `None`, and the flow's default holds."""
+    kind, default = _resolve(field, definitions), field.get("default")
     flag = "--" + name.replace("_", "-")
-    if kind.get("type") == "boolean":
-        return click.Option([f"{flag}/--no-{flag[2:]}" if field.get("default") else flag], is_flag=True, **settings)
-    return click.Option([flag], type=_click_type(kind), **settings)
+    summary = field.get("description") or ""
+    settings: dict[str, Any] = {"help": f"{summary}  [default: {default}]" if default else summary}
+    match kind.get("type"):
+        case _ if "enum" in kind:
+            annotation: Any = Literal[tuple(kind["enum"])]
+        case "boolean":
+            annotation, flag = bool, f"{flag}/--no-{flag[2:]}" if default else flag
+        case "integer":
+            annotation = int
+        case "number":
+            annotation = float
+        case "array":
+            annotation, settings["parser"], settings["metavar"] = Any, _parse_list, "LIST"
+        case "object":
+            annotation, settings["parser"], settings["metavar"] = Any, _parse_json, "JSON"
+        case _:
+            annotation = str
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if is_required else None,
+        annotation=Annotated[annotation if is_required else annotation | None, typer.Option(flag, **settings)],
+    )
 
 
 def _resolve(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
@@ -150,64 +155,15 @@ def _resolve(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, An
     return field
 
 
-def _click_type(kind: dict[str, Any]) -> click.ParamType:
-    if "enum" in kind:
-        return click.Choice([str(value) for value in kind["enum"]])
-    match kind.get("type"):
-        case "integer":
-            return click.INT
-        case "number":
-            return click.FLOAT
-        case "array":
-            return ListValue()
-        case "object":
-            return JsonValue()
-        case _:
-            return click.STRING
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise typer.BadParameter(f"{text!r} is not JSON: {error}") from error
 
 
-class JsonValue(click.ParamType):
-    """A parameter given as JSON, e.g. `'{"evaluation_count": 20}'`."""
-
-    name = "json"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse the text, or fail with the place where it is not JSON."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return json.loads(value)
-        except json.JSONDecodeError as error:
-            self.fail(f"{value!r} is not JSON: {error}", param, ctx)
-
-
-class ListValue(click.ParamType):
-    """A list given as `25,80,none`, or as JSON; numbers count as numbers, everything else as text."""
-
-    name = "list"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Split the text, or read it as JSON where it begins like a list."""
-        if not isinstance(value, str):
-            return value
-        if value.lstrip().startswith("["):
-            return JsonValue().convert(value, param, ctx)
-        return [int(word) if re.fullmatch(r"-?\d+", word) else word for word in map(str.strip, value.split(","))]
-
-
-def one_line(error: BaseException) -> str:
-    """Return an error's text as one line; of bad values, the first with its place."""
-    if isinstance(error, ParameterTypeError) and isinstance(error.__context__, ValidationError):
-        return one_line(error.__context__)
-    if isinstance(error, click.UsageError):
-        return " ".join(error.format_message().split())
-    if isinstance(error, httpx.HTTPError):
-        said = " ".join(str(error).split()) or "no message"
-        return (
-            f"a request over HTTP failed ({type(error).__name__}: {said}); start again when the Prefect server answers"
-        )
-    if not isinstance(error, ValidationError):
-        return " ".join(str(error).split())
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"bad value {first['input']!r} for {place}: {first['msg'].removeprefix('Value error, ')}"
+def _parse_list(text: str) -> Any:
+    """Return a list given as `25,80,none` or as JSON; whole numbers become numbers, everything else stays text."""
+    if text.lstrip().startswith("["):
+        return _parse_json(text)
+    return [int(word) if re.fullmatch(r"-?\d+", word) else word for word in map(str.strip, text.split(","))]

@@ -1,10 +1,10 @@
-"""How the installation and the warehouse are."""
+"""The state of the installation and of the warehouse."""
 
 from pathlib import Path
 
 from rich.table import Table
 
-from carryover.flows.cli.places import HOW_TO_FILL, find_places
+from carryover.flows.cli.places import HOW_TO_FILL, command_sql, find_places
 from carryover.flows.cli.screen import screen
 from carryover.storage.errors import StorageError
 from carryover.storage.warehouse.published import is_published
@@ -18,34 +18,6 @@ from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistics", "quarantine")
-BROKEN_CHECKS = """
-with latest_checks as (
-    select *
-    from check_results
-    qualify row_number() over (partition by suite, check_name order by checked_at desc) = 1
-)
-
-select check_name
-from latest_checks
-where not is_passed
-order by check_name
-"""
-OTHER_SOURCES = """
-with described_runs as (
-    select
-        runs.run_id,
-        if(json_valid(runs.plan_json), runs.plan_json, null) ->> '$.source' as plan_source,
-        if(json_valid(runs.environment_json), runs.environment_json, null) ->> '$.source' as source
-    from runs
-    where runs.flow = 'reevaluate_model'
-)
-
-select count(distinct described_runs.run_id), count(episodes.episode_id)
-from described_runs
-left join episodes on described_runs.run_id = episodes.run_id
-where described_runs.source <> described_runs.plan_source
-"""
-"""Re-evaluations after an update, and their episodes."""
 
 
 def print_health(home: Path | None) -> None:
@@ -60,20 +32,15 @@ def print_health(home: Path | None) -> None:
     for package, version in environment["packages"].items():
         versions.add_row(package, version)
     console.print(versions)
-    console.print(_sandbox_line())
-    for line in _warehouse_lines(home):
-        console.print(line)
-
-
-def _sandbox_line() -> str:
     try:
         runtime = open_runtime(RuntimeSpec())
     except (SandboxStartError, SandboxUnavailableError) as error:
-        return f"sandbox broken: {error}"
-    try:
-        return f"sandbox level {runtime.sandbox_level}"
-    finally:
+        console.print(f"sandbox broken: {error}")
+    else:
+        console.print(f"sandbox level {runtime.sandbox_level}")
         runtime.close()
+    for line in _warehouse_lines(home):
+        console.print(line)
 
 
 def _warehouse_lines(home: Path | None) -> list[str]:
@@ -89,20 +56,20 @@ def _warehouse_lines(home: Path | None) -> list[str]:
         with Warehouse.open(places.warehouse) as warehouse:
             counts = [f"{table} {warehouse.sql(f'select count(*) from {table}').rows()[0][0]:,}" for table in COUNTED]
             waiting = landed - {row[0] for row in warehouse.sql("select bundle_id from merged_bundles").rows()}
-            ((run_count, episode_count),) = warehouse.sql(OTHER_SOURCES).rows()
-            broken = [row[0] for row in warehouse.sql(BROKEN_CHECKS).rows()]
+            ((run_count, episode_count),) = warehouse.sql(command_sql("other_sources")).rows()
+            broken = [row[0] for row in warehouse.sql(command_sql("broken_checks")).rows()]
     except StorageError as error:
         return [*lines, f"warehouse {places.warehouse}: {error}"]
     lines.append(f"warehouse {places.warehouse}: {', '.join(counts)}")
     if waiting:
-        lines.append(f"readers do not see {len(waiting)} landed bundles yet; `carryover merge` takes them in")
+        lines.append(f"{len(waiting)} landed bundles are not merged yet; `carryover merge` takes them in")
     elif not is_published(places.warehouse):
-        lines.append("readers see an older copy of the warehouse; `carryover merge` publishes it anew")
+        lines.append("the published copy is older than the warehouse; `carryover merge` publishes it again")
     if run_count:
         lines.append(
-            f"{run_count} re-evaluations by another source than their study's: {episode_count:,} episodes, under "
-            "variants that name it"
+            f"{run_count} re-evaluations ran on other source than their study: {episode_count:,} episodes, under "
+            "variants that name that source"
         )
     if broken:
-        lines.append(f"the latest checks were broken: {', '.join(broken)}; see the table check_results")
+        lines.append(f"latest checks failed: {', '.join(broken)}; see the table check_results")
     return lines

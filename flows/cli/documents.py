@@ -1,10 +1,11 @@
-"""Figures and the report: SQL's rows drawn and written out as files."""
+"""Figures and the report as files."""
 
 from datetime import UTC
 from pathlib import Path
 
 import polars as pl
 
+from carryover.flows.cli.places import command_sql
 from carryover.flows.cli.tables import GROUPS, cell_groups, read_table
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
@@ -14,14 +15,6 @@ from carryover.tasks.analysis.queries import TableQuery, table_names, table_quer
 from carryover.tasks.analysis.report import ReportContent, ReportTable, render_report
 from carryover.tasks.analysis.summary import findings
 
-STUDY_RUN = """
-select runs.*, run_ends.status, run_ends.finished_at
-from runs
-left join run_ends on runs.run_id = run_ends.run_id
-where runs.plan_digest = $plan_digest
-order by runs.flow = 'reproduce_study' desc, runs.started_at desc
-limit 1
-"""
 CELLS_CAPTION = (
     "Means per episode, with 95 % intervals (over several seeds the wider of two). Colour is the contract of "
     "training; red is the share of episodes with an uncaught error about a name that the interpreter does not know."
@@ -30,7 +23,7 @@ CELLS_CAPTION = (
 
 def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[Path]:
     """Write the 2x2 and Figures 2 and 3 of every group of a plan as SVG, each with its caption; return the files."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)
     written = []
     for drawing in (*_pictures(warehouse, plan_digest), *_figures(warehouse, plan_digest)):
         path = folder / f"{drawing.name}.svg"
@@ -42,7 +35,7 @@ def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[
 
 def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
     """Write one self-contained HTML page about a plan and return its path."""
-    (run,) = warehouse.sql(STUDY_RUN, plan_digest=plan_digest).arrow().to_pylist()
+    (run,) = warehouse.sql(command_sql("study_run"), plan_digest=plan_digest).arrow().to_pylist()
     queries = [table_query(name) for name in table_names() if not name.startswith("figure_")]
     content = ReportContent(
         title=f"Carryover: {run['plan_name']}",
@@ -61,7 +54,6 @@ def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
         plan_json=run["plan_json"],
         environment_json=run["environment_json"],
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render_report(content), encoding="utf-8")
     return path
 
@@ -98,9 +90,5 @@ def _pictures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
 
 
 def _measured_on(warehouse: Warehouse, plan_digest: str) -> str:
-    rows = warehouse.sql(
-        "select measured_on from marts.episode_metrics where plan_digest = $plan_digest "
-        "order by purpose = 'teacher' or base = 'teacher', measured_on limit 1",
-        plan_digest=plan_digest,
-    ).rows()
+    rows = warehouse.sql(command_sql("measured_on"), plan_digest=plan_digest).rows()
     return rows[0][0] if rows else "no episodes"

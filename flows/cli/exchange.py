@@ -1,4 +1,4 @@
-"""Traces of others under the lint, and ours for others."""
+"""Lint of foreign and own traces, and export of own ones."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from carryover.flows.cli.places import choose_plan, command_sql
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.interchange.formats import Format, export_traces
 from carryover.tasks.interchange.recorded import recorded_traces
@@ -13,37 +14,46 @@ from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.lint.lint import lint_traces
 from carryover.tasks.lint.sources import read_traces, traces_of_rows
 from carryover.tasks.lint.summary import summarise_lint
-from carryover.tasks.lint.trace import contract_name
+from carryover.tasks.lint.trace import PERSISTENT, STATELESS, contract_name
 from carryover.tasks.running.errors import UserError
-
-COUNTED_EPISODES = """
-select *
-from episodes
-where episode_id in (select episode_id from marts.episode_metrics where is_counted)
-"""
-"""What the tables are about: no attempt that was run again, and none that failed to the end."""
 
 
 def lint_files(files: Iterable[Path], contract: str | None, *, per_trace: bool) -> pl.DataFrame:
-    """Lint the traces of foreign files and folders; one row per declared contract, or per trace."""
-    declared = _known_contract(contract)
+    """Lint the traces of foreign files and folders; one row per declared contract, or per trace.
+
+    Raises:
+        UserError: A file cannot be read, or no trace or no code was found; the message says why.
+    """
+    declared = contract_name(contract)
+    if declared not in (None, PERSISTENT, STATELESS):
+        raise UserError(f"unknown contract {contract!r}; choose from {PERSISTENT}, {STATELESS}")
     found = lint_traces(chain.from_iterable(read_traces(file, declared) for file in files))
     if found.is_empty():
         raise UserError("no trace in these files; give .jsonl or .parquet with `messages`, .trace.json or .atif.json")
+    _refuse_no_code(found)
     return found if per_trace else summarise_lint(found)
 
 
-def lint_warehouse(warehouse: Warehouse, *, per_trace: bool) -> pl.DataFrame:
-    """Lint the warehouse's counted episodes, as they are exported; one row per declared contract, or per trace."""
+def lint_warehouse(warehouse: Warehouse, plan: str | None, *, per_trace: bool) -> pl.DataFrame:
+    """Lint a plan's counted episodes, as they are exported; one row per declared contract, or per trace."""
     turns, steps = warehouse.scan_copy("turns"), warehouse.scan_copy("steps")
-    traces = traces_of_rows(warehouse.sql(COUNTED_EPISODES).polars(), turns, steps)
-    found = lint_traces(traces, tools=TOOL_NAMES)
+    episodes = warehouse.sql(command_sql("counted_episodes"), plan_digest=_default_plan(warehouse, plan)).polars()
+    found = lint_traces(traces_of_rows(episodes, turns, steps), tools=TOOL_NAMES)
+    _refuse_no_code(found)
     return found if per_trace else summarise_lint(found)
 
 
-def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, where: str) -> int:
-    """Write the counted episodes that fulfil a SQL condition and return their count."""
-    chosen = warehouse.sql(f"select * from ({COUNTED_EPISODES}) as episodes where {where}").polars()
+def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, where: str, plan: str | None) -> int:
+    """Write a plan's counted episodes that fulfil a SQL condition and return their count.
+
+    Raises:
+        UserError: No episode fulfils it, or the authors' layout is asked for and no plan named where there are several.
+    """
+    known = [digest for (digest,) in warehouse.sql(command_sql("known_plans")).rows()]
+    if format_name == "authors" and plan is None and len(known) > 1:
+        raise UserError(f"the warehouse holds {len(known)} plans; name one with --plan: {', '.join(known[:5])}")
+    counted = f"select * from ({command_sql('counted_episodes')}) as episodes where {where}"
+    chosen = warehouse.sql(counted, plan_digest=_default_plan(warehouse, plan)).polars()
     if chosen.is_empty():
         raise UserError(f"no episode fulfils {where!r}; the condition is on the columns of the table episodes")
     ids = chosen.lazy().select("episode_id")
@@ -51,8 +61,17 @@ def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, whe
     return export_traces(recorded_traces(chosen, turns, steps, warehouse.scan_copy("instances")), folder, format_name)
 
 
-def _known_contract(declared: str | None) -> str | None:
-    name = contract_name(declared)
-    if name not in (None, "persistent", "stateless"):
-        raise UserError(f"unknown contract {declared!r}; choose from persistent, stateless")
-    return name
+def _default_plan(warehouse: Warehouse, plan: str | None) -> str | None:
+    """Return the plan that was named, else the latest finished one, else `None` for every plan."""
+    return warehouse.latest_plan() if plan is None else choose_plan(warehouse, plan)
+
+
+def _refuse_no_code(found: pl.DataFrame) -> None:
+    """Raise `UserError` where no trace holds a block."""
+    if not found["block_count"].sum():
+        reasons = found["unread_count"].sum()
+        raise UserError(
+            f"no code found in {found.height} traces: "
+            + (f"{reasons} tool calls without Python source" if reasons else "no fenced block, tag or tool call")
+            + "; code is read from ``` and ~~~ fences, <execute>, <code>, and tool_calls with an argument `code`"
+        )

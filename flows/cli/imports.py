@@ -1,4 +1,4 @@
-"""Foreign episodes into the warehouse, with the statistics that our own episodes get."""
+"""Import of foreign episodes into the warehouse, with the statistics that our own episodes get."""
 
 import json
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from carryover.flows.cli.places import command_sql
 from carryover.storage.study.runs import new_run_id
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
@@ -20,31 +21,10 @@ from carryover.tasks.interchange.formats import import_traces
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import Folders, name_places
+from carryover.tasks.running.folders import name_places
 from carryover.tasks.running.progress import progress_bar, waiting_line
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
-KNOWN_INSTANCES = """
-select
-    task_id,
-    capacity,
-    optimal_value,
-    any_value(instance_id)
-from instances
-group by all
-"""
-OTHER_FLOWS = "select distinct flow from runs where plan_digest = $plan and flow <> 'import'"
-OTHER_MODELS = """
-select distinct model_name
-from episodes
-where plan_digest = $plan
-    and model_name <> $model
-    and purpose = $purpose
-    and train_contract is not distinct from $train_contract
-    and variant = $variant
-    and base = $base
-    and bucket = $bucket
-"""
 PLAN_EPISODES = "select * from marts.episode_metrics where plan_digest = $plan"
 
 
@@ -66,11 +46,20 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         chosen = ImportSetting(run_id=run_id, **setting)
     except ValidationError as error:
         raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
-    known = _known_instances(places, chosen)
+    known: dict[KnownInstance, str] = {}
+    if places.warehouse.exists():
+        with Warehouse.open(places.warehouse) as warehouse:
+            _check_plan(warehouse, chosen)
+            rows = warehouse.sql(command_sql("known_instances")).rows()
+        known = {KnownInstance(*described): instance_id for *described, instance_id in rows}
     # Read to its end once before anything lands: a bad record far down must not leave half a source behind.
-    count = _count_traces(source, chosen, known)
-    if not count:
+    traces = import_traces(source, chosen, known)
+    if next(traces, None) is None:
         raise UserError(f"no trace in {source}; nothing was imported")
+    count = 1
+    with waiting_line(f"reading {source}") as tell:
+        for count, _ in enumerate(traces, start=2):
+            tell(f"{count} episodes")
     places.home.mkdir(parents=True, exist_ok=True)
     zone = LandingZone(places.landing)
     zone.write({"runs": [_run_row(source, chosen)]}, run_id)
@@ -79,36 +68,22 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
             batch.add(rows.tables())
             advance(1)
     merge(zone, places.warehouse, open_bar=progress_bar)
-    _land_analysis(zone, places, chosen)
+    with Warehouse.open(places.warehouse) as warehouse:
+        episodes = warehouse.sql(PLAN_EPISODES, plan=chosen.plan).polars()
+    statistics = compute_statistics(episodes, plan_digest=chosen.plan, run_id=run_id, open_bar=progress_bar)
+    zone.write({"statistics": statistics, "claims": published_claims(run_id)}, run_id)
     end = RunEndRow(run_id=run_id, status="finished", message="", finished_at=datetime.now(UTC))
     zone.write({"run_ends": [end]}, run_id)
     merge(zone, places.warehouse)
     return count
 
 
-def _count_traces(source: Path, setting: ImportSetting, known: Mapping[KnownInstance, str]) -> int:
-    count = 0
-    with waiting_line(f"reading {source}") as tell:
-        for count, _ in enumerate(import_traces(source, setting, known), start=1):
-            tell(f"{count} episodes")
-    return count
-
-
-def _known_instances(places: Folders, setting: ImportSetting) -> dict[KnownInstance, str]:
-    if not places.warehouse.exists():
-        return {}
-    with Warehouse.open(places.warehouse) as warehouse:
-        _check_plan(warehouse, setting)
-        rows = warehouse.sql(KNOWN_INSTANCES).rows()
-    return {KnownInstance(*described): instance_id for *described, instance_id in rows}
-
-
 def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
     """Raise `UserError` where rows of the import would stand among rows that are not its model's."""
-    if flows := warehouse.sql(OTHER_FLOWS, plan=setting.plan).rows():
+    if flows := warehouse.sql(command_sql("other_flows"), plan=setting.plan).rows():
         raise UserError(f"plan {setting.plan!r} is one of {flows[0][0]}; import under a name of its own with --plan")
     models = warehouse.sql(
-        OTHER_MODELS,
+        command_sql("other_models"),
         plan=setting.plan,
         model=setting.model_name,
         purpose=setting.purpose,
@@ -122,14 +97,6 @@ def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
             f"plan {setting.plan!r} has episodes of model {models[0][0]!r} in the cells of {setting.model_name!r}; "
             "import it under a plan of its own with --plan"
         )
-
-
-def _land_analysis(zone: LandingZone, places: Folders, setting: ImportSetting) -> None:
-    """Land what the end of a study lands: the plan's statistics, and the published claims."""
-    with Warehouse.open(places.warehouse) as warehouse:
-        episodes = warehouse.sql(PLAN_EPISODES, plan=setting.plan).polars()
-    statistics = compute_statistics(episodes, plan_digest=setting.plan, run_id=setting.run_id, open_bar=progress_bar)
-    zone.write({"statistics": statistics, "claims": published_claims(setting.run_id)}, setting.run_id)
 
 
 def _run_row(source: Path, setting: ImportSetting) -> RunRow:

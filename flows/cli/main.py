@@ -1,46 +1,81 @@
-"""The `carryover` command: read the warehouse, replay an episode, compare runs.
+"""The `carryover` command: run the study, read its warehouse, exchange traces.
 
-Rows are landed and merged by `merge` and `import` alone; `keep`, `questions --write`, `figures`, `report` and `export`
-write files beside the warehouse, and all the rest write nothing.
+`run`, `reevaluate`, `stage`, `merge` and `import` write to the data folder; `keep`, `questions --write`, `figures`,
+`report` and `export` write files beside it; the other commands only read.
 """
 
-import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
-from carryover.flows.cli.places import find_places, open_warehouse
-from carryover.flows.cli.replay import print_episode
-from carryover.flows.cli.tables import choose_plan, print_tables
-from carryover.storage.errors import QueryError, StorageError
+from carryover.flows.cli.errors import OneLineGroup
+from carryover.flows.cli.places import choose_plan, find_places, open_warehouse
 from carryover.tasks.analysis.rendering import TableFormat, render_table
 from carryover.tasks.interchange.formats import Format as ExchangeFormat
-from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.progress import progress_bar
 
 app = typer.Typer(
     name="carryover",
-    help="Read the trace warehouse of agent runs, replay episodes, compare runs.",
+    cls=OneLineGroup,
+    help="Run the study of agent runtimes, read its warehouse of traces, exchange traces with others.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
-Home = Annotated[Path | None, typer.Option("--home", help="Data folder; CARRYOVER_HOME or ./data without it.")]
-Plan = Annotated[str | None, typer.Option(help="Digest of a plan; the one that finished last without it.")]
+Home = Annotated[Path | None, typer.Option("--home", help="Data folder; default: CARRYOVER_HOME or ./data.")]
+Plan = Annotated[str | None, typer.Option(help="Digest of a plan; default: the latest finished plan.")]
 Results = Annotated[
     str | None, typer.Option(help="Read kept results instead: `laptop_full`, or a folder that `keep` wrote.")
 ]
 Format = Annotated[TableFormat, typer.Option("--format", help="How rows are printed.")]
 SCREEN_ROWS = 200
 """Rows of a query that are drawn for a screen: each takes milliseconds, and a warehouse has millions."""
+FLOW_OPTIONS: dict[str, Any] = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+}
+"""Settings of a command whose options are a flow's parameters: importing Prefect for every command takes seconds."""
+STAGES = {
+    "generate-instances": "Sample, validate and land the instance sets of a plan.",
+    "collect-traces": "Collect paired teacher traces under both contracts.",
+    "prepare-training": "Check the teacher traces and prepare one dataset per contract.",
+    "train-models": "Train one model per contract and training seed.",
+    "evaluate-models": "Evaluate every model under both contracts.",
+    "analyse-study": "Merge the landing zone, compute statistics and check the merged tables.",
+}
+
+stages = typer.Typer(help="Run one stage of the study.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(stages, name="stage")
+
+
+def _add_flow(parent: typer.Typer, command: str, module: str, summary: str) -> None:
+    """Add a flow as a command; it and Prefect are imported when the command is called."""
+
+    def call(context: typer.Context) -> None:
+        from carryover.flows.cli.command import run_as_command
+
+        found = import_module(f"..{module}", __package__)
+        run_as_command(
+            getattr(found, module), context.args, name=context.command_path, answer=getattr(found, "answer_study", None)
+        )
+
+    parent.command(command, help=summary, context_settings=FLOW_OPTIONS)(call)
+
+
+_add_flow(app, "run", "reproduce_study", "Run the whole study at one scale and print its result.")
+_add_flow(app, "reevaluate", "reevaluate_model", "Evaluate the models of a finished study again, as a new replicate.")
+for _stage, _summary in STAGES.items():
+    _add_flow(stages, _stage, _stage.replace("-", "_"), _summary)
 
 
 @app.command()
 def query(sql: str, home: Home = None, format: Format = "rich") -> None:
-    """Run SQL against the warehouse and print the rows."""
+    """Run one SQL query against the warehouse and print the rows."""
     with open_warehouse(home) as warehouse:
         rows = warehouse.sql(sql).polars()
     shown = rows.head(SCREEN_ROWS) if format == "rich" else rows
@@ -51,21 +86,23 @@ def query(sql: str, home: Home = None, format: Format = "rich") -> None:
 
 @app.command()
 def tables(
-    name: Annotated[str | None, typer.Argument(help="One table, e.g. table_02; all without it.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One table, e.g. table_02; default: all.")] = None,
     home: Home = None,
     format: Format = "rich",
     plan: Plan = None,
     results: Results = None,
 ) -> None:
     """Print the study's tables: ours beside the published values."""
+    from carryover.flows.cli.tables import print_tables
+
     with open_warehouse(home, results) as warehouse:
-        print_tables(warehouse, plan, [name] if name else [], format)
+        print_tables(warehouse, choose_plan(warehouse, plan), name, format)
 
 
 @app.command()
 def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, results: Results = None) -> None:
     """Print what the laptop study claimed beforehand, what it measured, and whether each claim holds."""
-    from carryover.flows.cli.hypotheses import print_verdicts
+    from carryover.flows.cli.tables import print_verdicts
 
     with open_warehouse(home, results) as warehouse:
         print_verdicts(warehouse, choose_plan(warehouse, plan), format)
@@ -75,10 +112,12 @@ def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, re
 def keep(
     folder: Path,
     home: Home = None,
-    plan: Annotated[list[str] | None, typer.Option(help="Digest of a plan, repeatable; the last one without.")] = None,
+    plan: Annotated[
+        list[str] | None, typer.Option(help="Digest of a plan, repeatable; default: the latest finished plan.")
+    ] = None,
     where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics, to leave cells out.")] = "true",
     recompute: Annotated[
-        bool, typer.Option("--recompute", help="Add nothing: compute the statistics of the kept rows again.")
+        bool, typer.Option("--recompute", help="Only compute the statistics of the kept rows again.")
     ] = False,
 ) -> None:
     """Keep a study's rows per episode, without any text, in a small folder that `--results` reads."""
@@ -90,13 +129,14 @@ def keep(
         typer.echo(f"{write_statistics(folder, compute)} statistics in {folder}")
         return
     with open_warehouse(home) as warehouse:
-        count = keep_results(warehouse, plan or [choose_plan(warehouse, None)], folder, compute, where)
+        plans = [choose_plan(warehouse, digest) for digest in plan or [None]]
+        count = keep_results(warehouse, plans, folder, compute, where)
     typer.echo(f"{count} episodes in {folder}")
 
 
 @app.command()
 def questions(
-    number: Annotated[int | None, typer.Argument(help="One question; all ten without it.")] = None,
+    number: Annotated[int | None, typer.Argument(help="One question; default: all ten.")] = None,
     home: Home = None,
     write: Annotated[
         Path | None,
@@ -105,6 +145,7 @@ def questions(
             help="Copy of sql/README.md to write answers into: 1 to 5 with `--results`, those on traces without.",
         ),
     ] = None,
+    plan: Plan = None,
     results: Results = None,
 ) -> None:
     """Ask the ten questions of sql/README.md: each with its query and its answer."""
@@ -112,23 +153,26 @@ def questions(
     from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 
     with open_warehouse(home, results) as warehouse:
+        digest = choose_plan(warehouse, plan)
         if write is None:
-            print_questions(warehouse, number)
+            print_questions(warehouse, digest, number)
             return
-        written = write_answers(warehouse, write, ABOUT_EPISODES if results else ABOUT_TRACES)
+        written = write_answers(warehouse, digest, write, ABOUT_EPISODES if results else ABOUT_TRACES)
     typer.echo(f"answers {', '.join(map(str, written))} written into {write}")
 
 
 @app.command()
-def episode(episode_id: str, home: Home = None) -> None:
+def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
     """Replay an episode: reflection, code, observation, header, turn by turn. The first digits of an id are enough."""
+    from carryover.flows.cli.replay import print_episode
+
     with open_warehouse(home) as warehouse:
-        print_episode(warehouse, episode_id)
+        print_episode(warehouse, episode_id, plan)
 
 
 @app.command()
 def diff(first_run: str, second_run: str, home: Home = None) -> None:
-    """Say in words what differs between two runs: plan, source, environment, servers. First digits of an id will do."""
+    """Say what differs between two runs: plan, source, environment, servers. The first digits of an id are enough."""
     from carryover.flows.cli.described_run import describe_run
     from carryover.tasks.plans.difference import describe_difference
 
@@ -156,7 +200,9 @@ def merge(home: Home = None) -> None:
 def figures(
     home: Home = None,
     plan: Plan = None,
-    folder: Annotated[Path | None, typer.Option(help="Folder of the files; the data folder's own without it.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder of the files; default: documents/figures in the data folder.")
+    ] = None,
     results: Results = None,
 ) -> None:
     """Draw the 2x2 and Figures 2 and 3 from SQL as SVG, each with its caption."""
@@ -164,7 +210,10 @@ def figures(
 
     target = folder or find_places(home).documents / "figures"
     with open_warehouse(home, results) as warehouse:
-        for path in write_figures(warehouse, choose_plan(warehouse, plan), target):
+        digest = choose_plan(warehouse, plan)
+        if folder is None:
+            target.parent.mkdir(exist_ok=True)
+        for path in write_figures(warehouse, digest, target):
             typer.echo(path)
 
 
@@ -172,7 +221,9 @@ def figures(
 def report(
     home: Home = None,
     plan: Plan = None,
-    path: Annotated[Path | None, typer.Option(help="The page; documents/report.html of the data folder.")] = None,
+    path: Annotated[
+        Path | None, typer.Option(help="The page; default: documents/report.html in the data folder.")
+    ] = None,
     results: Results = None,
 ) -> None:
     """Write one self-contained HTML page: tables, figures, claims, plan and environment."""
@@ -180,20 +231,25 @@ def report(
 
     target = path or find_places(home).documents / "report.html"
     with open_warehouse(home, results) as warehouse:
-        typer.echo(str(write_report(warehouse, choose_plan(warehouse, plan), target)))
+        digest = choose_plan(warehouse, plan)
+        if path is None:
+            target.parent.mkdir(exist_ok=True)
+        typer.echo(write_report(warehouse, digest, target))
 
 
 @app.command()
 def lint(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Trace files or folders; without any, our own rows.")
+        list[Path] | None, typer.Argument(help="Trace files or folders; default: the warehouse's episodes.")
     ] = None,
+    *,
     home: Home = None,
     contract: Annotated[str | None, typer.Option(help="Contract of files that declare none.")] = None,
+    plan: Plan = None,
     per_trace: Annotated[bool, typer.Option("--per-trace", help="One row per trace instead of the summary.")] = False,
     format: Format = "rich",
 ) -> None:
-    """Say what the code of agent traces assumes about its interpreter; no model is asked.
+    """Report what the code of agent traces assumes about its interpreter, without a model.
 
     Tokens here are words and signs of the code, since no tokenizer is at hand for foreign traces.
     """
@@ -203,7 +259,7 @@ def lint(
         frame = lint_files(files, contract, per_trace=per_trace)
     else:
         with open_warehouse(home) as warehouse:
-            frame = lint_warehouse(warehouse, per_trace=per_trace)
+            frame = lint_warehouse(warehouse, plan, per_trace=per_trace)
     typer.echo(render_table("lint", frame, format, title="contract lint"), nl=False)
 
 
@@ -213,12 +269,13 @@ def export_command(
     home: Home = None,
     to: Annotated[ExchangeFormat, typer.Option("--to", help="Layout of the files.")] = "jsonl",
     where: Annotated[str, typer.Option(help="SQL condition on the table episodes.")] = "true",
+    plan: Plan = None,
 ) -> None:
     """Write the counted episodes for others: the authors' JSON, chat JSON lines, Hugging Face Parquet, or ATIF."""
     from carryover.flows.cli.exchange import export_episodes
 
     with open_warehouse(home) as warehouse:
-        typer.echo(f"{export_episodes(warehouse, folder, to, where)} episodes in {folder}")
+        typer.echo(f"{export_episodes(warehouse, folder, to, where, plan)} episodes in {folder}")
 
 
 @app.command("import")
@@ -235,7 +292,7 @@ def import_command(
     bucket: Annotated[str, typer.Option(help="Difficulty bucket of the instances.")] = "easy",
     split: Annotated[
         Literal["train", "evaluation"] | None,
-        typer.Option(help="Split of the instances; train for a teacher and evaluation otherwise without it."),
+        typer.Option(help="Split of the instances; default: train for a teacher, else evaluation."),
     ] = None,
     scale: Annotated[
         Literal["import", "paper"],
@@ -243,7 +300,7 @@ def import_command(
     ] = "import",
     plan: Annotated[str, typer.Option(help="Name under which `tables --plan` shows the rows.")] = "import",
 ) -> None:
-    """Land foreign episodes, the authors' JSON files or chat data, and merge them; one model and condition a call."""
+    """Land foreign episodes (the authors' JSON, chat data or ATIF) and merge them; one model and condition a call."""
     from carryover.flows.cli.imports import import_episodes
 
     setting = {
@@ -265,24 +322,10 @@ def doctor(
     home: Home = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compare every landed file with its checksum.")] = False,
 ) -> None:
-    """Say what is installed, which sandbox level is reached, and how the warehouse is."""
+    """Report what is installed, which sandbox level is reached, and the state of the warehouse."""
     from carryover.flows.cli.doctor import print_health
     from carryover.flows.cli.verification import print_damage
 
     print_health(home)
     if verify:
         print_damage(home)
-
-
-def run() -> None:
-    """Run the command; an error that the user can mend is one line, and DuckDB's words for wrong SQL."""
-    try:
-        app()
-    except QueryError as error:
-        Console(stderr=True, highlight=False).print(str(error), markup=False)
-        if error.near_names:
-            typer.echo(f"near names: {', '.join(error.near_names)}", err=True)
-        sys.exit(1)
-    except (UserError, StorageError, OSError) as error:
-        typer.echo(f"carryover: {error}", err=True)
-        sys.exit(1)

@@ -1,11 +1,11 @@
-"""Which data folder and warehouse a command reads."""
+"""The data folder, warehouse and plan that a command reads."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
-import click
+import typer
 
 from carryover.storage.study.results import open_results
 from carryover.storage.warehouse.reader import Warehouse
@@ -17,7 +17,7 @@ HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in about a minute), `carryover 
 
 
 def find_places(home: Path | None) -> Folders:
-    """Return the data folder that is there; a reader never makes one.
+    """Return the existing data folder; a reader never makes one.
 
     Raises:
         UserError: There is none.
@@ -48,7 +48,7 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator[Wa
             raise UserError(f"the warehouse {places.warehouse} is empty; {HOW_TO_FILL}")
         if not warehouse.has_current_marts():
             outdated = f"the metrics in {places.warehouse} are of another version"
-            click.echo(f"{outdated}; `carryover merge` computes them again", err=True)
+            typer.echo(f"{outdated}; `carryover merge` computes them again", err=True)
         yield warehouse
 
 
@@ -65,3 +65,23 @@ def find_results(name_or_folder: str) -> Path:
     if Path(name_or_folder).is_dir():
         return Path(name_or_folder)
     raise UserError(f"no results {name_or_folder!r}; give a folder, or one of {', '.join(names) or 'none yet'}")
+
+
+def choose_plan(warehouse: Warehouse, plan_digest: str | None) -> str:
+    """Return the plan that was named; by default the latest finished one, or the only one.
+
+    Raises:
+        UserError: The plan has no run here, or several have and no study has finished.
+    """
+    known = [digest for (digest,) in warehouse.sql(command_sql("known_plans")).rows()]
+    if plan_digest is not None and plan_digest not in known:
+        raise UserError(f"no run of plan {plan_digest!r}; the latest plans are {', '.join(known[:5])}")
+    chosen = plan_digest or warehouse.latest_plan() or (known[0] if len(known) == 1 else None)
+    if chosen is None:
+        raise UserError(f"no study has finished; name one of the plans with --plan: {', '.join(known[:5])}")
+    return chosen
+
+
+def command_sql(name: str) -> str:
+    """Return the query `sql/commands/NAME.sql`."""
+    return (files("carryover.sql") / "commands" / f"{name}.sql").read_text(encoding="utf-8")

@@ -1,5 +1,9 @@
-"""A Prefect server for one command, where none is configured: it ends with the command, also when that is killed."""
+"""A Prefect server for one command, where none is configured; it ends with the command, even when that is killed.
 
+As a program it reports whether a configured server answers: `make deploy` asks before it declares anything on one.
+"""
+
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -17,8 +21,10 @@ from carryover.tasks.serving.process import ManagedProcess, StartupProgress
 
 STARTUP_SECONDS = 600.0
 """How long our own server may take while its process lives: some seconds on idle cores, minutes on busy ones."""
+LOCAL_URL = "http://127.0.0.1:4200/api"
+"""Default address of `prefect server start`."""
 QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_UI_ENABLED": "false"}
-"""Nothing is reported to anybody."""
+"""Settings without telemetry and user interface."""
 
 
 @contextmanager
@@ -30,7 +36,8 @@ def prefect_server() -> Iterator[None]:
         ServerError: Our own server does not start; the message quotes its log.
     """
     if PREFECT_API_URL.value() is not None:
-        _check_configured()
+        if lack := unavailable_server():
+            raise UserError(f"{lack}; start it, or unset PREFECT_API_URL for a server of this run's own")
         yield
         return
     places = open_places()
@@ -55,10 +62,14 @@ def own_server(home: Path, log: Path) -> Iterator[str]:
         command += ["--host", "127.0.0.1", "--port", str(port), "--no-services", "--no-ui"]
         return ManagedProcess(command, log, health_url=f"{_address(port)}/health", environment=environment)
 
+    def describe(progress: StartupProgress) -> str:
+        said = f": {progress.last_log_line}" if progress.last_log_line else ""
+        return f"{progress.elapsed_seconds:.0f} s of at most {STARTUP_SECONDS:.0f}{said}"
+
     with waiting_line("starting a Prefect server for this run") as tell:
         server, port = start_on_free_port(
             start,
-            lambda server: server.wait_until_healthy(STARTUP_SECONDS, lambda progress: tell(_describe(progress))),
+            lambda server: server.wait_until_healthy(STARTUP_SECONDS, lambda progress: tell(describe(progress))),
         )
     with server:
         yield _address(port)
@@ -68,17 +79,17 @@ def _address(port: int) -> str:
     return f"http://127.0.0.1:{port}/api"
 
 
-def _describe(progress: StartupProgress) -> str:
-    """Return for how long a server has been starting, and the last that it said."""
-    said = f": {progress.last_log_line}" if progress.last_log_line else ""
-    return f"{progress.elapsed_seconds:.0f} s of at most {STARTUP_SECONDS:.0f}{said}"
-
-
-def _check_configured() -> None:
+def unavailable_server() -> str | None:
+    """Return why no configured Prefect server can be used; `None` where one answers."""
+    url = PREFECT_API_URL.value()
+    if url is None:
+        return f"no Prefect server is configured: run `prefect server start` and export PREFECT_API_URL={LOCAL_URL}"
     with get_client(sync_client=True) as client:
         problem = client.api_healthcheck()
-    if problem is not None:
-        raise UserError(
-            f"no answer from the Prefect server {PREFECT_API_URL.value()} ({problem}); "
-            "start it, or unset PREFECT_API_URL for a server of this run's own"
-        )
+    return None if problem is None else f"no answer from the Prefect server {url} ({' '.join(str(problem).split())})"
+
+
+if __name__ == "__main__":
+    logging.getLogger("prefect").setLevel(logging.CRITICAL)
+    if lack := unavailable_server():
+        sys.exit(f"carryover: {lack}")

@@ -1,4 +1,4 @@
-"""The ten questions of `sql/README.md` put to a warehouse."""
+"""The ten questions of `sql/README.md` about one plan of a warehouse."""
 
 from collections.abc import Container
 from pathlib import Path
@@ -9,7 +9,7 @@ from carryover.tasks.analysis.questions import answer_table, read_questions, rea
 from carryover.tasks.running.errors import UserError
 
 
-def print_questions(warehouse: Warehouse, number: int | None) -> None:
+def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) -> None:
     """Print one question or all of them, each with its query and its answer here.
 
     Raises:
@@ -21,12 +21,12 @@ def print_questions(warehouse: Warehouse, number: int | None) -> None:
     if not chosen:
         raise UserError(f"no question {number}; choose from 1 to {len(questions)}")
     for question in chosen:
-        answer = answer_table(warehouse.sql(question.sql).polars())
         console.print(f"{question.number}. {question.words}", style="bold", markup=False)
-        console.print(f"\n{question.sql}\n\n{answer}", markup=False, soft_wrap=True)
+        answer = answer_table(warehouse.sql(question.about(plan_digest)).polars())
+        console.print(f"\n{question.about(plan_digest)}\n\n{answer}", markup=False, soft_wrap=True)
 
 
-def write_answers(warehouse: Warehouse, path: Path, numbers: Container[int]) -> list[int]:
+def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: Container[int]) -> list[int]:
     """Write this warehouse's answers to some questions into a copy of `sql/README.md`; return which were written.
 
     Raises:
@@ -36,6 +36,6 @@ def write_answers(warehouse: Warehouse, path: Path, numbers: Container[int]) -> 
     asked = [question for question in read_questions(text) if question.number in numbers]
     if not asked:
         raise UserError(f"{path} asks none of these questions; give a copy of sql/README.md")
-    answers = {question.number: warehouse.sql(question.sql).polars() for question in asked}
+    answers = {question.number: warehouse.sql(question.about(plan_digest)).polars() for question in asked}
     path.write_text(replace_answers(text, answers), encoding="utf-8")
     return list(answers)

@@ -1,4 +1,4 @@
-"""An episode as a person reads it: turn by turn, what was thought, run and seen."""
+"""Replay of an episode, turn by turn: reflection, code, observation."""
 
 import json
 
@@ -8,63 +8,54 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
+from carryover.flows.cli.places import choose_plan, command_sql
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.running.errors import UserError
 
-EPISODES = """
-select episodes.*, runs.plan_name
-from episodes
-inner join runs on episodes.run_id = runs.run_id
-where starts_with(episodes.episode_id, $start)
-order by episodes.episode_id
-limit 6
-"""
-TURNS = """
-select turns.*, steps.code, steps.injected_fault, steps.state_event
-from turns
-left join steps on turns.episode_id = steps.episode_id and turns.turn = steps.turn
-where turns.episode_id = $episode_id
-order by turns.turn
-"""
 
-
-def print_episode(warehouse: Warehouse, start: str) -> None:
-    """Print the episode whose id starts with the given digits.
+def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
+    """Print the episode whose id starts with the given digits, of the named plan or of the latest finished one.
 
     Raises:
-        UserError: No episode starts so, or several do.
+        UserError: No episode of the plan starts so, or several do.
     """
-    found = warehouse.sql(EPISODES, start=start).arrow().to_pylist()
+    matches = warehouse.sql(command_sql("found_episodes"), start=start).arrow().to_pylist()
+    digest = choose_plan(warehouse, plan) if plan else warehouse.latest_plan()
+    found = [row for row in matches if digest in (None, row["plan_digest"])]
+    if not found and matches:
+        others = ", ".join(sorted({row["plan_digest"] for row in matches}))
+        raise UserError(f"no episode of plan {digest} starts with {start!r}; name a plan that has one: --plan {others}")
     if not found:
         raise UserError(
             f'no episode starts with {start!r}; `carryover query "select episode_id from episodes"` lists them'
         )
     if len(found) > 1:
         ids = ", ".join(row["episode_id"] for row in found[:5])
-        raise UserError(f"several episodes start with {start!r}: {ids}{', ...' if len(found) > 5 else ''}")
+        raise UserError(
+            f"several episodes start with {start!r}: {ids}{', ...' if len(found) > 5 else ''}; give more digits"
+        )
     (episode,) = found
     console = screen()
-    console.print(_summary(episode))
-    for turn in warehouse.sql(TURNS, episode_id=episode["episode_id"]).arrow().to_pylist():
-        console.print(_opening(turn) if turn["turn"] == 0 else _turn(turn))
-    console.print(Rule(_ending(episode)))
-
-
-def _summary(episode: dict) -> Panel:
     trained = episode["train_contract"] or ("teacher" if episode["purpose"] == "teacher" else "base")
-    lines = [
-        f"{trained} -> {episode['runtime_contract']} on {episode['bucket']}, instance {episode['instance_id']}",
-        f"plan {episode['plan_name']} ({episode['scale']}), variant {episode['variant']}, "
-        f"model {episode['model_name']}",
-        f"sandbox {episode['sandbox_level']}, backend {episode['backend']}, run {episode['run_id']}",
-    ]
-    return Panel(Text("\n".join(lines)), title=f"episode {episode['episode_id']}")
-
-
-def _opening(turn: dict) -> Group:
-    messages = json.loads(turn["observation"] or "[]")
-    return Group(*(Panel(Text(message["content"]), title=message["role"], border_style="dim") for message in messages))
+    summary = (
+        "{trained} -> {runtime_contract} on {bucket}, instance {instance_id}\n"
+        "plan {plan_name} ({scale}), variant {variant}, model {model_name}\n"
+        "sandbox {sandbox_level}, backend {backend}, run {run_id}"
+    ).format(trained=trained, **episode)
+    console.print(Panel(Text(summary), title=f"episode {episode['episode_id']}"))
+    for turn in warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist():
+        if turn["turn"] > 0:
+            console.print(_turn(turn))
+            continue
+        for message in json.loads(turn["observation"] or "[]"):
+            console.print(Panel(Text(message["content"]), title=message["role"], border_style="dim"))
+    score = "unknown" if episode["score"] is None else f"{episode['score']:.3f}"
+    tokens = episode["prompt_tokens"] + episode["completion_tokens"]
+    counted = f"{tokens:,}" if tokens or episode["token_source"] != "imported" else "unknown"
+    console.print(
+        Rule(f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {counted} tokens")
+    )
 
 
 def _turn(turn: dict) -> Group:
@@ -91,10 +82,3 @@ def _pretty(observation: str) -> str:
         return json.dumps(json.loads(observation), indent=2, ensure_ascii=False).replace("\\n", "\n    ")
     except json.JSONDecodeError:
         return observation
-
-
-def _ending(episode: dict) -> str:
-    score = "unknown" if episode["score"] is None else f"{episode['score']:.3f}"
-    tokens = episode["prompt_tokens"] + episode["completion_tokens"]
-    counted = f"{tokens:,}" if tokens or episode["token_source"] != "imported" else "unknown"
-    return f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {counted} tokens"

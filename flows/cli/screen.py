@@ -5,6 +5,7 @@ import shutil
 from rich.console import Console
 
 PLAIN_WIDTH = 160
+"""Columns where standard output is no terminal: enough for every table."""
 
 
 def screen() -> Console:

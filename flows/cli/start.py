@@ -1,28 +1,17 @@
-"""The `carryover` command from its first moment on: what interrupts it, also while it loads, is told in one line."""
+"""Entry point of the `carryover` command; an interrupt while it loads is one line too."""
 
 import sys
 
-INTERRUPTED = 130
-"""Exit code of a command that was interrupted from the keyboard."""
-
 
 def run() -> None:
-    """Run the command."""
+    """Run the command and exit."""
     try:
-        from carryover.flows.cli.main import run as run_command
+        from carryover.flows.cli.main import app
 
-        run_command()
+        app(prog_name="carryover")
     except KeyboardInterrupt:
-        sys.exit(_say_stopped())
-    except SystemExit as ended:
-        if ended.code == INTERRUPTED:  # Typer turns an interrupt into an exit code
-            _say_stopped()
-        raise
-
-
-def _say_stopped() -> int:
-    print("carryover: stopped", file=sys.stderr)
-    return INTERRUPTED
+        print("carryover: stopped", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

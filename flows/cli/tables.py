@@ -1,68 +1,55 @@
-"""The study's tables and pictures, read from the warehouse."""
+"""The study's tables and the verdicts on its hypotheses, read from the warehouse and printed."""
 
 import json
-from collections.abc import Sequence
 
 import polars as pl
 import typer
 
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.analysis.formatting import describe_setting
-from carryover.tasks.analysis.pictures import cells_of, cells_text
 from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
 from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
 from carryover.tasks.knapsack.signatures import describe_tools
+from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.study_rows import StatisticRow
 
-LATEST_PLAN = """
-select plan_digest
-from runs
-inner join run_ends on runs.run_id = run_ends.run_id
-where runs.flow = 'reproduce_study' and run_ends.status = 'finished'
-order by run_ends.finished_at desc
-limit 1
-"""
-KNOWN_PLANS = "select plan_digest from runs group by plan_digest order by max(started_at) desc, plan_digest"
-STUDY_TABLES = (*(f"table_{number:02d}" for number in (1, 2, 3, 5, 6, 7, 8, 9, 10)), "failure_percentages")
-"""The tables of arXiv 2603.01209 that a plan has rows for."""
-CONTRAST_TABLES = ("interaction", "token_ratios", "token_sensitivity")
-"""What the cells of the 2x2 say against each other."""
 GROUPS = ("variant", "base", "visibility", "header", "bucket", "measured_on")
+VERDICTS_TITLE = (
+    "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, and the verdict"
+)
 
 
-def print_tables(
-    warehouse: Warehouse, plan_digest: str | None, names: Sequence[str], table_format: TableFormat
-) -> None:
-    """Print tables of a plan, all of them where none is named; of the plan that finished last, where none is given.
+def print_tables(warehouse: Warehouse, plan_digest: str, name: str | None, table_format: TableFormat) -> None:
+    """Print one table of a plan, or all of them.
 
     Raises:
-        UserError: The table or the plan is not there.
+        UserError: There is no such table.
     """
-    digest = choose_plan(warehouse, plan_digest)
-    console = screen()
-    for position, query in enumerate(map(_find_query, names or table_names())):
-        frame = read_table(warehouse, query, digest)
+    try:
+        queries = [table_query(each) for each in ([name] if name else table_names())]
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    for position, query in enumerate(queries):
         if position > 0 and table_format != "csv":
             typer.echo()
-        if table_format == "rich":
-            console.print(rich_table(query.name, frame, title=f"{query.name}: {query.title}"))
-        else:
-            typer.echo(render_table(query.name, frame, table_format, title=query.title), nl=False)
+        frame = read_table(warehouse, query, plan_digest)
+        title = f"{query.name}: {query.title}" if table_format == "rich" else query.title
+        print_frame(query.name, frame, table_format, title)
+
+
+def print_frame(name: str, frame: pl.DataFrame, table_format: TableFormat, title: str) -> None:
+    """Print rows in the layout of the study's tables."""
+    if table_format == "rich":
+        screen().print(rich_table(name, frame, title=title))
+    else:
+        typer.echo(render_table(name, frame, table_format, title=title), nl=False)
 
 
 def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.DataFrame:
     """Return a table's rows for a plan."""
     known = {"plan_digest": plan_digest, "tools_json": json.dumps(describe_tools())}
     return warehouse.sql(query.sql, **{name: known[name] for name in query.parameters}).polars()
-
-
-def print_pictures(warehouse: Warehouse, plan_digest: str) -> None:
-    """Print the 2x2 of every group of a plan."""
-    console = screen()
-    for key, group in cell_groups(warehouse, plan_digest):
-        title = f"{describe_setting(**dict(zip(GROUPS, key, strict=True)))} ({key[-1]})"
-        console.print(cells_text(cells_of(group), title))
 
 
 def cell_groups(warehouse: Warehouse, plan_digest: str) -> list[tuple[tuple[str, ...], pl.DataFrame]]:
@@ -72,25 +59,22 @@ def cell_groups(warehouse: Warehouse, plan_digest: str) -> list[tuple[tuple[str,
     return [(tuple(map(str, key)), group) for key, group in groups.items()]
 
 
-def choose_plan(warehouse: Warehouse, plan_digest: str | None) -> str:
-    """Return the plan that was named, or without a name the digest of the one whose study finished last.
-
-    Raises:
-        UserError: The plan has no run here, or no study has finished.
-    """
-    if plan_digest is not None:
-        known = [row[0] for row in warehouse.sql(KNOWN_PLANS).rows()]
-        if plan_digest not in known:
-            raise UserError(f"no run of plan {plan_digest!r}; the latest plans are {', '.join(known[:5])}")
-        return plan_digest
-    rows = warehouse.sql(LATEST_PLAN).rows()
-    if not rows:
-        raise UserError("no study has finished yet; `make demo` runs one, --plan names one that is still going")
-    return rows[0][0]
+def print_verdicts(warehouse: Warehouse, plan_digest: str, table_format: TableFormat) -> None:
+    """Print one row per hypothesis and group of a plan's episodes, and the count of each verdict."""
+    frame = read_verdicts(warehouse, plan_digest)
+    print_frame("hypotheses", frame, table_format, VERDICTS_TITLE)
+    counts = frame["verdict"].value_counts().sort("verdict").rows()
+    typer.echo("; ".join(f"{count} {verdict}" for verdict, count in counts) or "no hypothesis has its statistic here")
 
 
-def _find_query(name: str) -> TableQuery:
-    try:
-        return table_query(name)
-    except ValueError as error:
-        raise UserError(str(error)) from error
+def read_verdicts(warehouse: Warehouse, plan_digest: str) -> pl.DataFrame:
+    """Return the verdicts on a plan's statistics, group by group."""
+    rows = warehouse.sql("select * from statistics where plan_digest = $plan_digest", plan_digest=plan_digest)
+    verdicts = judge(read_hypotheses(), (StatisticRow.model_validate(row) for row in rows.arrow().to_pylist()))
+    columns = [*Verdict._fields[:-1], "verdict"]
+    frame = pl.DataFrame(
+        [(*verdict[:-1], "holds" if verdict.holds else "does not hold") for verdict in verdicts],
+        schema={name: pl.Float64 if name in ("estimate", "low", "high") else pl.String for name in columns},
+        orient="row",
+    )
+    return frame.sort(("variant", "base", "visibility", "header", "bucket"), maintain_order=True)

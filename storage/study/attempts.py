@@ -75,8 +75,8 @@ def check_instances(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> 
     if unknown := len(ids - set(landed["instance_id"])):
         raise UserError(
             f"{unknown} of {len(ids)} instances of bucket {instances.bucket} are not those of plan {run.plan.digest}: "
-            f"the source that is here samples others than source {run.plan.source}; check out that source, or run "
-            "carryover.flows.reproduce_study anew"
+            f"the source that is here samples others than source {run.plan.source}; check out that source, or "
+            "start the study again with `carryover run`"
         )
 
 

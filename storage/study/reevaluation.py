@@ -23,7 +23,7 @@ def choose_study(scale: str) -> str:
     studies = finished_runs("reproduce_study", plan_name=scale)
     if not studies:
         raise UserError(
-            f"no finished study of scale {scale!r} to evaluate again; run carryover.flows.reproduce_study first"
+            f"no finished study of scale {scale!r} to evaluate again; `carryover run --scale {scale}` makes one"
         )
     preset = resolve_plan(scale)
     for run_id in reversed(studies):

@@ -103,7 +103,10 @@ def require_query(connection: DuckDBPyConnection, sql: str) -> None:
 
     Raises `duckdb.Error` for SQL that cannot be parsed.
     """
-    for statement in connection.extract_statements(sql):
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise QueryError(f"{len(statements) or 'no'} statements in {sql!r:.60}; give one query")
+    for statement in statements:
         is_run = statement.type in _QUERIES or (
             statement.type == StatementType.EXPLAIN and not _ANALYZE.match(_without_asides(statement.query))
         )

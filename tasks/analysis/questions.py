@@ -27,6 +27,10 @@ class Question(NamedTuple):
     answer: str
     """The Markdown table that is printed under it."""
 
+    def about(self, plan_digest: str) -> str:
+        """Return the query with the plan filled in, so that it can be asked again as printed."""
+        return self.sql.replace("$plan_digest", f"'{plan_digest}'")
+
 
 def readme_text() -> str:
     """Return the installed `sql/README.md`."""

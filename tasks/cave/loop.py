@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from carryover.tasks.agent.reply import encodable
 from carryover.tasks.agent.episode_id import decoding_seed
 from carryover.tasks.agent.protocol import (
     Completion,
@@ -15,6 +14,7 @@ from carryover.tasks.agent.protocol import (
     ModelError,
     ReplyNotKeptError,
 )
+from carryover.tasks.agent.reply import encodable
 from carryover.tasks.cave.conversation import Entry, SemanticStream
 from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
 from carryover.tasks.cave.prompting import fill, new_objects, observation, system_prompt

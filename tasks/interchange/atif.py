@@ -5,7 +5,7 @@ reference models, needs Python 3.12.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,10 @@ def atif_document(trace: RecordedTrace) -> dict[str, Any]:
         "shown_contract": episode.shown_contract,
         "train_contract": episode.train_contract,
     }
-    steps = [step | {"step_id": number} for number, step in enumerate(_steps(trace), start=1)]
+    step_of = {step.turn: step for step in trace.steps}
+    told = [{"source": message.role, "message": message.content} for message in trace.opening]
+    told += [_agent_step(turn, step_of.get(turn.turn)) for turn in trace.turns if turn.turn > 0]
+    steps = [step | {"step_id": number} for number, step in enumerate(told, start=1)]
     return {
         "schema_version": SCHEMA_VERSION,
         "session_id": episode.run_id,
@@ -65,15 +68,6 @@ def atif_document(trace: RecordedTrace) -> dict[str, Any]:
     }
 
 
-def _steps(trace: RecordedTrace) -> Iterator[dict[str, Any]]:
-    for message in trace.opening:
-        yield {"source": message.role, "message": message.content}
-    step_of = {step.turn: step for step in trace.steps}
-    for turn in trace.turns:
-        if turn.turn > 0:
-            yield _agent_step(turn, step_of.get(turn.turn))
-
-
 def _agent_step(turn: TurnRow, step: StepRow | None) -> dict[str, Any]:
     content: dict[str, Any] = {
         "source": "agent",
@@ -89,15 +83,10 @@ def _agent_step(turn: TurnRow, step: StepRow | None) -> dict[str, Any]:
     if step is not None:
         call = {"tool_call_id": call_id, "function_name": TOOL, "arguments": {"code": step.code}}
         content["tool_calls"] = [call]
-    result = _observation(turn, step)
+    result = turn.observation
+    if result is None and step is not None:  # the last turn: its observation was sent to nobody
+        result = json.dumps({"result": step.result, "output": step.output, "error": step.error})
     if result is not None:
         source = {} if step is None else {"source_call_id": call_id}
         content["observation"] = {"results": [source | {"content": result}]}
     return content
-
-
-def _observation(turn: TurnRow, step: StepRow | None) -> str | None:
-    """Return the observation as sent; after the last turn, which nobody was told, what the block left."""
-    if turn.observation is not None or step is None:
-        return turn.observation
-    return json.dumps({"result": step.result, "output": step.output, "error": step.error})

@@ -1,10 +1,11 @@
 """Export in the format of arXiv 2603.01209's repository: a trace file and a result file per episode.
 
-Layout and names are those of the repository (mrcabbage972/agents-learn-runtime at 5ba1133); what it has no place for
-(the declared contract) stands under `contract`, which its scripts do not read. Its `scripts/get_trace_stats.py` takes
-two of the condition folders, `scripts/main_table.py` their `summary.json` and, for the interval, the folders, and
-`scripts/compare_benchmarks.py` two of them as `.tar.gz`. All three were run on such exports, and their numbers are
-those of Tables 1, 2, 7 and 8 here (`tests/tasks/interchange/test_authors_scripts.py` tells what they compute), but for:
+Layout and names are those of the repository (mrcabbage972/agents-learn-runtime at 5ba1133; 0a90eba differs in its
+benchmark configurations, which set `max_tool_calls: 25`). The declared contract stands under `contract`, which the
+scripts do not read. `scripts/get_trace_stats.py` takes two of the condition folders, `scripts/compare_benchmarks.py`
+two of them as `.tar.gz`. `scripts/main_table.py` takes a spec with one entry per cell: `difficulty` (`Easy` or
+`Medium`), `train` and `runtime` (`Persistent` or `Reset`), `path` of the cell's `summary.json`, and for the interval
+`metrics_path`, the folder. Their numbers are those of Tables 1, 2, 7 and 8 here, with these differences:
 
 - An episode of which no reply held a block has 0 steps here; `get_trace_stats.py` counts its replies then.
 - An episode without a score has no `result`, which `compare_benchmarks.py` takes for a score of 0; our pairs leave it
@@ -19,17 +20,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from carryover.tasks.interchange.authors_summary import summarise_results
 from carryover.tasks.interchange.observations import read_observation
 from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
 from carryover.tasks.traces.rows import FinishReason, StepRow, TurnRow
 
 FAMILY = "knapsack"
-"""The repository's name of the task family: every file name begins with it, and then the task id does so again."""
+"""The repository's name of the task family: the first part of every file name, and of every task id."""
+_STATUS = {
+    FinishReason.TIMEOUT: "timeout",
+    **dict.fromkeys((FinishReason.ERROR, FinishReason.EXCEPTION, FinishReason.TOOL_ERROR), "error"),
+}
 NO_BLOCK = "no code block was executed"
-"""Stands for what the agent was told after a reply without a block, where that was not recorded."""
+"""Error of a reply without a block, where the message to the agent was not recorded."""
 
 
 class AuthorsDocuments(NamedTuple):
@@ -61,6 +66,37 @@ def write_authors(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
     return paths
 
 
+def summarise_results(documents: Iterable[AuthorsDocuments]) -> dict[str, Any]:
+    """Return means over the episodes of one condition, under the repository's names.
+
+    `metrics` holds mean, median, minimum and maximum of every number of the results, the score (in [0, 1]) among them;
+    an episode without a score counts as executed and unsolved, and in no metric. Times are seconds.
+    """
+    solved_count = 0
+    columns: dict[str, list[float]] = defaultdict(list)
+    metrics: dict[str, list[float]] = defaultdict(list)
+    for document in documents:
+        result = document.result.get("result") or {}
+        solved_count += result.get("is_solved") is True
+        columns["runtime"].append(document.result["finished_at"] - document.result["started_at"])
+        columns["steps"].append(document.trace["summary"]["num_steps"])
+        columns["total_tokens"].append(document.trace["summary"]["token_usage"]["total_tokens"])
+        for name, value in {**result.get("metrics", {}), "score": result.get("score")}.items():
+            if value is not None:
+                metrics[name].append(value)
+    executed_count = len(columns["runtime"])
+    return {
+        "average_is_solved": solved_count / executed_count,
+        **{f"average_{name}": fmean(values) for name, values in columns.items()},
+        "metrics": {
+            name: {"mean": fmean(values), "median": median(values), "min": min(values), "max": max(values)}
+            for name, values in metrics.items()
+        },
+        "num_tasks_executed": executed_count,
+        "num_tasks_solved": solved_count,
+    }
+
+
 def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
     """Return an episode as the authors' trace and result.
 
@@ -88,7 +124,7 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
             "contract": declared | {"declaration": json.loads(episode.contract_json)},
         },
         result={
-            "status": _status(episode.finish_reason),
+            "status": _STATUS.get(episode.finish_reason, "completed"),
             "error": episode.error_message,
             **({} if episode.score is None else {"result": _result(trace)}),
             "finished_at": episode.started_at.timestamp() + episode.wall_seconds,
@@ -161,16 +197,6 @@ def _result(trace: RecordedTrace) -> dict[str, Any]:
             "inspected_count": episode.inspected_count,
         },
     }
-
-
-def _status(finish_reason: FinishReason) -> str:
-    match finish_reason:
-        case FinishReason.TIMEOUT:
-            return "timeout"
-        case FinishReason.ERROR | FinishReason.EXCEPTION | FinishReason.TOOL_ERROR:
-            return "error"
-        case _:
-            return "completed"
 
 
 def _system_prompts(trace: RecordedTrace) -> list[str]:

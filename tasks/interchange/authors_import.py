@@ -15,13 +15,13 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.interchange.authors import FAMILY
 from carryover.tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, import_trace
 from carryover.tasks.interchange.setting import ImportSetting
-from carryover.tasks.lint.chat_records import parse_json
+from carryover.tasks.lint.chat_records import read_json
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
 
 class KnownInstance(NamedTuple):
-    """What a result file tells of an instance of ours: task ids alone are not unique, ours and theirs differ."""
+    """An instance as a result file describes it; a task id alone is ambiguous."""
 
     task_id: str
     capacity: int
@@ -48,14 +48,14 @@ def read_authors(
     path_of: dict[tuple[str, str, str | None], Path] = {}
     for path in paths:
         result_path = path.with_name(path.name.replace(".trace.json", ".json"))
-        result = _read(result_path) if result_path.exists() else {}
+        result = read_json(result_path) if result_path.exists() else {}
         try:
-            trace = authors_trace(_read(path), result, _instance_id(path, result, instance_ids or {}))
+            trace = authors_trace(read_json(path), result, _instance_id(path, result, instance_ids or {}))
             rows = import_trace(trace, setting)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             said = " ".join(str(error).split())
             raise UserError(
-                f"{path} is not laid out as the repository of arXiv 2603.01209 does it: {type(error).__name__} {said}; "
+                f"{path} has another layout than the repository of arXiv 2603.01209: {type(error).__name__} {said}; "
                 "leave it and its result file out"
             ) from error
         cell = (rows.episode.instance_id, rows.episode.runtime_contract, rows.episode.train_contract)
@@ -83,8 +83,13 @@ def authors_trace(trace: Mapping[str, Any], result: Mapping[str, Any], instance_
     summary = trace["summary"]
     started_at = _time(trace["started_at"])
     signal = summary.get("finish_reason")
-    finish_reason = _finish_reason(signal)
+    # the repository writes no finish event when the clock ran out
+    known = FinishReason.TIMEOUT if signal is None else FinishReason.OTHER
+    finish_reason = FinishReason(signal) if signal in list(FinishReason) else known
     foreign_word = f"finish reason {signal!r}" if finish_reason is FinishReason.OTHER != signal else None
+    wall_seconds = (_time(trace["finished_at"]) - started_at).total_seconds() if trace["finished_at"] else 0.0
+    if "finished_at" in result:  # measured around the episode
+        wall_seconds = result["finished_at"] - result["started_at"]
     outcome = result.get("result") or {}
     metrics = outcome.get("metrics") or {}
     usage = summary.get("token_usage") or {}
@@ -97,7 +102,7 @@ def authors_trace(trace: Mapping[str, Any], result: Mapping[str, Any], instance_
         turns=tuple(_turns(trace["events"])),
         finish_reason=finish_reason,
         started_at=started_at,
-        wall_seconds=_wall_seconds(trace, result, started_at),
+        wall_seconds=wall_seconds,
         score=outcome.get("score"),
         is_solved=bool(outcome.get("is_solved")),
         value_taken=metrics.get("agent_value") or 0,
@@ -110,13 +115,6 @@ def authors_trace(trace: Mapping[str, Any], result: Mapping[str, Any], instance_
         train_contract=declared.get("trained"),
         error_message=result.get("error") or foreign_word,
     )
-
-
-def _wall_seconds(trace: Mapping[str, Any], result: Mapping[str, Any], started_at: datetime) -> float:
-    """Return the seconds that the benchmark measured around the episode; those of the trace without a result."""
-    if "finished_at" in result:
-        return result["finished_at"] - result["started_at"]
-    return (_time(trace["finished_at"]) - started_at).total_seconds() if trace["finished_at"] else 0.0
 
 
 def _turns(events: list[Mapping[str, Any]]) -> Iterator[ImportedTurn]:
@@ -165,16 +163,6 @@ def _step(data: Mapping[str, Any], turn: ImportedTurn) -> ImportedTurn:
     )
 
 
-def _finish_reason(signal: object) -> FinishReason:
-    if signal is None:
-        return FinishReason.TIMEOUT  # the repository writes no finish event when the clock ran out
-    return FinishReason(signal) if signal in list(FinishReason) else FinishReason.OTHER
-
-
 def _time(text: str) -> datetime:
     time = datetime.fromisoformat(text)
     return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def _read(path: Path) -> Any:
-    return parse_json(str(path), path.read_bytes())

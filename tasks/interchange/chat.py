@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
 from carryover.tasks.datasets.validation import calls_finish
-from carryover.tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, import_trace
+from carryover.tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, ImportedTrace, ImportedTurn, import_trace
 from carryover.tasks.interchange.observations import read_observation
 from carryover.tasks.interchange.recorded import RecordedTrace
 from carryover.tasks.interchange.setting import ImportSetting
@@ -22,7 +21,6 @@ from carryover.tasks.lint.trace import contract_name
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
-_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _SCHEMA = pa.schema(
     [
         ("episode_id", pa.string()),
@@ -84,7 +82,7 @@ def read_chat(path: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
     object with `output`, `result` and `error` (as the study's loop sends it), else its whole text.
 
     Raises:
-        UserError: The file is of another kind, or a record is no conversation with fields of the right kinds.
+        UserError: The file has another format, or a record is not a conversation with fields of the right types.
     """
     for number, (place, record) in enumerate(chat_records(path), start=1):
         try:
@@ -93,7 +91,7 @@ def read_chat(path: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"]))
             raise UserError(
-                f"{place} has as `{field}` {first['input']!r:.60}: {first['msg']}; mend it or leave it out"
+                f"{place} has as `{field}` {first['input']!r:.60}: {first['msg']}; correct it or leave it out"
             ) from error
         yield rows
 
@@ -107,10 +105,13 @@ def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
     contract = record.get("contract")
     return ImportedTrace(
         instance_id=str(record.get("instance_id") or name),
-        opening=tuple(Message(role=_role(role), content=text) for role, text in messages[:first_reply]),
+        opening=tuple(
+            Message(role="system" if role == "system" else "user", content=text)
+            for role, text in messages[:first_reply]
+        ),
         turns=turns,
         finish_reason=FinishReason.FINISH_TOOL if has_finished else FinishReason.MAX_TURNS,
-        started_at=_UNKNOWN_TIME,
+        started_at=UNKNOWN_TIME,
         score=record.get("score"),
         is_solved=record.get("score") == 1.0,
         runtime_contract=contract_name(contract) if isinstance(contract, str) else None,
@@ -125,7 +126,3 @@ def _turns(messages: list[tuple[str, str]]) -> Iterator[ImportedTurn]:
             observation = None if following[0] == "assistant" else following[1]
             turn = ImportedTurn(text, parse_reply(text).code, observation=observation)
             yield turn if observation is None else turn._replace(**read_observation(observation)._asdict())
-
-
-def _role(role: str) -> Any:
-    return role if role in ("system", "user", "assistant") else "user"

@@ -1,10 +1,11 @@
-"""Every format by name: what `export` writes and `import` reads."""
+"""The formats that `carryover export` writes and `carryover import` reads back."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from carryover.tasks.interchange.atif import write_atif
+from carryover.tasks.interchange.atif_import import read_atif
 from carryover.tasks.interchange.authors import write_authors
 from carryover.tasks.interchange.authors_import import KnownInstance, read_authors
 from carryover.tasks.interchange.chat import read_chat, write_chat_jsonl, write_chat_parquet
@@ -44,18 +45,23 @@ def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: Fo
 def import_traces(
     source: Path, setting: ImportSetting, instance_ids: Mapping[KnownInstance, str] | None = None
 ) -> Iterator[ImportedRows]:
-    """Yield the rows of foreign episodes: the authors' files in a folder, or a chat data set in a file.
+    """Yield the rows of foreign episodes: the authors' files, ATIF trajectories, or a chat data set.
 
     Args:
-        source: A folder with `*.trace.json`, or a `.jsonl` or `.parquet` file with `messages`.
+        source: A folder with `*.trace.json` or `*.atif.json`, a `.jsonl` or `.parquet` file with `messages`, or a
+            folder with one such file.
         setting: What the recording does not say about itself.
         instance_ids: Content hashes of known instances, by what the authors' files tell of one.
 
     Raises:
         UserError: There is nothing at `source`, or it is of no known layout.
     """
-    if source.is_dir():
-        return read_authors(source, setting, instance_ids)
     if not source.exists():
         raise UserError(f"nothing to import at {source}; name a folder with *.trace.json, a .jsonl or a .parquet file")
-    return read_chat(source, setting)
+    if source.name.endswith(".atif.json") or (source.is_dir() and next(source.rglob("*.atif.json"), None)):
+        return read_atif(source, setting)
+    if source.is_dir() and not next(source.rglob("*.trace.json"), None):
+        chats = sorted(path for path in source.iterdir() if path.suffix in (".jsonl", ".parquet"))
+        if len(chats) == 1:  # a folder that `export` wrote
+            return read_chat(chats[0], setting)
+    return read_authors(source, setting, instance_ids) if source.is_dir() else read_chat(source, setting)

@@ -1,10 +1,10 @@
-"""Rows of episodes that others recorded: everything that is counted here is counted from their code and text."""
+"""Rows of foreign episodes; every count is taken from their code and text."""
 
 import hashlib
 import json
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
@@ -16,6 +16,8 @@ from carryover.tasks.lint.trace import STATELESS
 from carryover.tasks.traces.events import ParsedBlock, name_event_rows, parse_block
 from carryover.tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, NameEventRow, StepRow, TurnRow
 
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""Start of an episode whose recording names none."""
 _TOOL_ERRORS = ("ToolRuntimeException", "ToolInvocationException")
 _CAP_ERROR = HARMLESS_ERRORS[1]
 _MISSING_NAME = ("nameerror", "unboundlocalerror", "is not defined")
@@ -34,7 +36,7 @@ class ImportedTurn(NamedTuple):
     observation: str | None = None
     """The user message that followed, where it was recorded."""
     last_step_globals: tuple[str, ...] | None = None
-    """User names that existed when the block ended; null where nobody wrote them down."""
+    """User names that existed when the block ended; null where they are unknown."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     is_model_error: bool = False
@@ -95,7 +97,15 @@ def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
     """
     is_stateless = (trace.runtime_contract or setting.runtime_contract) == STATELESS
     alive: tuple[str, ...] = ()
-    ids = {"run_id": setting.run_id, "episode_id": _content_id(trace, setting)}
+    content = [
+        setting.model_dump(mode="json", exclude={"run_id"}),
+        trace.instance_id,
+        trace.started_at.isoformat(),
+        [message.model_dump() for message in trace.opening],
+        [[turn.assistant_text, turn.output, turn.error] for turn in trace.turns],
+    ]
+    episode_id = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
+    ids = {"run_id": setting.run_id, "episode_id": episode_id}
     steps, errors, events = [], [], []
     for turn, recorded in enumerate(trace.turns, start=1):
         if recorded.code is not None:
@@ -106,9 +116,11 @@ def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
             alive = after or ()
         if recorded.error:
             errors.append(_error(ids, turn, len(steps), recorded))
+    opening = json.dumps([message.model_dump() for message in trace.opening])
+    first = ImportedTurn(assistant_text="", code=None, observation=opening)
     return ImportedRows(
         episode=_episode(ids, trace, steps, setting),
-        turns=tuple(_turns(ids, trace)),
+        turns=tuple(_turn(ids, turn, recorded) for turn, recorded in enumerate((first, *trace.turns))),
         steps=tuple(steps),
         name_events=tuple(events),
         errors=tuple(errors),
@@ -126,17 +138,6 @@ def error_type(error: str) -> str:
     """Return the class name in the last exception line of a traceback; `Exception` where there is none."""
     found = _ERROR_TYPE.findall(error)
     return found[-1].rpartition(".")[2] if found else "Exception"
-
-
-def _content_id(trace: ImportedTrace, setting: ImportSetting) -> str:
-    content = [
-        setting.model_dump(mode="json", exclude={"run_id"}),
-        trace.instance_id,
-        trace.started_at.isoformat(),
-        [message.model_dump() for message in trace.opening],
-        [[turn.assistant_text, turn.output, turn.error] for turn in trace.turns],
-    ]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
 
 
 def _episode(ids: dict[str, str], trace: ImportedTrace, steps: Sequence[StepRow], setting: ImportSetting) -> EpisodeRow:
@@ -194,12 +195,6 @@ def _episode(ids: dict[str, str], trace: ImportedTrace, steps: Sequence[StepRow]
         is_contract_verified=False,
         error_message=trace.error_message,
     )
-
-
-def _turns(ids: dict[str, str], trace: ImportedTrace) -> list[TurnRow]:
-    opening = json.dumps([message.model_dump() for message in trace.opening])
-    first = ImportedTurn(assistant_text="", code=None, observation=opening)
-    return [_turn(ids, turn, recorded) for turn, recorded in enumerate((first, *trace.turns))]
 
 
 def _turn(ids: dict[str, str], turn: int, recorded: ImportedTurn) -> TurnRow:

@@ -1,7 +1,7 @@
-"""What an observation says that a block did, in any of the wordings that agents are told it in."""
+"""Observations parsed into output, result and error, in any of the wordings that agents see."""
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Outcome(NamedTuple):
@@ -24,7 +24,8 @@ def read_observation(observation: str) -> Outcome:
         content = json.loads(observation)
     except ValueError:
         return Outcome(observation)
-    last_step_globals = _last_step_globals(content)
+    header = content.get("runtime_state") if isinstance(content, dict) else None
+    names = header.get("last_step_globals") if isinstance(header, dict) else None
     if isinstance(content, dict) and isinstance(content.get("observation"), dict):
         content = content["observation"]
     if not isinstance(content, dict):
@@ -34,11 +35,5 @@ def read_observation(observation: str) -> Outcome:
         output=str(content.get("output") or ""),
         result=result if result is None or isinstance(result, str) else json.dumps(result),
         error=str(content["error"]) if content.get("error") else None,
-        last_step_globals=last_step_globals,
+        last_step_globals=tuple(map(str, names)) if isinstance(names, list) else None,
     )
-
-
-def _last_step_globals(content: Any) -> tuple[str, ...] | None:
-    header = content.get("runtime_state") if isinstance(content, dict) else None
-    names = header.get("last_step_globals") if isinstance(header, dict) else None
-    return tuple(map(str, names)) if isinstance(names, list) else None

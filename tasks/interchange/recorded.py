@@ -1,4 +1,4 @@
-"""Recorded episodes put together from the rows of their tables."""
+"""Recorded episodes, assembled from the rows of their tables."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ class RecordedTrace(NamedTuple):
         """Folder of the episodes that differ in their instance alone: `PLAN/MODEL/CONDITION`.
 
         The condition is variant, purpose, base, train contract, runtime contract and bucket, e.g.
-        `main-evaluation-hub-persistent-stateless-easy`, and what departs from the study after these.
+        `main-evaluation-hub-persistent-stateless-easy`, followed by deviations from the study.
         """
         episode = self.episode
         train = episode.train_contract or "untrained"
@@ -69,7 +69,8 @@ def recorded_traces(
     """
     turns_of = _grouped(turns, "turn")
     steps_of = _grouped(steps, "step")
-    instance_of = _instances(instances)
+    known = [] if instances is None else lazy(instances).unique("instance_id").collect().iter_rows(named=True)
+    instance_of = {values["instance_id"]: InstanceRow.model_validate(values) for values in known}
     for values in lazy(episodes).sort("episode_id").collect().iter_rows(named=True):
         episode = EpisodeRow.model_validate(values)
         yield RecordedTrace(
@@ -106,10 +107,3 @@ def _grouped(frame: Frame, order: str) -> dict[str, list[dict[str, object]]]:
     for values in lazy(frame).sort("episode_id", order).collect().iter_rows(named=True):
         groups.setdefault(values["episode_id"], []).append(values)
     return groups
-
-
-def _instances(instances: Frame | None) -> dict[str, InstanceRow]:
-    if instances is None:
-        return {}
-    rows = lazy(instances).unique("instance_id").collect().iter_rows(named=True)
-    return {values["instance_id"]: InstanceRow.model_validate(values) for values in rows}

@@ -1,4 +1,4 @@
-"""What a foreign recording does not say about itself, and whoever imports it does."""
+"""Settings of an import: what a foreign recording does not say about itself."""
 
 import re
 from typing import Literal, Self
@@ -12,7 +12,7 @@ _PLAN = re.compile(r"[A-Za-z][\w.-]*")
 
 
 class ImportSetting(BaseModel):
-    """How imported episodes stand in the warehouse; one import is of one model under one condition."""
+    """Columns of imported episodes; one import holds one model under one condition."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,7 +40,7 @@ class ImportSetting(BaseModel):
     split: Literal["train", "evaluation"] | None = None
     """Split of the instances; by default `train` for a teacher and `evaluation` otherwise."""
     tool_call_cap: int | None = None
-    """Tool calls allowed per turn; none where there was no cap or nobody knows."""
+    """Tool calls allowed per turn; none where there was no cap or it is unknown."""
     max_turns: int = 40
     """Replies after which an episode ended."""
 

@@ -1,4 +1,4 @@
-"""Records of chat data sets, JSON lines and Parquet, checked so that whoever reads them need not."""
+"""Validated records of chat data sets: JSON lines and Parquet."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ class ChatRecord(NamedTuple):
     """One conversation of a data set."""
 
     place: str
-    """Where it stands, for messages: `line 3 of FILE` or `row 3 of FILE`."""
+    """Its position, for error messages: `line 3 of FILE` or `row 3 of FILE`."""
     content: Mapping[str, Any]
     """The record, whose `messages` are objects with a `role` and, where they have one, a `content` of text or parts."""
 
@@ -24,7 +24,7 @@ def chat_records(path: Path) -> Iterator[ChatRecord]:
     """Yield the records of a chat data set, `.jsonl` or `.parquet`.
 
     Raises:
-        UserError: The file is of another kind, is not what its name says, or a record is no conversation.
+        UserError: The file has another format, or a record is not a conversation.
     """
     records = {".jsonl": _json_lines, ".parquet": _table_rows}.get(path.suffix)
     if records is None:
@@ -33,8 +33,7 @@ def chat_records(path: Path) -> Iterator[ChatRecord]:
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
             found = ", ".join(record) if isinstance(record, dict) else type(record).__name__
             raise UserError(
-                f"{place} has no list `messages`, but {found or 'nothing'}; "
-                "give a chat data set, one conversation per record"
+                f"{place} has no list `messages`, but {found or 'nothing'}; give one conversation per record"
             )
         for number, message in enumerate(record["messages"], start=1):
             _check_message(message, f"message {number} in {place}")
@@ -63,9 +62,14 @@ def parse_json(place: str, text: bytes) -> Any:
         ) from error
 
 
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds; raise `UserError` where it is not JSON in UTF-8."""
+    return parse_json(str(path), path.read_bytes())
+
+
 def _check_message(message: Any, place: str) -> None:
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise UserError(f"{place} is no object with a `role`, but {message!r:.60}; give messages as OpenAI's chats do")
+        raise UserError(f"{place} is not an object with a `role`: {message!r:.60}; give messages as OpenAI's chats do")
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     if not isinstance(content, str | list | None) or not all(isinstance(part, str | dict) for part in parts):

@@ -7,11 +7,14 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from carryover.tasks.lint.statements import Block, Statement, read_block, words_of
-from carryover.tasks.lint.trace import PERSISTENT, STATELESS, CodeTrace
+from carryover.tasks.lint.trace import PERSISTENT, STATELESS, CodeTrace, ExecutedBlock, code_blocks
 
-Idiom = Literal["needs_persistence", "stateless_safe", "mixed", "single_block"]
-"""How a trace treats its interpreter: blocks read what they do not bind, or stand alone, or some of each."""
+Idiom = Literal["needs_persistence", "stateless_safe", "mixed", "single_block", "unjudged", "no_code"]
+"""How a trace treats its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
+no block reads what it does not bind, but some blocks could not be read."""
 
+LAST_RESULT = "_"
+"""A notebook's name for the value of the block before."""
 _LEXEME = re.compile(r"\w+|[^\w\s]")
 
 _COLUMN_TYPES = {
@@ -24,13 +27,15 @@ _COLUMN_TYPES = {
 
 
 class TraceLint(NamedTuple):
-    """What the code of one trace assumes."""
+    """Findings about the code of one trace."""
 
     trace_id: str
     declared_contract: str | None
     block_count: int
-    unparsed_count: int
-    """Blocks that are no valid Python; they count for nothing else."""
+    unjudged_count: int
+    """Blocks that are not Python (shell, syntax errors) or run computed text; a trace that has one is never safe."""
+    unread_count: int
+    """Tool calls whose arguments hold no Python source."""
     idiom: Idiom
     is_stateless_safe: bool
     """Whether every block stands on its own."""
@@ -38,7 +43,7 @@ class TraceLint(NamedTuple):
     """Pairs of a block and a name or module that it takes from an earlier block."""
     carried_names: tuple[str, ...]
     early_read_count: int
-    """Pairs of a block and a name that no block before it has bound: used before it could exist."""
+    """Pairs of a block and a name that it uses before any block has bound it, or after it was deleted."""
     early_names: tuple[str, ...]
     reimport_count: int
     """Pairs of a block and a module that an earlier block imported already."""
@@ -49,15 +54,21 @@ class TraceLint(NamedTuple):
     token_count: int
     """Tokens of all replies."""
     restated_token_count: int
-    """Tokens of statements that import, define or write out again what earlier blocks had, or repeat an earlier one."""
+    """Tokens of statements that repeat an earlier one, or import, define or write out again what earlier blocks had."""
     restated_share: float
     contradiction: str | None
     """Why the code does not fit the declared contract; null where it fits or none is declared."""
 
 
 def count_lexemes(text: str) -> int:
-    """Return words and signs of a text: what stands for tokens where no tokenizer is given."""
+    """Return the number of words and signs of a text, the default token count."""
     return len(_LEXEME.findall(text))
+
+
+def lint_text(text: str, *, tools: Collection[str] | None = None) -> TraceLint:
+    """Lint a text whose blocks ran in turn, such as a transcript; a text without blocks is one block of Python."""
+    codes = code_blocks(text) or [text]
+    return lint_trace(CodeTrace("text", None, (text,), tuple(map(ExecutedBlock, codes))), tools=tools)
 
 
 def lint_traces(
@@ -87,8 +98,13 @@ def lint_trace(
 ) -> TraceLint:
     """Lint one trace; arguments as for `lint_traces`."""
     blocks = [read_block(block.code, tools or ()) for block in trace.blocks]
-    provided = _provided_names(blocks) if tools is None else frozenset(tools)
-    walk = _Walk(provided)
+    unbound = (
+        frozenset[str]()
+        .union(*(block.reads for block in blocks))
+        .difference(*(block.binds | block.deletes | block.imported_names for block in blocks), {LAST_RESULT})
+    )
+    starred = _star_names(blocks, unbound)
+    walk = _Walk((unbound if tools is None else frozenset(tools)) - starred, starred)
     for block, executed in zip(blocks, trace.blocks, strict=True):
         walk.enter(block)
         walk.seen |= words_of(executed.code) | words_of(executed.observation)
@@ -96,14 +112,20 @@ def lint_trace(
     restated = sum(count_tokens(statement.source) for statement in walk.restated)
     tokens = sum(map(count_tokens, trace.replies))
     count = max(len(blocks), 1)
-    idiom = _idiom(walk, len(blocks))
+    unjudged_count = sum(not block.is_judged for block in blocks)
+    contradiction = None
+    if trace.declared_contract == STATELESS and carried:
+        contradiction = f"declared stateless, but later blocks read {', '.join(carried)} of earlier ones"
+    elif trace.declared_contract == PERSISTENT and walk.restating_blocks and not carried:
+        contradiction = "declared persistent, but later blocks only repeat what earlier ones left"
     return TraceLint(
         trace_id=trace.trace_id,
         declared_contract=trace.declared_contract,
         block_count=len(blocks),
-        unparsed_count=sum(not block.is_parsed for block in blocks),
-        idiom=idiom,
-        is_stateless_safe=not walk.carried and not walk.early,
+        unjudged_count=unjudged_count,
+        unread_count=trace.unread_count,
+        idiom=_idiom(walk, len(blocks), unjudged_count),
+        is_stateless_safe=bool(blocks) and not walk.leaning_blocks and not unjudged_count,
         carried_read_count=len(walk.carried),
         carried_names=tuple(carried),
         early_read_count=len(walk.early),
@@ -115,15 +137,17 @@ def lint_trace(
         token_count=tokens,
         restated_token_count=restated,
         restated_share=restated / tokens if tokens else 0.0,
-        contradiction=_contradiction(trace.declared_contract, walk, carried),
+        contradiction=contradiction,
     )
 
 
 class _Walk:
     """The names of a trace, block after block, as a persistent interpreter would have them."""
 
-    def __init__(self, provided: frozenset[str]) -> None:
+    def __init__(self, provided: frozenset[str], starred: frozenset[str]) -> None:
         self._provided = provided
+        self._starred = starred
+        self._has_star = False
         self._bound: set[str] = set()
         self._imported: set[str] = set()
         self._imported_names: set[str] = set()
@@ -136,22 +160,30 @@ class _Walk:
         self.redefinition_count = 0
         self.leaning_blocks = 0
         self.restating_blocks = 0
+        self.has_begun = False
 
     def enter(self, block: Block) -> None:
         """Count what a block takes from the ones before it, then add what it leaves."""
-        carried = [name for name in sorted(block.reads) if name in self._bound or name in self._imported_names]
+        known = self._bound | self._imported_names
+        served = self._starred if block.has_star_import else frozenset[str]()
+        inherited = known | (self._starred if self._has_star else set())
+        if self.has_begun:
+            inherited.add(LAST_RESULT)
+        carried = sorted((block.reads - served) & inherited)
         self.carried += carried
-        early = sorted(block.reads - self._bound - self._imported_names - self._provided)
+        early = sorted((block.reads - served - inherited - self._provided) | block.dead_reads)
         self.early += early
         self.reimport_count += len(block.imports & self._imported)
-        self.redefinition_count += len((block.binds & self._bound) - block.reads)
+        self.redefinition_count += len((block.binds & self._bound) - block.reads - {LAST_RESULT})
         restated = [statement for statement in block.statements if self._restates(statement)]
         self.restated += restated
         self.leaning_blocks += bool(carried or early)
         self.restating_blocks += bool(restated) and not carried
-        self._bound |= block.binds
+        self._bound = (self._bound - block.deletes) | block.binds
         self._imported |= block.imports
-        self._imported_names |= block.imported_names
+        self._imported_names = (self._imported_names - block.deletes) | block.imported_names
+        self._has_star = self._has_star or block.has_star_import
+        self.has_begun = True
         self._shapes |= {statement.shape for statement in block.statements if statement.shape}
 
     def _restates(self, statement: Statement) -> bool:
@@ -165,21 +197,21 @@ class _Walk:
         return is_known and statement.is_declaration
 
 
-def _provided_names(blocks: Collection[Block]) -> frozenset[str]:
-    """Return the names that a trace reads and never binds or imports: the harness must provide them."""
-    own = frozenset[str]().union(*(block.binds | block.imported_names for block in blocks))
-    return frozenset[str]().union(*(block.reads for block in blocks)) - own
+def _star_names(blocks: Collection[Block], unbound: frozenset[str]) -> frozenset[str]:
+    """Return the names that only `import *` can have bound: nothing binds them, and nothing reads them before it."""
+    before: set[str] = set()
+    for block in blocks:
+        if block.has_star_import:
+            return unbound - before
+        before |= block.reads
+    return frozenset()
 
 
-def _idiom(walk: _Walk, block_count: int) -> Idiom:
+def _idiom(walk: _Walk, block_count: int, unjudged_count: int) -> Idiom:
     if walk.leaning_blocks:
         return "mixed" if walk.restating_blocks else "needs_persistence"
+    if not block_count:
+        return "no_code"
+    if unjudged_count:
+        return "unjudged"
     return "single_block" if block_count < 2 else "stateless_safe"
-
-
-def _contradiction(declared: str | None, walk: _Walk, carried: list[str]) -> str | None:
-    if declared == STATELESS and carried:
-        return f"declared stateless, but later blocks read {', '.join(carried)} of earlier ones"
-    if declared == PERSISTENT and walk.restating_blocks and not carried:
-        return "declared persistent, but later blocks state again what earlier ones left, and read none of it"
-    return None

@@ -1,4 +1,4 @@
-"""Traces for the lint: our rows, chat JSONL, Parquet with `messages`, the authors' JSON, ATIF."""
+"""Traces for the lint: our rows, chat JSON lines or Parquet, the authors' JSON, ATIF."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from carryover.tasks.datasets.validation import Frame, lazy
-from carryover.tasks.lint.chat_records import chat_records, parse_json, text_of
-from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, contract_name, trace_of_replies
+from carryover.tasks.lint.chat_records import chat_records, read_json, text_of
+from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, Reply, calling_reply, contract_name, trace_of_replies
 from carryover.tasks.running.errors import UserError
 
 _ID_FIELDS = ("episode_id", "trace_id", "id", "task_id")
@@ -17,7 +17,7 @@ _CONTRACT_FIELDS = ("shown_contract", "contract", "runtime_contract", "runtime")
 
 def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[CodeTrace]:
     """Yield our own episodes as traces, ordered by id; the declared contract is the one that the model was shown."""
-    # read once: what stands behind a lazy frame may not bear several readers at a time
+    # read once: the source of a lazy frame may not support concurrent readers
     told = lazy(turns).select("episode_id", "turn", "assistant_text", pl.col("observation").fill_null("")).cache()
     replies = (
         told.filter(pl.col("turn") > 0)
@@ -55,8 +55,10 @@ def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[Co
         declared_contract: Contract of traces that name none themselves.
 
     Raises:
-        UserError: The file is of no known kind, or not laid out as its name says.
+        UserError: The file is missing, or has an unknown format.
     """
+    if not path.exists():
+        raise UserError(f"no file {path}; name a trace file or a folder")
     if path.is_dir():
         for file in sorted(path.rglob("*")):
             if _reader(file) is not None:
@@ -79,77 +81,60 @@ def _reader(path: Path) -> Callable[[Path], Iterator[CodeTrace]] | None:
 
 def _chat_traces(path: Path) -> Iterator[CodeTrace]:
     for number, (_, record) in enumerate(chat_records(path), start=1):
-        replies, observations = _replies(record["messages"])
         trace_id = next((str(record[field]) for field in _ID_FIELDS if record.get(field)), f"{path.stem}-{number}")
         contract = next((str(record[field]) for field in _CONTRACT_FIELDS if record.get(field)), None)
-        yield trace_of_replies(trace_id, contract, replies, observations)
+        yield trace_of_replies(trace_id, contract, _replies(record["messages"]))
 
 
-def _replies(messages: list[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """Return the assistant messages, and after each what the next message of another role says."""
-    replies, observations = [], []
+def _replies(messages: list[Mapping[str, Any]]) -> list[Reply]:
+    """Return the assistant messages, each with what the messages of other roles after it say."""
+    replies: list[Reply] = []
     for message in messages:
         text = text_of(message)
         if message["role"] == "assistant":
-            replies.append(text)
-            observations.append("")
-        elif observations:
-            observations[-1] += text
-    return replies, observations
+            calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+            replies.append(calling_reply(text, [(str(call.get("name")), call.get("arguments")) for call in calls]))
+        elif replies:
+            replies[-1] = replies[-1]._replace(observation=replies[-1].observation + text)
+    return replies
 
 
 def _authors_traces(path: Path) -> Iterator[CodeTrace]:
-    document = parse_json(str(path), path.read_bytes())
+    document = read_json(path)
     try:
-        yield _authors_trace(path.name.removesuffix(".trace.json"), document)
+        steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
+        yield CodeTrace(
+            trace_id=path.name.removesuffix(".trace.json"),
+            declared_contract=contract_name((document.get("contract") or {}).get("shown")),
+            replies=tuple(step["assistant_text"] for step in steps),
+            blocks=tuple(
+                ExecutedBlock(step["code"], str((step["interpreter_result"] or {}).get("output") or ""))
+                for step in steps
+                if step["code"]
+            ),
+        )
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path} is not laid out as the repository of arXiv 2603.01209 does it: {type(error).__name__} {error}; "
+            f"{path} has another layout than the repository of arXiv 2603.01209: {type(error).__name__} {error}; "
             "give its trace files, or chats as .jsonl or .parquet"
         ) from error
 
 
-def _authors_trace(trace_id: str, document: Mapping[str, Any]) -> CodeTrace:
-    steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
-    return CodeTrace(
-        trace_id=trace_id,
-        declared_contract=contract_name((document.get("contract") or {}).get("shown")),
-        replies=tuple(step["assistant_text"] for step in steps),
-        blocks=tuple(
-            ExecutedBlock(step["code"], str((step["interpreter_result"] or {}).get("output") or ""))
-            for step in steps
-            if step["code"]
-        ),
-    )
-
-
 def _atif_traces(path: Path) -> Iterator[CodeTrace]:
-    document = parse_json(str(path), path.read_bytes())
+    """Yield a trajectory as a trace; what a step's calls ran is the source in their arguments."""
+    document = read_json(path)
     try:
-        yield _atif_trace(document)
+        replies = []
+        for step in document["steps"]:
+            if step["source"] == "agent":
+                calls = [(call["function_name"], call["arguments"]) for call in step.get("tool_calls") or ()]
+                results = (step.get("observation") or {}).get("results") or ()
+                text = text_of({"content": step["message"]})
+                replies.append(calling_reply(text, calls, "".join(map(text_of, results))))
+        trace_id = str(document.get("trajectory_id") or document["session_id"])
+        yield trace_of_replies(trace_id, (document.get("extra") or {}).get("shown_contract"), replies)
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path} is no ATIF trajectory: {type(error).__name__} {error}; "
+            f"{path} is not an ATIF trajectory: {type(error).__name__} {error}; "
             "give what `carryover export --to atif` writes"
         ) from error
-
-
-def _atif_trace(document: Mapping[str, Any]) -> CodeTrace:
-    """Return a trajectory as a trace; what a step's calls ran is their argument `code`."""
-    steps = [step for step in document["steps"] if step["source"] == "agent"]
-    blocks = [
-        ExecutedBlock(call["arguments"]["code"], _results_of(step))
-        for step in steps
-        for call in step.get("tool_calls") or ()
-        if "code" in call["arguments"]
-    ]
-    return CodeTrace(
-        trace_id=str(document.get("trajectory_id") or document["session_id"]),
-        declared_contract=contract_name((document.get("extra") or {}).get("shown_contract")),
-        replies=tuple(text_of({"content": step["message"]}) for step in steps),
-        blocks=tuple(blocks),
-    )
-
-
-def _results_of(step: Mapping[str, Any]) -> str:
-    return "".join(text_of(result) for result in (step.get("observation") or {}).get("results") or ())

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
+from carryover.tasks.lint.dialect import DELETED, GUARDED, plain_block
 from carryover.tasks.running.syntax import parse_python
 from carryover.tasks.traces.events import NameEvent, parse_block
 
@@ -36,23 +37,20 @@ class Statement(NamedTuple):
 class Block(NamedTuple):
     """One block as the lint sees it."""
 
-    is_parsed: bool
-    statements: tuple[Statement, ...]
-    binds: frozenset[str]
-    reads: frozenset[str]
+    is_judged: bool = False
+    """Whether all its names are known: it is Python, and runs no computed text."""
+    statements: tuple[Statement, ...] = ()
+    binds: frozenset[str] = frozenset()
+    """Names that it leaves bound."""
+    deletes: frozenset[str] = frozenset()
+    """Names that it deletes and does not bind again."""
+    reads: frozenset[str] = frozenset()
     """Names that must exist before the block runs."""
-    imports: frozenset[str]
-    imported_names: frozenset[str]
-
-
-NOT_PARSED = Block(
-    is_parsed=False,
-    statements=(),
-    binds=frozenset(),
-    reads=frozenset(),
-    imports=frozenset(),
-    imported_names=frozenset(),
-)
+    imports: frozenset[str] = frozenset()
+    imported_names: frozenset[str] = frozenset()
+    has_star_import: bool = False
+    dead_reads: frozenset[str] = frozenset()
+    """Names that it reads after deleting them, so that it fails whatever ran before."""
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -66,51 +64,78 @@ def read_block(code: str, tools: Collection[str]) -> Block:
     A name that a function reads must exist when the function is called, so a binding anywhere in the block will do;
     elsewhere only a binding before the read does.
     """
-    parsed = parse_block(code, tools)
+    try:
+        plain = plain_block(code)
+        plain_code = ast.unparse(plain.tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Block()
+    parsed = parse_block(plain_code, tools)
     if not parsed.is_parsed:
-        return NOT_PARSED
-    outer = _outer_reads(parsed.events)
-    events = [event for event in parsed.events if event.kind != "read" or event.sequence in outer]
-    statements = tuple(_statement(code, nodes, events) for nodes in _nodes_by_line(parse_python(code)))
-    return Block(
-        is_parsed=True,
-        statements=statements,
-        binds=_names(events, "bind"),
-        reads=_names(events, "read") - frozenset(tools),
-        imports=_names(events, "import"),
-        imported_names=frozenset(parsed.imported_names),
-    )
-
-
-def _outer_reads(events: Collection[NameEvent]) -> set[int]:
-    """Return the sequence numbers of reads that the block's own bindings do not serve."""
-    bound_anywhere = {event.name for event in events if event.kind == "bind"}
-    bound: set[str] = set()
-    outer = set()
-    for event in events:
-        if event.kind == "bind" and not event.is_deferred:
-            bound.add(event.name)
-        elif event.kind == "read" and event.name not in (bound_anywhere if event.is_deferred else bound):
-            outer.add(event.sequence)
-    return outer
-
-
-def _nodes_by_line(tree: ast.Module) -> list[list[ast.stmt]]:
-    """Return the top-level nodes, those that share a line together."""
+        return Block()
+    state = _follow(parsed.events)
+    events = [event for event in parsed.events if event.kind != "read" or event.sequence in state.outer]
     groups: list[list[ast.stmt]] = []
-    for node in tree.body:
+    for node in plain.original.body:
         if groups and _first_line(node) <= _last_line(groups[-1][-1]):
             groups[-1].append(node)
         else:
             groups.append([node])
-    return groups
+    spans = iter(parse_python(plain_code).body)
+    lines = [[next(spans) for _ in nodes] for nodes in groups]
+    return Block(
+        is_judged=not plain.is_opaque,
+        statements=tuple(
+            _statement(plain.source, nodes, events, (_first_line(span[0]), _last_line(span[-1])))
+            for nodes, span in zip(groups, lines, strict=True)
+        ),
+        binds=_names(events, "bind") - state.deleted,
+        deletes=state.deleted,
+        reads=_names(events, "read") - frozenset(tools) - state.dead,
+        imports=_names(events, "import"),
+        imported_names=frozenset(parsed.imported_names) - state.deleted,
+        has_star_import=plain.has_star_import,
+        dead_reads=state.dead,
+    )
 
 
-def _statement(code: str, nodes: list[ast.stmt], events: Collection[NameEvent]) -> Statement:
-    first, last = _first_line(nodes[0]), _last_line(nodes[-1])
-    inside = [event for event in events if first <= event.line <= last]
+class _Followed(NamedTuple):
+    """What following the bindings of a block gives."""
+
+    outer: frozenset[int]
+    """Sequence numbers of the reads that its own bindings do not serve."""
+    deleted: frozenset[str]
+    dead: frozenset[str]
+
+
+def _follow(events: Collection[NameEvent]) -> _Followed:
+    bound_anywhere = {event.name for event in events if event.kind == "bind"}
+    bound: set[str] = set()
+    deleted: set[str] = set()
+    dead: set[str] = set()
+    outer: set[int] = set()
+    for event in events:
+        if event.kind == "bind" and not event.is_deferred:
+            bound.add(event.name)
+            deleted.discard(event.name)
+        elif event.kind == "read" and event.name.startswith(DELETED):
+            name = event.name.removeprefix(DELETED)
+            bound.discard(name)
+            deleted.add(name)
+        elif event.kind == "read" and event.name in deleted and not event.is_deferred:
+            dead.add(event.name)
+            outer.add(event.sequence)
+        elif event.kind == "read" and not event.name.startswith(GUARDED):
+            served = bound_anywhere if event.is_deferred else bound
+            outer |= {event.sequence} if event.name not in served else set()
+    return _Followed(frozenset(outer), frozenset(deleted), frozenset(dead))
+
+
+def _statement(
+    code: str, nodes: list[ast.stmt], events: Collection[NameEvent], plain_lines: tuple[int, int]
+) -> Statement:
+    inside = [event for event in events if plain_lines[0] <= event.line <= plain_lines[1]]
     return Statement(
-        source="\n".join(code.splitlines()[first - 1 : last]),
+        source="\n".join(code.splitlines()[_first_line(nodes[0]) - 1 : _last_line(nodes[-1])]),
         binds=_names(inside, "bind"),
         reads=_names(inside, "read"),
         imports=_names(inside, "import"),

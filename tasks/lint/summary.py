@@ -1,4 +1,4 @@
-"""What the lint found in a whole data set, one row per declared contract."""
+"""Summary of a linted data set, one row per declared contract."""
 
 import polars as pl
 
@@ -24,6 +24,10 @@ def summarise_lint(lint: pl.DataFrame) -> pl.DataFrame:
             mixed_share=(idiom == "mixed").mean(),
             stateless_safe_share=(idiom == "stateless_safe").mean(),
             single_block_share=(idiom == "single_block").mean(),
+            unjudged_share=(idiom == "unjudged").mean(),
+            no_code_share=(idiom == "no_code").mean(),
+            unjudged_block_count=pl.col("unjudged_count").sum(),
+            unread_call_count=pl.col("unread_count").sum(),
             contradicting_share=pl.col("contradiction").is_not_null().mean(),
             early_read_share=(pl.col("early_read_count") > 0).mean(),
             reimports_per_block=pl.col("reimport_count").sum() / blocks,

@@ -1,14 +1,22 @@
-"""What the lint reads: the replies of one code agent and the blocks in them."""
+"""Traces as the lint reads them: the replies of one code agent, and the blocks in them."""
 
-from collections.abc import Sequence
-from itertools import zip_longest
-from typing import NamedTuple
-
-from carryover.tasks.agent.reply import parse_reply
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 PERSISTENT = "persistent"
 STATELESS = "stateless"
 _STATELESS_WORDS = (STATELESS, "reset", "ephemeral")
+_BLOCK = re.compile(
+    r"^(?P<fence>[ \t]*(?:```+|~~~+))(?P<language>[^\n`]*)\n(?P<fenced>.*?)^(?P=fence)"
+    r"|<(?P<tag>execute(?:_i?python)?|code)>(?P<tagged>.*?)</(?P=tag)>",
+    re.DOTALL | re.MULTILINE,
+)
+_PYTHON_TAGS = ("", "python", "py", "python3", "ipython", "repl", "tool_code", "execute", "code")
+_SHELL_TAGS = ("bash", "sh", "shell", "zsh", "console")
+_SOURCE_KEYS = ("code", "source", "python", "script")
+_PYTHON_TOOL = re.compile("python|ipython|jupyter|interpreter|execute|run_code", re.IGNORECASE)
 
 
 class ExecutedBlock(NamedTuple):
@@ -16,7 +24,7 @@ class ExecutedBlock(NamedTuple):
 
     code: str
     observation: str = ""
-    """What the agent was told after it, as far as the dataset says."""
+    """Message to the agent after it, where the dataset has one."""
 
 
 class CodeTrace(NamedTuple):
@@ -24,23 +32,79 @@ class CodeTrace(NamedTuple):
 
     trace_id: str
     declared_contract: str | None
-    """What the dataset says about the interpreter; null where it says nothing."""
+    """Contract that the dataset declares."""
     replies: tuple[str, ...]
     """Assistant messages, oldest first."""
     blocks: tuple[ExecutedBlock, ...]
     """Executed blocks, oldest first."""
+    unread_count: int = 0
+    """Tool calls whose arguments hold no Python source."""
 
 
-def trace_of_replies(
-    trace_id: str, declared_contract: str | None, replies: Sequence[str], observations: Sequence[str] = ()
-) -> CodeTrace:
-    """Return a trace from bare replies, each with the observation after it: its first fenced block is what ran."""
+class Reply(NamedTuple):
+    """An assistant message with what its tool calls ran."""
+
+    text: str
+    observation: str = ""
+    """Message to the agent after it."""
+    called_codes: tuple[str, ...] = ()
+    unread_count: int = 0
+    """Tool calls without Python source."""
+
+
+def trace_of_replies(trace_id: str, declared_contract: str | None, replies: Sequence[Reply]) -> CodeTrace:
+    """Return a trace from replies: what ran is the source in their tool calls, else their first block."""
     blocks = tuple(
-        ExecutedBlock(code, observation)
-        for reply, observation in zip_longest(replies, observations, fillvalue="")
-        if (code := parse_reply(reply).code) is not None
+        ExecutedBlock(code, reply.observation)
+        for reply in replies
+        for code in reply.called_codes or code_blocks(reply.text)[:1]
     )
-    return CodeTrace(trace_id, contract_name(declared_contract), tuple(replies), blocks)
+    return CodeTrace(
+        trace_id,
+        contract_name(declared_contract),
+        tuple(reply.text for reply in replies),
+        blocks,
+        sum(reply.unread_count for reply in replies),
+    )
+
+
+def code_blocks(text: str) -> list[str]:
+    """Return the blocks of a text in order: fences of backticks or tildes, `<execute>` and `<code>` tags.
+
+    A fence of a shell becomes a `%%bash` cell; one of another language (`json`, `text`) is no block.
+    """
+    blocks = []
+    for found in _BLOCK.finditer(text):
+        language = (found["language"] or "").strip().partition(" ")[0].lower()
+        if language in (*_PYTHON_TAGS, *_SHELL_TAGS):
+            code = (found["fenced"] or found["tagged"] or "").strip("\n").rstrip()
+            blocks.append(f"%%bash\n{code}" if language in _SHELL_TAGS else code)
+    return blocks
+
+
+def calling_reply(text: str, calls: Iterable[tuple[str, Any]], observation: str = "") -> Reply:
+    """Return a message with the source in its tool calls, each a name and arguments."""
+    found = [called_code(name, arguments) for name, arguments in calls]
+    codes = tuple(code for code in found if code is not None)
+    return Reply(text, observation, codes, len(found) - len(codes))
+
+
+def called_code(name: str, arguments: Any) -> str | None:
+    """Return the Python source in a tool call's arguments, an object, JSON, or bare source; `None` where there is none.
+
+    Bare text is source where the tool's name says that it runs Python.
+    """
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            return arguments if _PYTHON_TOOL.search(name) else None
+    if isinstance(arguments, str):
+        return arguments if _PYTHON_TOOL.search(name) else None
+    if not isinstance(arguments, dict):
+        return None
+    sources = (arguments.get(key) for key in _SOURCE_KEYS)
+    return next((source for source in sources if isinstance(source, str)), None)
 
 
 def contract_name(declared: str | None) -> str | None:

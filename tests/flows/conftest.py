@@ -35,4 +35,4 @@ class Study(NamedTuple):
 def smoke_study(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Study:
     """A smoke study of 12 training and 2 evaluation instances."""
     home = tmp_path_factory.mktemp("study") / "data"
-    return Study(STUDY, home, run_flow(home, "reproduce_study", *STUDY, server=prefect_api))
+    return Study(STUDY, home, run_flow(home, "run", *STUDY, server=prefect_api))

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 def start_flow(
     home: Path, name: str, *options: str, server: str | None = None, stderr: int | IO[str] = subprocess.PIPE
 ) -> subprocess.Popen[str]:
-    """Start `python -m flows.NAME` on a data folder, on a Prefect server or with one of its own."""
-    return start_python(home, "-m", f"carryover.flows.{name}", *options, server=server, stderr=stderr)
+    """Start `carryover NAME` on a data folder, on a Prefect server or with one of its own."""
+    return start_python(home, "-m", "carryover.flows.cli.start", *name.split(), *options, server=server, stderr=stderr)
 
 
 def start_python(

@@ -15,26 +15,17 @@ IDENTITIES = ("run_id", "plan_digest", "episode_id")
 CELL = ("purpose", "base", "train_contract", "runtime_contract", "instance_id")
 
 
-def tables_of(printed: str) -> str:
-    """Return the tables among what a study printed."""
-    return printed[printed.index("smoke: smoke") : printed.index("\nThe warehouse is ")]
-
-
 @pytest.mark.kernel
 @pytest.mark.slow
 @pytest.mark.prefect
 @pytest.mark.timeout(1500)
-def test_a_study_ends_with_its_tables_a_picture_and_three_queries(smoke_study):
-    wanted = [
-        *(f"table_{number:02d}: Table {number}: " for number in (1, 2, 3, 5, 6, 7, 8, 9, 10)),
-        *("failure_percentages: ", "interaction: ", "token_ratios: ", "token_sensitivity: "),
-        "main: base scratch, declared, header names, small (smoke, ",
-        "Episodes of models end after 4 turns of 64 tokens",
-    ]
-    assert [title for title in wanted if f"\n{title}" not in smoke_study.printed] == []
-    assert "runs persistent" in smoke_study.printed
-    assert smoke_study.printed.count("carryover query ") == 3
-    assert f"The warehouse is {smoke_study.home}" in smoke_study.printed
+def test_a_study_ends_with_its_finding_on_one_screen(smoke_study):
+    lines = smoke_study.printed.strip().splitlines()
+    assert lines[0].startswith("smoke: smoke, ")
+    assert lines[-1] == f"warehouse: {smoke_study.home / 'warehouse.duckdb'}"
+    assert max(map(len, lines[:-1])) <= 100
+    assert len(lines) <= 50
+    assert "carryover tables" in smoke_study.printed
 
 
 def without_times(printed: str) -> list[str]:
@@ -58,8 +49,9 @@ def episode_metrics(home: Path) -> pl.DataFrame:
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_the_smoke_study_gives_the_same_tables_on_either_backend(smoke_study, prefect_api, tmp_path):
-    printed = run_flow(tmp_path, "reproduce_study", *smoke_study.options, "--backend", "jupyter", server=prefect_api)
+    run_flow(tmp_path, "run", *smoke_study.options, "--backend", "jupyter", server=prefect_api)
     metrics, others = episode_metrics(smoke_study.home), episode_metrics(tmp_path)
     assert metrics.height == 2 * 12 + 8 * 2
     assert others.equals(metrics)
-    assert without_times(tables_of(printed)) == without_times(tables_of(smoke_study.printed))
+    printed, others_printed = (run_flow(home, "tables") for home in (smoke_study.home, tmp_path))
+    assert without_times(others_printed) == without_times(printed)

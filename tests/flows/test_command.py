@@ -77,7 +77,7 @@ def test_an_unknown_scale_names_the_choices(capsys):
     assert run("--scale", "huge", answer=lambda _: True) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("carryover: Invalid value for '--scale': 'huge' is not one of 'small', 'large'")
-    assert line.endswith("(see python -m carryover.flows.toy --help)")
+    assert line.endswith("(see toy --help)")
 
 
 def test_an_unknown_option_is_one_line(capsys):

@@ -54,7 +54,7 @@ def fields_of(schema):
 
 
 def check_help_shows(flow, schema, capsys):
-    """Assert that `python -m flows.NAME --help` has one option per field of a deployment's form, and no other."""
+    """Assert that the help of a flow's command has one option per field of a deployment's form, and no other."""
     with pytest.raises(SystemExit):
         run_as_command(flow, ["--help"])
     text = capsys.readouterr().out
@@ -131,7 +131,7 @@ def interrupt_while_the_pool_trains(environment, gpu, log):
     """Start the smoke study from a keyboard, press Ctrl-C while the worker trains, and return the training's id."""
     wait_until(lambda: "started!" in log.read_text(), gpu)
     options = ("--scale", "smoke", *COUNTS, "--train-on", "gpu_pool")
-    command = [sys.executable, "-m", "carryover.flows.reproduce_study", *options]
+    command = [sys.executable, "-m", "carryover.flows.cli.start", "run", *options]
     study = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
     models = Path(environment["CARRYOVER_HOME"]) / "models"
     wait_until(lambda: study.poll() is not None or list(models.glob("*/training_job.json")), gpu)

@@ -130,7 +130,7 @@ def test_a_study_that_limits_stop_is_finished_with_higher_ones_and_pays_for_ever
         finished = start(endpoint, *higher)
     assert finished.code == 0, finished.last_line
     assert "smoke, numbers without meaning" in finished.printed
-    assert "Table 2" in finished.printed
+    assert "carryover tables" in finished.printed
     told = {line.partition(": ")[0] for line in (*by_tokens.said, *finished.said)}
     assert set(LONG_STAGES) <= told
 

@@ -41,7 +41,7 @@ def test_a_flow_that_is_stopped_keeps_its_episodes_and_goes_on(tmp_path):
     zone = LandingZone(tmp_path / "landing")
     code, said = stop_flow(tmp_path, zone, signal.SIGINT)
     assert code == 130, said
-    assert said.splitlines()[-1] == "stopped; the same command goes on where this one stopped"
+    assert said.splitlines()[-1] == "carryover: stopped; the same command resumes the run"
     (end,) = zone.read("run_ends").to_pylist()
     assert (end["status"], end["message"]) == ("stopped", "interrupted from the keyboard")
 
@@ -52,7 +52,7 @@ def test_a_flow_that_is_stopped_keeps_its_episodes_and_goes_on(tmp_path):
     assert ends.row(1, named=True)["message"] == "ended by TerminationSignal"
     assert set(ends["status"]) == {"stopped"}
 
-    again = start_flow(tmp_path, "collect_traces", *OPTIONS)
+    again = start_flow(tmp_path, "stage collect-traces", *OPTIONS)
     _, said = again.communicate()
     assert again.returncode == 0, said
     assert zone.read("episodes").num_rows == 2 * COUNT

@@ -40,7 +40,7 @@ run_as_command(reproduce_study)
 
 
 def start(home, server=None):
-    return start_flow(home, "reproduce_study", *STUDY, server=server, stderr=told(home))
+    return start_flow(home, "run", *STUDY, server=server, stderr=told(home))
 
 
 def told(home):

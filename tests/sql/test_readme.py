@@ -29,7 +29,7 @@ QUESTIONS = {question.number: question for question in read_questions(README)}
 @pytest.mark.parametrize("number", QUESTIONS)
 def test_a_query_has_the_columns_of_its_answer(warehouse, number):
     question = QUESTIONS[number]
-    header = answer_table(warehouse.connection.sql(question.sql).pl()).splitlines()[0]
+    header = answer_table(warehouse.connection.sql(question.about("plan")).pl()).splitlines()[0]
     assert question.answer.splitlines()[0] == header
 
 
@@ -50,21 +50,21 @@ def traces(tmp_path_factory):
             for shard in teacher_shards(run, part, None):
                 collect_episodes.fn(run, shard)
         with Warehouse.open(run.landing) as landed:
-            yield landed
+            yield landed, run.plan.digest
 
 
 @pytest.mark.parametrize("number", ABOUT_EPISODES)
 def test_an_answer_about_episodes_is_what_the_kept_rows_give(kept, number):
     question = QUESTIONS[number]
-    assert question.answer == answer_table(kept.sql(question.sql).polars()), (
+    assert question.answer == answer_table(kept.sql(question.about(KEPT_RESULTS)).polars()), (
         f"`carryover questions --results {KEPT_RESULTS} --write sql/README.md` writes the present answers"
     )
 
 
 @pytest.mark.parametrize("number", ABOUT_TRACES)
 def test_an_answer_about_traces_is_what_the_scripted_teachers_do(traces, number):
-    question = QUESTIONS[number]
-    assert question.answer == answer_table(traces.sql(question.sql).polars())
+    question, (landed, plan_digest) = QUESTIONS[number], traces
+    assert question.answer == answer_table(landed.sql(question.about(plan_digest)).polars())
 
 
 @pytest.mark.parametrize("number", ABOUT_PAPERS)

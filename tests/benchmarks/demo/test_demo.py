@@ -42,7 +42,7 @@ def run_demo(scale, home):
     environment = {key: value for key, value in os.environ.items() if key != "PREFECT_API_URL"}
     start = time.perf_counter()
     printed = subprocess.run(
-        [sys.executable, "-m", "carryover.flows.reproduce_study", "--scale", scale],
+        [sys.executable, "-m", "carryover.flows.cli.start", "run", "--scale", scale],
         cwd=ROOT,
         env=environment | {"CARRYOVER_HOME": str(home)},
         stdout=subprocess.PIPE,

@@ -17,9 +17,19 @@ def run(*arguments: object) -> str:
 
 def call(*arguments: object) -> Result:
     """Call a command that must succeed; its errors come through."""
-    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+    words = [str(each) for each in arguments]
+    result = CliRunner().invoke(app, words, catch_exceptions=False, standalone_mode=False)
     assert result.exit_code == 0, result.output
     return result
+
+
+def refused(*arguments: object) -> tuple[int, str]:
+    """Call a command that must fail with one line; return its exit code and that line without `carryover: `."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("carryover: ")
+    return result.exit_code, line.removeprefix("carryover: ")
 
 
 def import_records(home: Path, records: Iterable[Mapping[str, Any]], *options: str) -> str:

@@ -1,9 +1,6 @@
-import os
-import subprocess
-
 import pytest
 
-from carryover.flows.cli.answers import UNKNOWN_SHAPE, name_bases, name_ends, name_pace, name_queries, print_estimate
+from carryover.flows.cli.answers import UNKNOWN_SHAPE, print_estimate, print_study
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
@@ -11,11 +8,8 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.limits import Prices
-from carryover.tasks.traces.rows import ErrorRow, TurnRow
 from carryover.tasks.traces.study_rows import RunRow
 from tests.storage.conftest import build_episode, build_row
-
-SYSTEM_PATH = "/usr/bin:/bin"
 
 
 @pytest.fixture(autouse=True)
@@ -28,13 +22,6 @@ def with_batch(plan, **changes):
     (part,) = plan.parts
     training = part.training.model_copy(update={"batch": part.training.batch.model_copy(update=changes)})
     return plan.model_copy(update={"parts": (part.model_copy(update={"training": training}),)})
-
-
-def test_a_study_names_its_base_and_the_demo_says_why():
-    why = ", for which the goals of tasks/plans/hypotheses.toml hold best (README.md has the numbers)"
-    traces = "; Tables 1 and 5 are of the teachers' traces, which have no base."
-    assert name_bases(resolve_plan("laptop")) == f"Base scratch{why}{traces}"
-    assert name_bases(resolve_plan("paper")) == f"Base hub{traces}"
 
 
 def rows_of(printed):
@@ -103,27 +90,6 @@ def test_a_training_beyond_the_paper_s_gpu_is_a_warning(capsys):
     assert "Warning: a training takes more than the 80 GiB of the paper's GPU" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("smoke", "Episodes of models end after 4 turns of 64 tokens, so that none need be finished."),
-        (
-            "laptop",
-            "Episodes of trained models end after 24 turns of 320 tokens, "
-            "those of an untrained base after 2 turns of 320 tokens.",
-        ),
-        ("paper", "Episodes of models end after 40 turns of 12,288 tokens."),
-    ],
-)
-def test_a_study_says_where_the_episodes_of_its_models_end(name, told):
-    assert name_ends(resolve_plan(name)) == told
-
-
-def test_a_study_says_how_many_of_its_episodes_shared_the_machine_as_their_seconds_stand_beside_the_paper_s():
-    told = "Up to 100 of them ran at a time, which lengthens each one's seconds."
-    assert name_pace(resolve_plan("laptop")) == told
-
-
 def test_a_setting_that_cannot_work_stops_a_dry_run_before_anything_is_printed(capsys):
     plan = with_batch(resolve_plan("paper"), max_length=65536)
     with pytest.raises(UserError, match=r"batch\.max_length 65,536 is beyond the model's 40,960 positions"):
@@ -131,42 +97,26 @@ def test_a_setting_that_cannot_work_stops_a_dry_run_before_anything_is_printed(c
     assert capsys.readouterr().out == ""
 
 
-def make_episode(name, step_count, **values):
-    """An episode of a persistent-trained model with one turn of 100 prompt tokens."""
-    cell = {"train_contract": "persistent", "runtime_contract": "stateless", "finish_reason": "finish_tool"}
-    rows = build_episode(name, purpose="evaluation", **{**cell, **values})
-    rows["episodes"] = [row.model_copy(update={"step_count": step_count}) for row in rows["episodes"]]
-    error = {"kind": "interpreter", "is_missing_name": True, "message": f"name '{name}' is not defined"}
-    turns = [build_row(TurnRow, episode_id=name, turn=turn, prompt_tokens=100 * turn) for turn in (0, 1)]
-    return rows | {"turns": turns, "errors": [build_row(ErrorRow, episode_id=name, turn=1, **error)]}
-
-
-@pytest.mark.slow
-def test_the_queries_to_start_with_ask_about_the_counted_episodes_of_the_plan(home, monkeypatch):
-    episodes = (
-        make_episode("first", 2, instance_id="a", attempt=0, finish_reason="error"),
-        make_episode("again", 3, instance_id="a", attempt=1, score=0.5),
-        make_episode("other", 4, instance_id="a", plan_digest="another"),
-    )
+def test_a_finished_study_prints_its_finding_on_one_screen(home, capsys):
+    plan = resolve_plan("smoke")
     zone = LandingZone(home / "landing")
-    zone.write({"runs": [build_row(RunRow)]}, "run")
-    for rows in episodes:
-        zone.write(rows, "run")
+    zone.write({"runs": [build_row(RunRow, plan_digest=plan.digest)]}, "run")
+    for train in ("persistent", "stateless"):
+        for runtime in ("persistent", "stateless"):
+            rows = build_episode(
+                f"{train}-{runtime}",
+                plan_digest=plan.digest,
+                purpose="evaluation",
+                train_contract=train,
+                runtime_contract=runtime,
+                finish_reason="finish_tool",
+                score=0.5,
+            )
+            zone.write(rows, "run")
     merge(zone, home / "warehouse.duckdb")
-    monkeypatch.chdir(home)
-    monkeypatch.setenv("PATH", SYSTEM_PATH)  # a person's own may find `carryover`, and the shell below does not
-    answers = [answer(command) for _, command in name_queries("plan")]
-    assert answers == [
-        "message,n\nname 'again' is not defined,1\n",
-        "train_contract,runtime_contract,turn,tokens\npersistent,stateless,1,100.0\n",
-        "episode_id,train_contract,runtime_contract,step_count,score\nagain,persistent,stateless,3,0.5\n",
-    ]
-
-
-def answer(command):
-    """Run a printed command in a shell that finds only the machine's own programs, and return what it prints as CSV."""
-    environment = {**os.environ, "PATH": SYSTEM_PATH}
-    printed = subprocess.run(
-        f"{command} --format csv", shell=True, env=environment, capture_output=True, text=True, check=True
-    )
-    return printed.stdout
+    print_study(plan)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines[:-1])) <= 100  # the last line is a path
+    assert len(lines) <= 50
+    text = "\n".join(lines)
+    assert all(part in text for part in ("carryover tables", "carryover report", str(home / "warehouse.duckdb")))

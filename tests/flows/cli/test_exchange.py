@@ -11,8 +11,9 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import to_rows
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason
-from carryover.tasks.traces.study_rows import RunRow
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from tests.flows.cli.calling import call, import_records, run
+from tests.storage.conftest import build_episode, build_row
 
 CHAT = [
     {"role": "system", "content": "Code."},
@@ -50,7 +51,7 @@ def test_lint_sums_up_per_declared_contract(chat):
 
 def test_lint_shows_each_trace(chat):
     output = run("lint", chat, "--per-trace", "--format", "csv")
-    assert "stateless,2,0,needs_persistence,false,1,x" in output
+    assert "stateless,2,0,0,needs_persistence,false,1,x" in output
     assert "declared stateless, but later blocks read x of earlier ones" in output
 
 
@@ -208,7 +209,7 @@ def test_export_takes_a_condition(home, tmp_path):
 
 
 def test_what_cannot_be_read_is_said(tmp_path):
-    with pytest.raises(UserError, match=r"cannot lint .*notes.txt"):
+    with pytest.raises(UserError, match=r"no file .*notes.txt"):
         run("lint", tmp_path / "notes.txt")
 
 
@@ -238,3 +239,34 @@ def test_files_without_a_trace_have_nothing_to_lint(tmp_path):
 def test_a_plan_without_a_run_is_named_beside_the_known_ones(home, command):
     with pytest.raises(UserError, match="no run of plan 'nope'; the latest plans are import"):
         run(command, "--plan", "nope", "--home", home)
+
+
+def land_study(home, plan, number):
+    """Land a finished study of one episode under a plan, the later the higher its number."""
+    zone = LandingZone(home / "landing")
+    when = datetime(2026, 1, number, tzinfo=UTC)
+    run = build_row(RunRow, run_id=plan, flow="reproduce_study", plan_digest=plan, plan_name="smoke", started_at=when)
+    end = build_row(RunEndRow, run_id=plan, status="finished", finished_at=when)
+    zone.write({"runs": [run], "run_ends": [end]}, plan)
+    rows = build_episode(f"episode-{plan}", plan_digest=plan, train_contract="persistent", contract_json="{}")
+    rows.pop("turns", None)
+    zone.write({table: [row.model_copy(update={"run_id": plan}) for row in some] for table, some in rows.items()}, plan)
+
+
+def test_commands_read_the_latest_finished_plan_and_another_by_name(tmp_path):
+    home = tmp_path / "data"
+    for number, plan in enumerate(("old", "new"), start=1):
+        land_study(home, plan, number)
+    run("merge", "--home", home)
+    assert "episode-new" in run("episode", "episode", "--home", home)
+    assert "episode-old" in run("episode", "episode", "--plan", "old", "--home", home)
+    with pytest.raises(UserError, match=r"no episode of plan new starts with 'episode-o'; .*--plan old"):
+        run("episode", "episode-o", "--home", home)
+    assert "plan_digest = 'new'" in run("questions", 1, "--home", home)
+    assert "plan_digest = 'old'" in run("questions", 1, "--plan", "old", "--home", home)
+    for options, plan in (((), "new"), (("--plan", "old"), "old")):
+        assert run("export", tmp_path / plan, *options, "--home", home).startswith("1 episodes in ")
+        assert f"episode-{plan}" in (tmp_path / plan / "traces.jsonl").read_text()
+    with pytest.raises(UserError, match="the warehouse holds 2 plans; name one with --plan: new, old"):
+        run("export", tmp_path / "authors", "--to", "authors", "--home", home)
+    assert run("export", tmp_path / "authors", "--to", "authors", "--plan", "old", "--home", home).startswith("1 ")

@@ -3,7 +3,7 @@ import socket
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from carryover.flows.cli.prefect_server import own_server, prefect_server
+from carryover.flows.cli.prefect_server import own_server, prefect_server, unavailable_server
 from carryover.flows.gpu_pool import gpu_pool_lacks
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.serving import free_port
@@ -26,6 +26,13 @@ def test_a_configured_server_that_does_not_answer_is_named_with_the_way_out():
     message = rf"^no answer from the Prefect server {NOBODY} .*; start it, or unset PREFECT_API_URL"
     with temporary_settings({PREFECT_API_URL: NOBODY}), pytest.raises(UserError, match=message), prefect_server():
         raise AssertionError("nothing may run")
+
+
+def test_an_unconfigured_server_is_named_with_what_to_export():
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        lack = unavailable_server() or ""
+    assert lack.startswith("no Prefect server is configured")
+    assert lack.endswith("export PREFECT_API_URL=http://127.0.0.1:4200/api")
 
 
 def test_a_training_for_the_gpu_pool_needs_a_server_that_answers():

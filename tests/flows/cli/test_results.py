@@ -5,11 +5,10 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from carryover.flows.cli.places import find_results
-from carryover.storage.study.results import EPISODES, STATISTICS, open_results, read_plans
+from carryover.storage.study.results import open_results, read_plans
 from carryover.tasks.running.errors import UserError
 from tests.flows.cli.calling import run
 
@@ -17,10 +16,6 @@ RESULTS = Path(str(files("carryover.sql") / "results"))
 KEPT = sorted(entry for entry in RESULTS.iterdir() if entry.is_dir())
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 FINDINGS = (RESULTS / "README.md").read_text(encoding="utf-8")
-DEMO = Path(str(files("carryover.sql") / "results" / "laptop"))
-MEANS = ["total_tokens", "has_missing_name", "imports_per_step", "state_utilization", "score"]
-COSTLIER = (("persistent", "stateless"), ("stateless", "stateless"), ("stateless", "persistent"))
-"""Contracts of training and runtime whose episodes the demo's table compares with the aligned ones."""
 MEGABYTE = 1_000_000
 
 
@@ -81,36 +76,6 @@ def test_the_report_of_kept_results_is_written_without_a_data_folder(tmp_path, m
     page = Path(path).read_text(encoding="utf-8")
     assert "laptop, digest laptop" in page
     assert "P→S" in page
-
-
-def test_the_readmes_table_of_the_demo_is_of_its_kept_rows():
-    episodes = pl.read_parquet(DEMO / EPISODES).filter(purpose="evaluation")
-    means = (
-        episodes.group_by("condition").agg(pl.col(MEANS).cast(pl.Float64).mean()).rows_by_key("condition", named=True)
-    )
-    cells = [means[cell][0] for cell in ("P->P", "P->S", "S->S", "S->P")]
-    rows = {
-        "tokens per episode": [f"{cell['total_tokens']:,.0f}" for cell in cells],
-        "episodes with a missing-name error": [f"{100 * cell['has_missing_name']:.0f} %" for cell in cells],
-        "imports per step": [f"{cell['imports_per_step']:.2f}" for cell in cells],
-        "state utilization": [f"{cell['state_utilization']:.2f}" for cell in cells],
-        "normalized optimality": [f"{100 * cell['score']:.1f}" for cell in cells],
-        "ratio to P→P, paired 95 % interval": ["1", *(_printed_ratio(*path) for path in COSTLIER)],
-    }
-    printed = [f"| {name} | {' | '.join(values)} |" for name, values in rows.items()]
-    assert [row for row in printed if row not in README] == []
-
-
-def _printed_ratio(train: str, runtime: str) -> str:
-    ratios = pl.read_parquet(DEMO / STATISTICS).filter(
-        analysis="ratio", metric="total_tokens", comparison_group="against_aligned", interval_kind="percentile"
-    )
-    ((estimate, low, high),) = (
-        ratios.filter(train_a=train, runtime_a=runtime, train_b="persistent", runtime_b="persistent")
-        .select("estimate", "low", "high")
-        .rows()
-    )
-    return f"{estimate:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def test_results_that_are_not_there_are_named_with_the_choices():

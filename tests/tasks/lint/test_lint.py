@@ -1,7 +1,7 @@
 import pytest
 
-from carryover.tasks.lint.lint import TraceLint, count_lexemes, lint_trace, lint_traces
-from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, trace_of_replies
+from carryover.tasks.lint.lint import TraceLint, count_lexemes, lint_text, lint_trace, lint_traces
+from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, Reply, trace_of_replies
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 PERSISTENT_BLOCKS = (
@@ -14,6 +14,10 @@ STATELESS_BLOCKS = (
     "import json\nids = ['a', 'b']\nprint(inspect(ids[0]))",
     "finish()",
 )
+
+
+def trace_of(*texts, declared=None, observation=""):
+    return trace_of_replies("trace", declared, [Reply(text, observation) for text in texts])
 
 
 def lint(*blocks, declared=None, tools=TOOLS):
@@ -65,7 +69,7 @@ def test_one_block_needs_no_judgement():
         (
             STATELESS_BLOCKS,
             "persistent",
-            "declared persistent, but later blocks state again what earlier ones left, and read none of it",
+            "declared persistent, but later blocks only repeat what earlier ones left",
         ),
         (("print(list_items())", "finish()"), "persistent", None),
         (PERSISTENT_BLOCKS, None, None),
@@ -127,37 +131,85 @@ def test_adding_to_a_name_is_no_redefinition():
     assert found.carried_read_count == 2
 
 
-def test_blocks_that_do_not_parse_are_counted_apart():
-    found = lint("rows = [1]", "rows = [")
-    assert (found.block_count, found.unparsed_count, found.carried_read_count) == (2, 1, 0)
+@pytest.mark.parametrize(
+    "unread", ["rows = [", "%%bash\nls", "%%writefile a.py\nx = 1", "exec(open('a').read())", "eval(text)"]
+)
+def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
+    found = lint("rows = [1]", unread, tools=None)
+    assert (found.block_count, found.unjudged_count, found.carried_read_count) == (2, 1, 0)
+    assert (found.idiom, found.is_stateless_safe) == ("unjudged", False)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "carried"),
+    [
+        ("%matplotlib inline\n!pip install a\nrows = 1\nrows?", "print(2)", ()),
+        ("%%time\nrows = 1", "%timeit rows", ("rows",)),
+        ("files = !ls", "print(files)", ("files",)),
+        ("from math import *\nsqrt(2)", "print(2)", ()),
+        ("from math import *", "sqrt(2)", ("sqrt",)),
+        ("from math import *", "from math import *\nsqrt(2)", ()),
+        ("search(1)", "from math import *\nsqrt(search(1))", ()),
+        ("globals()['rows'] = 1", "print(globals()['rows'])", ("rows",)),
+        ("exec('rows = 1')", "print(eval('rows'))", ("rows",)),
+        ("1 + 1", "print(_)", ("_",)),
+        ("for _ in range(3): pass", "for _ in range(3): pass", ()),
+        ("rows = 1", "del rows", ("rows",)),
+        ("rows = 1", "try:\n    rows\nexcept NameError:\n    rows = 2\nprint(rows)", ()),
+        ("rows = 1", "try:\n    rows\nexcept ValueError:\n    rows = 2", ("rows",)),
+        ("rows = 1", "if 'rows' not in globals():\n    rows = 2\nprint(rows)", ()),
+        ("rows = 1", "if 'rows' in globals():\n    print(rows)", ()),
+    ],
+)
+def test_what_a_later_block_takes_from_an_earlier_one(first, second, carried):
+    found = lint(first, second, tools=None)
+    assert (found.carried_names, found.early_names, found.unjudged_count) == (carried, (), 0)
+    assert found.is_stateless_safe == (not carried)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [("rows = 1\ndel rows\nprint(rows)",), ("rows = 1\ndel rows", "print(rows)"), ("rows = 1", "del rows", "rows")],
+)
+def test_reading_after_del_is_a_read_of_no_name(blocks):
+    assert lint(*blocks, tools=None).early_names == ("rows",)
+
+
+def test_a_shell_fence_is_unjudged():
+    assert lint_text("```bash\nls -l | wc\n```").unjudged_count == 1
+
+
+def test_a_text_is_linted_block_by_block_or_as_source():
+    assert lint_text("```python\nx = 1\n```\nthen\n~~~\nprint(x)\n~~~").carried_names == ("x",)
+    assert lint_text("x = 1\nprint(x)").idiom == "single_block"
 
 
 def test_a_trace_without_blocks_has_no_rates():
-    found = lint_trace(trace_of_replies("talk", "reset", ["No code."]))
+    found = lint_trace(trace_of("No code.", declared="reset"))
     assert (found.block_count, found.reimports_per_block, found.restated_share) == (0, 0.0, 0.0)
     assert found.declared_contract == "stateless"
 
 
 def test_tokens_may_come_from_a_tokenizer():
-    trace = trace_of_replies("trace", None, ["```\nx = 1\n```", "```\nx = 1\n```"])
+    trace = trace_of("```\nx = 1\n```", "```\nx = 1\n```")
     found = lint_trace(trace, count_tokens=len)
     assert (found.restated_token_count, found.token_count) == (5, 26)
 
 
 def test_data_that_an_earlier_block_printed_is_restated_under_any_name():
     replies = ["```\nprint(list_items())\n```", "```\ntable = {'a': [1, 22]}\nprint(table)\n```"]
-    copied = lint_trace(trace_of_replies("trace", None, replies, ['{"output": "a weighs 1, value 22"}']), tools=TOOLS)
+    copied = lint_trace(trace_of(*replies, observation='{"output": "a weighs 1, value 22"}'), tools=TOOLS)
     assert copied.restated_token_count == count_lexemes("table = {'a': [1, 22]}")
-    assert lint_trace(trace_of_replies("trace", None, replies), tools=TOOLS).restated_token_count == 0
+    assert lint_trace(trace_of(*replies), tools=TOOLS).restated_token_count == 0
 
 
 def test_a_short_or_computed_collection_is_no_data():
     replies = ["```\nprint(1, 2, 3)\n```", "```\npair = [1, 2]\n```", "```\nrow = [1, 2, len('3')]\n```"]
-    assert lint_trace(trace_of_replies("trace", None, replies)).restated_token_count == 0
+    assert lint_trace(trace_of(*replies)).restated_token_count == 0
 
 
 def test_many_traces_make_one_frame():
-    frame = lint_traces([trace_of_replies("one", None, ["```\nx = 1\n```", "```\nprint(x)\n```"])])
+    frame = lint_traces([trace_of("```\nx = 1\n```", "```\nprint(x)\n```")])
     assert frame.columns == list(TraceLint._fields)
     assert frame.row(0, named=True)["carried_names"] == "x"
     assert lint_traces([]).columns == list(TraceLint._fields)

@@ -84,16 +84,45 @@ def test_a_message_without_content_says_nothing(tmp_path):
     assert trace.blocks == (ExecutedBlock("x = 1", "ok"),)
 
 
+@pytest.mark.parametrize(
+    ("message", "codes", "unread_count"),
+    [
+        ({"content": "Go. <execute>x = 1</execute>"}, ["x = 1"], 0),
+        ({"content": "<code>\nx = 1\n</code>"}, ["x = 1"], 0),
+        ({"content": "~~~python\nx = 1\n~~~"}, ["x = 1"], 0),
+        ({"content": "```json\n{}\n```\n```py\nx = 1\n```"}, ["x = 1"], 0),
+        ({"tool_calls": [{"function": {"name": "run", "arguments": '{"code": "x = 1"}'}}]}, ["x = 1"], 0),
+        ({"tool_calls": [{"function": {"name": "python", "arguments": "x = 1"}}]}, ["x = 1"], 0),
+        ({"tool_calls": [{"name": "run", "arguments": {"code": "x = 1"}}, {"name": "run", "arguments": {"code": "x"}}]},
+         ["x = 1", "x"], 0),
+        ({"tool_calls": [{"function": {"name": "search", "arguments": '{"query": "x"}'}}]}, [], 1),
+        ({"content": "Inline `x = 1` only."}, [], 0),
+    ],
+)  # fmt: skip
+def test_code_in_every_form_is_read_or_counted_as_unread(tmp_path, message, codes, unread_count):
+    path = tmp_path / "chat.jsonl"
+    path.write_text(json.dumps({"messages": [{"role": "assistant", **message}, {"role": "tool", "content": "1"}]}))
+    (trace,) = read_traces(path)
+    assert ([block.code for block in trace.blocks], trace.unread_count) == (codes, unread_count)
+    assert {block.observation for block in trace.blocks} <= {"1"}
+
+
 FOREIGN = {
-    "strings.jsonl": (b'{"messages": ["hello"]}', "message 1 in line 1 of .*strings.jsonl is no object with a `role`"),
+    "strings.jsonl": (
+        b'{"messages": ["hello"]}',
+        "message 1 in line 1 of .* is not an object with a `role`",
+    ),
     "number.jsonl": (
         b'\n{"messages": [{"role": "user", "content": 3}]}',
         "message 1 in line 2 of .*number.jsonl has as `content` 3; give text, a list of parts, or nothing",
     ),
     "latin.jsonl": (b"\xff\xfe{}", "line 1 of .*latin.jsonl is not UTF-8: .* at byte 0; save the file as UTF-8"),
-    "a.trace.json": (b'{"steps": []}', "a.trace.json is not laid out as .* KeyError 'events'; give its trace files"),
-    "b.trace.json": (b"[]", "b.trace.json is not laid out as .*TypeError"),
-    "c.atif.json": (b'{"messages": []}', "c.atif.json is no ATIF trajectory: KeyError 'steps'; give what"),
+    "a.trace.json": (
+        b'{"steps": []}',
+        "a.trace.json has another layout than .* KeyError 'events'; give its",
+    ),
+    "b.trace.json": (b"[]", "b.trace.json has another layout than .*TypeError"),
+    "c.atif.json": (b'{"messages": []}', "c.atif.json is not an ATIF trajectory: KeyError 'steps'; give what"),
 }
 
 

@@ -28,5 +28,5 @@ def test_statements_have_their_own_names():
 
 def test_what_is_not_python_has_no_names():
     block = read_block("rows = [", ())
-    assert not block.is_parsed
+    assert not block.is_judged
     assert block.statements == ()

@@ -2,10 +2,10 @@ import pytest
 
 from carryover.tasks.lint.lint import lint_traces
 from carryover.tasks.lint.summary import summarise_lint
-from carryover.tasks.lint.trace import trace_of_replies
+from carryover.tasks.lint.trace import Reply, trace_of_replies
 
-ALONE = ["```\nx = 1\n```", "```\nx = 1\n```"]
-CARRYING = ["```\nx = 1\n```", "```\nprint(x)\n```"]
+ALONE = [Reply("```\nx = 1\n```"), Reply("```\nx = 1\n```")]
+CARRYING = [Reply("```\nx = 1\n```"), Reply("```\nprint(x)\n```")]
 
 
 def test_shares_and_rates_per_declared_contract():

@@ -1,0 +1,71 @@
+"""Errors as one line on standard error: what failed, the value, and the way out."""
+
+import sys
+from typing import Any
+
+import typer
+from pydantic import ValidationError
+from typer.core import TyperCommand, TyperGroup
+
+from carryover.storage.errors import QueryError, StorageError
+from carryover.tasks.running.errors import UserError
+
+INTERRUPTED = 130
+"""Exit code of a command that was interrupted from the keyboard."""
+USAGE = 2
+"""Exit code of a command with an unknown option or a bad value."""
+
+
+class StoppedError(UserError):
+    """A run was interrupted from the keyboard and can be resumed."""
+
+    exit_code = INTERRUPTED
+
+
+class _OneLine:
+    """Prints every error that the user can mend as one line, and exits with its code."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command and exit; outside of standalone mode, return its value and let errors through."""
+        run: Any = super().main  # type: ignore[misc]  # of Typer's command or group
+        if not standalone_mode:
+            return run(*args, standalone_mode=False, **extra)
+        try:
+            code = run(*args, standalone_mode=False, **extra) or 0
+            if code == INTERRUPTED:
+                typer.echo("carryover: stopped", err=True)
+        except (typer.TyperException, UserError, StorageError, ValidationError, OSError) as error:
+            typer.echo(f"carryover: {one_line(error)}", err=True)
+            code = getattr(error, "exit_code", 1)
+        sys.exit(code)
+
+
+class OneLineCommand(_OneLine, TyperCommand):
+    """A single command whose errors are one line."""
+
+
+class OneLineGroup(_OneLine, TyperGroup):
+    """A command with subcommands whose errors are one line."""
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's text as one line; of several bad values, the first with its place."""
+    match error:
+        case typer.TyperException():
+            context = getattr(error, "ctx", None)
+            see = f" (see {context.command_path} --help)" if context else ""
+            cause = error.__cause__
+            found = f"; found {cause.errors()[0]['input']!r}" if isinstance(cause, ValidationError) else ""
+            text = error.format_message().replace("Value error, ", "").rstrip(".") + found + see
+        case ValidationError():
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            text = f"bad value {first['input']!r} for {place}: {first['msg'].removeprefix('Value error, ')}"
+        case QueryError():
+            near = f"; near names: {', '.join(error.near_names)}" if error.near_names else ""
+            text = str(error).partition("\n\nLINE ")[0] + near
+        case OSError() if error.filename is not None:
+            text = f"cannot use {str(error.filename)!r}: {error.strerror}; check the path and its permissions"
+        case _:
+            text = str(error)
+    return " ".join(text.split())

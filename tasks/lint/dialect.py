@@ -1,0 +1,163 @@
+"""Notebook Python and late binding put into plain statements, so that one walk finds every name.
+
+`%magic` and `!shell` lines become `pass`; `globals()["x"]` becomes `x`; `exec("...")` its statements; `del x` a read of
+`x` and a marker; what `except NameError` or `"x" in globals()` guards, a marker instead of a read.
+"""
+
+import ast
+import re
+from typing import NamedTuple
+
+from carryover.tasks.running.syntax import parse_python
+
+DELETED = "deleted_name_"
+"""Begins the name that stands after a deleted one."""
+GUARDED = "guarded_name_"
+"""Begins the name that stands for one that need not exist."""
+_ASSIGNED_LINE = re.compile(r"^(\s*[\w, ]+?=\s*)[!%].*$")
+_TIMED_LINE = re.compile(r"^(\s*)%(?:time|timeit|prun|memit)\s+(?!-)(.+)$")
+_MAGIC_LINE = re.compile(r"^(\s*)(?:[!%?].*|[\w.]+\?{1,2})$")
+_PYTHON_CELLS = re.compile(r"%%(?:time|timeit|capture|prun|python3?|memit)\b")
+_NAMESPACES = ("globals", "locals", "vars")
+_NAME_ERRORS = ("NameError", "UnboundLocalError")
+
+
+class PlainBlock(NamedTuple):
+    """A block in plain Python."""
+
+    tree: ast.Module
+    """One statement for each top-level statement of `original`."""
+    original: ast.Module
+    source: str
+    """The text that `original` was parsed from."""
+    is_opaque: bool
+    """Whether it runs computed text, so that its names are not all known."""
+    has_star_import: bool
+
+
+def plain_block(code: str) -> PlainBlock:
+    """Return a block in plain Python.
+
+    Raises:
+        SyntaxError: It is not Python, nor what IPython makes of it.
+        ValueError: It holds null bytes.
+        RecursionError: It is nested too deep.
+        MemoryError: It is nested far too deep.
+    """
+    try:
+        source, original = code, parse_python(code)
+    except SyntaxError:
+        source = _without_magics(code)
+        original = parse_python(source)
+    rewriter = _Rewriter()
+    tree = ast.fix_missing_locations(rewriter.visit(parse_python(source)))
+    has_star_import = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(original))
+    return PlainBlock(tree, original, source, rewriter.is_opaque, has_star_import)
+
+
+def _without_magics(code: str) -> str:
+    """Return code with `pass` for lines that only IPython understands, line by line.
+
+    A cell magic whose body is no Python (`%%bash`) stays, and so does not parse.
+    """
+    lines = code.splitlines()
+    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    if lines and _PYTHON_CELLS.match(lines[first]):
+        lines[first] = "pass"
+    elif lines and lines[first].startswith("%%"):
+        return code
+    lines = [_TIMED_LINE.sub(r"\1\2", line) for line in lines]
+    lines = [_ASSIGNED_LINE.sub(r"\1None", line) for line in lines]
+    return "\n".join(_MAGIC_LINE.sub(r"\1pass", line) for line in lines)
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Rewrites nodes whose effect on names is written in another way."""
+
+    def __init__(self) -> None:
+        self.is_opaque = False
+        self._guarded: tuple[frozenset[str] | None, ...] = ()
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        is_guarded = any(names is None or node.id in names for names in self._guarded)
+        return ast.Name(GUARDED + node.id, node.ctx) if is_guarded and isinstance(node.ctx, ast.Load) else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if _is_namespace(node.value):
+            if isinstance(node.slice, ast.Constant) and str(node.slice.value).isidentifier():
+                return self.visit(ast.Name(str(node.slice.value), node.ctx))
+            self.is_opaque = True
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
+        self.generic_visit(node)
+        deleted = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        others: list[ast.expr] = [target for target in node.targets if not isinstance(target, ast.Name)]
+        if not deleted:
+            return node
+        reads: list[ast.expr] = [ast.Name(name, ast.Load()) for each in deleted for name in (each, DELETED + each)]
+        read = ast.Expr(ast.Tuple(reads, ast.Load()))
+        return _together([read, ast.Delete(others)] if others else [read])
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        if _called(node.value) == "exec" and len(node.value.args) == 1:  # type: ignore[attr-defined]
+            statements = self._statements(node.value.args[0])  # type: ignore[attr-defined]
+            if statements is not None:
+                return _together([self.visit(each) for each in statements] or [ast.Pass()])
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = _called(node)
+        if name in ("exec", "eval") and len(node.args) == 1:
+            statements = self._statements(node.args[0])
+            if name == "eval" and statements and isinstance(statements[0], ast.Expr):
+                return self.visit(statements[0].value)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Try(self, node: ast.Try) -> ast.stmt:
+        caught = (each for handler in node.handlers if handler.type for each in ast.walk(handler.type))
+        if any(isinstance(each, ast.Name) and each.id in _NAME_ERRORS for each in caught):
+            node.body = self._guard(None, node.body)
+            for part in (node.handlers, node.orelse, node.finalbody):
+                part[:] = [self.visit(each) for each in part]
+            return node
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        test = node.test
+        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Constant) and _is_namespace(test.comparators[0]):
+            names = frozenset({str(test.left.value)})
+            if isinstance(test.ops[0], ast.In):
+                node.body = self._guard(names, node.body)
+                node.orelse = [self.visit(each) for each in node.orelse]
+                return node
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def _guard(self, names: frozenset[str] | None, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Visit statements in which some names, or all of them for `None`, need not exist."""
+        self._guarded = (*self._guarded, names)
+        visited = [self.visit(each) for each in body]
+        self._guarded = self._guarded[:-1]
+        return visited
+
+    def _statements(self, argument: ast.expr) -> list[ast.stmt] | None:
+        """Return the statements of literal text; `None` for anything else, whose names nobody knows."""
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            try:
+                return parse_python(argument.value.strip()).body
+            except SyntaxError:
+                return None
+        self.is_opaque = True
+        return None
+
+
+def _called(node: ast.AST) -> str | None:
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+
+
+def _is_namespace(node: ast.expr) -> bool:
+    return _called(node) in _NAMESPACES and not node.args  # type: ignore[attr-defined]
+
+
+def _together(statements: list[ast.stmt]) -> ast.stmt:
+    return statements[0] if len(statements) == 1 else ast.If(ast.Constant(value=True), statements, [])
