@@ -8,8 +8,8 @@ import polars as pl
 from prefect import task
 from pydantic import BaseModel, ConfigDict
 
-from carryover.storage.stages import note_stage, stage_result
 from carryover.storage.study.attempts import landed_episode_ids, missing_episodes
+from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.checks.run import FailedChecksError

@@ -9,7 +9,7 @@ from pathlib import Path
 from prefect import task
 from pydantic import RootModel
 
-from carryover.storage.stages import note_stage, stage_result
+from carryover.storage.study.stages import note_stage, stage_result
 from carryover.tasks.agent.client import open_client
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode

@@ -10,7 +10,7 @@ from prefect import task
 from prefect.futures import PrefectFuture
 from pydantic import BaseModel, ConfigDict
 
-from carryover.storage.stages import note_stage, stage_result
+from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.datasets.conversations import digest_of_file

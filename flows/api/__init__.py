@@ -1,4 +1,4 @@
-"""Carryover for library users: interpreter sessions, the trace warehouse, the lint, the agent.
+"""Carryover for library users: interpreter sessions, CaveAgent's agent, the trace warehouse, the lint.
 
 Names load when they are first used, so that `import carryover` stays cheap.
 """
@@ -8,16 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from carryover.storage.warehouse.reader import Warehouse
+    from carryover.tasks.cave.agent import Agent
+    from carryover.tasks.cave.scripted import scripted
+    from carryover.tasks.cave.spec import AgentSpec
+    from carryover.tasks.lint.lint import lint_text as lint
+    from carryover.tasks.runtime.session import session
+    from carryover.tasks.runtime.spec import RuntimeSpec
 
-__all__ = ["Warehouse"]
-_MODULES = {"Warehouse": "carryover.storage.warehouse.reader"}
+__all__ = ["Agent", "AgentSpec", "RuntimeSpec", "Warehouse", "lint", "scripted", "session"]
+_PLACES = {
+    "Agent": ("tasks.cave.agent", "Agent"),
+    "AgentSpec": ("tasks.cave.spec", "AgentSpec"),
+    "RuntimeSpec": ("tasks.runtime.spec", "RuntimeSpec"),
+    "Warehouse": ("storage.warehouse.reader", "Warehouse"),
+    "lint": ("tasks.lint.lint", "lint_text"),
+    "scripted": ("tasks.cave.scripted", "scripted"),
+    "session": ("tasks.runtime.session", "session"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in _PLACES:
         raise AttributeError(f"module 'carryover' has no attribute {name!r}; choose from {', '.join(__all__)}")
-    return getattr(import_module(_MODULES[name]), name)
+    module, attribute = _PLACES[name]
+    return getattr(import_module(f"carryover.{module}"), attribute)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from carryover.storage.plan_check import NAME as PLAN_CHECK
-from carryover.storage.plan_check import PLANS, PLAYED, miscounted_conditions
+from carryover.storage.warehouse.plan_check import NAME as PLAN_CHECK
+from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.checks.check import Check, Suite
 from carryover.tasks.checks.run import CheckBackendError, run_suites

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 import pytest
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.gate import SUBJECTS, check_files
 from carryover.storage.warehouse.migrations import migrate
+from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.tasks.traces.rows import EPISODE_TABLES, RuntimeEventRow
 from carryover.tasks.traces.study_rows import TABLES
 from tests.storage.broken_studies import BREAKS, PLAN_BREAKS

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from carryover.storage.stages import note_stage
 from carryover.storage.study.runs import open_run
+from carryover.storage.study.stages import note_stage
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from carryover.storage.stages import note_stage
 from carryover.storage.study.runs import open_run
+from carryover.storage.study.stages import note_stage
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides

@@ -11,8 +11,8 @@ import polars as pl
 
 from carryover.flows.cli.prefect_server import prefect_server
 from carryover.flows.evaluate_models import evaluate_models
-from carryover.storage.stages import note_stage
 from carryover.storage.study.runs import start_run
+from carryover.storage.study.stages import note_stage
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.plans.identity import Stage
