@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from carryover.tasks.agent.episode_id import decoding_seed
+from carryover.tasks.agent.condition import decoding_seed
 from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,

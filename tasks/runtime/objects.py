@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from carryover.tasks.runtime.inside.plain import Record  # noqa: F401 - what a retrieval may return
+from carryover.tasks.runtime.inside.values.plain import Record  # noqa: F401 - what a retrieval may return
 from carryover.tasks.runtime.inside.values import transfer
 from carryover.tasks.runtime.inside.values.frames import LIBRARIES
 from carryover.tasks.runtime.inside.values.portable import NotPortableError

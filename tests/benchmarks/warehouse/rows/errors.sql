@@ -10,6 +10,7 @@ select
     if(hash(number) % 2 = 0, 'name ''ids'' is not defined', 'item a exceeds capacity') as message,
     hash(number) % 2 = 1 as is_caught,
     false as is_injected,
-    hash(number) % 2 = 0 as is_missing_name
+    hash(number) % 2 = 0 as is_missing_name,
+    false as is_injected_missing_name
 from range($first, $last) as numbers (number)
 where hash(number) % 10 < 3
