@@ -65,10 +65,12 @@ def _planned(part: StudyPart) -> Iterator[tuple[Condition, InstanceSetSpec, int]
     yield from ((condition, part.train_instances, 0) for condition in teacher_conditions(part))
     trained = [(contract, seed) for contract in part.teacher.contracts for seed in part.training_seeds]
     models = [
-        StudyModel(name="base", kind="base", path="", digest=None, train_contract=None, training_seed=None),
+        StudyModel(
+            name="base", kind="base", path="", digest=None, identity="", train_contract=None, training_seed=None
+        ),
         *(
             StudyModel(
-                name=model_name(contract, seed), kind="adapter", path="", digest=None, train_contract=contract,
+                name=model_name(contract, seed), kind="adapter", path="", digest=None, identity="", train_contract=contract,
                 training_seed=seed,
             )
             for contract, seed in trained

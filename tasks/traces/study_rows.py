@@ -47,6 +47,7 @@ class PlanStageRow(Row):
 
     plan_digest: str
     stage: str
+    """Stage of the study: `instances`, `tokenizer`, `traces`, `data`, `training`, `evaluation` or `analysis`."""
     name: str
     """Tells the results of a stage apart, e.g. `main-scratch-persistent-0`."""
     stage_digest: str

@@ -13,6 +13,7 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import to_arrow
@@ -186,6 +187,7 @@ def make_episode() -> Callable[..., dict[str, list[Row]]]:
 def empty_warehouse() -> DuckDBPyConnection:
     connection = open_memory()
     migrate(connection)
+    refresh_marts(connection, is_materialized=False)
     return connection
 
 

@@ -6,6 +6,7 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.gate import SUBJECTS, check_files
+from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.tasks.traces.rows import EPISODE_TABLES, RuntimeEventRow
@@ -20,6 +21,7 @@ CHECKS = {check.name: check.query for check in check_files()}
 def sound_study(study_rows, insert_rows) -> DuckDBPyConnection:
     connection = open_memory()
     migrate(connection)
+    refresh_marts(connection, is_materialized=False)
     insert_rows(connection, study_rows)
     return connection
 

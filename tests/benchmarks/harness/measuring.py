@@ -10,15 +10,15 @@ Function = tuple[str, int, str]
 """File, line and name, as `pstats` has it."""
 
 PARTS = {
-    "carryover.tasks.runtime": "runtime, host side",
-    "carryover.tasks.traces": "recording",
-    "carryover.tasks.running.syntax": "recording",
-    "carryover.tasks.agent.recorder": "recording",
-    "carryover.tasks.agent.reply": "recording",
+    "tasks.runtime": "runtime, host side",
+    "tasks.traces": "recording",
+    "tasks.running.syntax": "recording",
+    "tasks.agent.recorder": "recording",
+    "tasks.agent.reply": "recording",
     "storage": "landing",
-    "carryover.tasks.agent.teachers": "scripted teacher",
-    "carryover.tasks.agent": "loop, prompts, observations",
-    "carryover.tasks.knapsack": "tools of the environment",
+    "tasks.agent.teachers": "scripted teacher",
+    "tasks.agent": "loop, prompts, observations",
+    "tasks.knapsack": "tools of the environment",
 }
 """Parts of the harness by package; the first that fits counts."""
 REST = "event loop"
