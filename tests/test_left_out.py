@@ -1,5 +1,7 @@
 """Tests that the machine cannot run are left out, and a line at the end of the run says so, with workers as without."""
 
+from pathlib import Path
+
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -43,10 +45,11 @@ def test_anything():
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_what_the_machine_cannot_run_is_left_out_and_named(pytester, workers):
+def test_what_the_machine_cannot_run_is_left_out_and_named(pytester, monkeypatch, workers):
     pytester.makeini("[pytest]\nmarkers =\n    gpu: g\n    browser: b\n")
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(TESTS)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # the inner run imports `tests`
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider", *workers)
     done.assert_outcomes(passed=2, deselected=0 if workers else 2)
     lines = [line for line in done.outlines if "left out" in line]

@@ -70,8 +70,8 @@ def _planned(part: StudyPart) -> Iterator[tuple[Condition, InstanceSetSpec, int]
         ),
         *(
             StudyModel(
-                name=model_name(contract, seed), kind="adapter", path="", digest=None, identity="", train_contract=contract,
-                training_seed=seed,
+                name=model_name(contract, seed), kind="adapter", path="", digest=None, identity="",
+                train_contract=contract, training_seed=seed,
             )
             for contract, seed in trained
         ),

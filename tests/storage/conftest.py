@@ -12,8 +12,8 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import open_memory
-from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.marts import refresh_marts
+from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import to_arrow

@@ -75,9 +75,7 @@ def test_a_study_of_another_version_is_refused_with_the_way_out():
 
 def test_a_scale_without_a_finished_study_is_said():
     finish(SMOKE)
-    with pytest.raises(
-        UserError, match=r"no finished study of scale 'laptop' to evaluate again; `carryover run"
-    ):
+    with pytest.raises(UserError, match=r"no finished study of scale 'laptop' to evaluate again; `carryover run"):
         choose_study("laptop")
 
 
