@@ -44,6 +44,7 @@ def episode_metrics(home: Path) -> pl.DataFrame:
     return rows.select(pl.exclude(BY_CHANCE)).drop(IDENTITIES).sort(CELL)
 
 
+@pytest.mark.long
 @pytest.mark.kernel
 @pytest.mark.prefect
 @pytest.mark.slow

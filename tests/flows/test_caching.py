@@ -90,6 +90,7 @@ def _stages_of(home: Path, run_ids: set[str]) -> set[str]:
     return stages | {"traces" if purpose == "teacher" else "evaluation" for purpose in episodes["purpose"]}
 
 
+@pytest.mark.long
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(3000)

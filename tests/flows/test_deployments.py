@@ -142,6 +142,7 @@ def interrupt_while_the_pool_trains(environment, gpu, log):
     return re.findall("submitting flow run '([0-9a-f-]+)'", log.read_text())[-1]
 
 
+@pytest.mark.long
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)

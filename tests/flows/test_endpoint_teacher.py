@@ -154,6 +154,7 @@ def first_decoding_seed(place):
     return decoding_seed(instance.instance_id, turn=1, replicate=0)
 
 
+@pytest.mark.long
 def test_an_instance_that_the_endpoint_always_refuses_is_given_up_and_the_study_goes_on(home, start):
     refused = first_decoding_seed(place=3)
     endpoint = TeacherEndpoint(frozenset({refused}))

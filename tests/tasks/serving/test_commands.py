@@ -47,6 +47,7 @@ def test_a_base_of_the_hub_is_served_at_the_commit_that_was_trained_on(build, fl
     assert not [flag for flag in build(ServingSpec(), PAPER, host="127.0.0.1", port=8000) if "revision" in flag]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_vllm_takes_every_flag_that_we_build(tmp_path, vllm_environment):

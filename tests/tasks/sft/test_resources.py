@@ -69,6 +69,7 @@ def _saved_bytes(layer_count, *, checkpointing):
         return sum(tensor.untyped_storage().nbytes() for tensor in saved.values())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_memory_is_within_a_tenth_of_a_count_of_saved_tensors():
     layer = _saved_bytes(2, checkpointing=False) - _saved_bytes(1, checkpointing=False)
@@ -125,6 +126,7 @@ def _block_share(lengths):
     return 1 - create_block_mask(is_seen, None, None, size, size, device="cpu").sparsity() / 100
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_attention_is_at_most_a_fifth_of_a_packed_step():
     from transformers import AttentionInterface
