@@ -14,7 +14,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from tests.flows.flow_process import ROOT
 
-FOLDERS = ("flows", "tasks", "storage", "sql", "deployments")
+FOLDERS = ("flows", "tasks", "storage", "sql")
 AFTER_TRACES = {"traces", "data", "training", "evaluation", "analysis"}
 AFTER_MODEL = {"training", "evaluation", "analysis"}
 UNUSED = "\n\ndef unused() -> None:\n    return None\n"
@@ -48,10 +48,12 @@ EDITS = (
 
 @pytest.fixture
 def source(tmp_path):
-    """A copy of the source, to be edited."""
+    """A copy of the package, to be edited."""
+    package = tmp_path / "source" / "carryover"
     for folder in FOLDERS:
-        shutil.copytree(ROOT / folder, tmp_path / "source" / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path / "source"
+        shutil.copytree(ROOT / folder, package / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "flows" / "api" / "__init__.py", package)
+    return package
 
 
 @pytest.fixture
@@ -61,8 +63,8 @@ def study(source, tmp_path, prefect_api):
 
     def start(*options: str) -> set[str]:
         environment = os.environ | {"PREFECT_API_URL": prefect_api, "PREFECT_HOME": str(home / "prefect")}
-        environment |= {"CARRYOVER_HOME": str(home), "PYTHONPATH": str(source)}
-        command = [sys.executable, "-m", "carryover.flows.reproduce_study", "--scale", "smoke", *size, *options]
+        environment |= {"CARRYOVER_HOME": str(home), "PYTHONPATH": str(source.parent)}
+        command = [sys.executable, "-m", "carryover.flows.cli.start", "run", "--scale", "smoke", *size, *options]
         before = _run_ids(home)
         done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-8000:]
