@@ -46,7 +46,7 @@ def test_stateless_session_forgets_names():
 
 
 def test_unknown_contract_names_the_choices():
-    words = "unknown contract 'persistant'; choose from persistent, stateless"
+    words = "unknown contract 'persistant'; choose from persistent, stateless, injected, injected+persistent"
     for choose in (session, CONTRACTS.__getitem__):
         with pytest.raises(KeyError) as refusal:
             choose("persistant")

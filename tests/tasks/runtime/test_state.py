@@ -245,5 +245,11 @@ def test_lifetime_of_what_was_injected_is_one_small_class(fork_tree):
     engine.close()
 
 
-def test_contracts_of_the_study_are_two():
-    assert sorted(CONTRACTS) == ["persistent", "stateless"]
+def test_contracts_inject_nothing_or_the_environment():
+    binds = {name: contract.binds for name, contract in CONTRACTS.items()}
+    assert binds == {
+        "persistent": "nothing",
+        "stateless": "nothing",
+        "injected": "environment",
+        "injected+persistent": "environment",
+    }

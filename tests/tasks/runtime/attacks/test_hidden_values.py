@@ -27,7 +27,7 @@ BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
         "import os\nopen(f'/proc/{os.getppid()}/environ').read()",
         "open('/proc/self/mem', 'rb').read(100)",
         "import carryover.tasks.knapsack.sampling",
-        "import importlib\nimportlib.import_module('tasks')",
+        "import importlib\nimportlib.import_module('carryover')",
         "import builtins\nseen, kept = [], repr\nbuiltins.repr = seen.append\nlook('a')\nbuiltins.repr = kept\nseen",
         "import os\nseen = []\nfor fd in range(3, 64):\n    try:\n        os.set_blocking(fd, False)\n"
         "        seen.append(os.read(fd, 1000))\n    except OSError: pass\nseen",

@@ -40,7 +40,7 @@ def test_every_level_of_the_machine_runs_blocks_under_both_contracts(level, back
     for contract in CONTRACTS.values():
         interpreter = runtime.open_interpreter(contract, {"look": lambda: "seen"}, instance_id="a")
         assert interpreter.run_block("x = look()\nx").result == "'seen'"
-        assert interpreter.run_block("'x' in globals()").result == str(contract.name == "persistent")
+        assert interpreter.run_block("'x' in globals()").result == str(contract.lifetime == "episode")
         ended = interpreter.run_block("import os; os._exit(0)").state_event
         assert ended == "rolled_back"
         assert interpreter.run_block("'alive'").result == "'alive'"
@@ -59,7 +59,7 @@ def test_levels_with_files_of_their_own_hide_the_hosts(level, backend):
     interpreter = runtime.open_interpreter(CONTRACTS["stateless"], {}, instance_id="a")
     hidden = [
         interpreter.run_block(code).error
-        for code in (f"open({__file__!r})", "open('/etc/passwd')", "open('/dev/tty')", "import tasks")
+        for code in (f"open({__file__!r})", "open('/etc/passwd')", "open('/dev/tty')", "import carryover")
     ]
     found = interpreter.run_block("import numpy, polars; 'libraries'")
     interpreter.close()
