@@ -1,7 +1,8 @@
-"""The state of the installation and of the warehouse."""
+"""The state of the installation, of the warehouse and of the landed files."""
 
 from pathlib import Path
 
+import typer
 from rich.table import Table
 
 from carryover.flows.cli.places import HOW_TO_FILL, command_sql, find_places
@@ -10,6 +11,7 @@ from carryover.storage.errors import StorageError
 from carryover.storage.warehouse.published import is_published
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.quarantine import find_damage
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.open import open_runtime
@@ -41,6 +43,24 @@ def print_health(home: Path | None) -> None:
         runtime.close()
     for line in _warehouse_lines(home):
         console.print(line)
+
+
+def print_damage(home: Path | None) -> None:
+    """Read every landed file and compare it with its checksum.
+
+    Raises:
+        UserError: There is no data folder, or a bundle is damaged.
+    """
+    zone = LandingZone(find_places(home).landing)
+    damage = find_damage(zone)
+    for refusal in damage:
+        typer.echo(f"{refusal.path}: {refusal.reason}")
+    if damage:
+        raise UserError(
+            f"{len(damage)} damaged bundles in {zone.url}; restore their files from a backup, or run "
+            "`carryover merge`, which quarantines those that are not merged yet"
+        )
+    typer.echo(f"{len(zone.manifests().bundles)} bundles in {zone.url} match their checksums")
 
 
 def _warehouse_lines(home: Path | None) -> list[str]:

@@ -36,10 +36,11 @@ def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[
 def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
     """Write one self-contained HTML page about a plan and return its path."""
     (run,) = warehouse.sql(command_sql("study_run"), plan_digest=plan_digest).arrow().to_pylist()
+    measured = warehouse.sql(command_sql("measured_on"), plan_digest=plan_digest).rows()
     queries = [table_query(name) for name in table_names() if not name.startswith("figure_")]
     content = ReportContent(
         title=f"Carryover: {run['plan_name']}",
-        measured_on=_measured_on(warehouse, plan_digest),
+        measured_on=measured[0][0] if measured else "no episodes",
         findings=findings(read_table(warehouse, table_query("mechanism"), plan_digest)),
         pictures=_pictures(warehouse, plan_digest),
         figures=_figures(warehouse, plan_digest),
@@ -87,8 +88,3 @@ def _pictures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
         title = f"{describe_setting(**dict(zip(GROUPS, key, strict=True)))} ({measured_on})"
         drawings.append(Drawing("_".join(["cells", *names]), CELLS_CAPTION, cells_svg(cells_of(group), title)))
     return drawings
-
-
-def _measured_on(warehouse: Warehouse, plan_digest: str) -> str:
-    rows = warehouse.sql(command_sql("measured_on"), plan_digest=plan_digest).rows()
-    return rows[0][0] if rows else "no episodes"

@@ -30,8 +30,7 @@ def lint_files(files: Iterable[Path], contract: str | None, *, per_trace: bool) 
     found = lint_traces(chain.from_iterable(read_traces(file, declared) for file in files))
     if found.is_empty():
         raise UserError("no trace in these files; give .jsonl or .parquet with `messages`, .trace.json or .atif.json")
-    _refuse_no_code(found)
-    return found if per_trace else summarise_lint(found)
+    return _report_code(found, per_trace=per_trace)
 
 
 def lint_warehouse(warehouse: Warehouse, plan: str | None, *, per_trace: bool) -> pl.DataFrame:
@@ -39,8 +38,7 @@ def lint_warehouse(warehouse: Warehouse, plan: str | None, *, per_trace: bool) -
     turns, steps = warehouse.scan_copy("turns"), warehouse.scan_copy("steps")
     episodes = warehouse.sql(command_sql("counted_episodes"), plan_digest=_default_plan(warehouse, plan)).polars()
     found = lint_traces(traces_of_rows(episodes, turns, steps), tools=TOOL_NAMES)
-    _refuse_no_code(found)
-    return found if per_trace else summarise_lint(found)
+    return _report_code(found, per_trace=per_trace)
 
 
 def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, where: str, plan: str | None) -> int:
@@ -66,8 +64,8 @@ def _default_plan(warehouse: Warehouse, plan: str | None) -> str | None:
     return warehouse.latest_plan() if plan is None else choose_plan(warehouse, plan)
 
 
-def _refuse_no_code(found: pl.DataFrame) -> None:
-    """Raise `UserError` where no trace holds a block."""
+def _report_code(found: pl.DataFrame, *, per_trace: bool) -> pl.DataFrame:
+    """Return the traces or their summary; raise `UserError` where no trace holds a block."""
     if not found["block_count"].sum():
         reasons = found["unread_count"].sum()
         raise UserError(
@@ -75,3 +73,4 @@ def _refuse_no_code(found: pl.DataFrame) -> None:
             + (f"{reasons} tool calls without Python source" if reasons else "no fenced block, tag or tool call")
             + "; code is read from ``` and ~~~ fences, <execute>, <code>, and tool_calls with an argument `code`"
         )
+    return found if per_trace else summarise_lint(found)

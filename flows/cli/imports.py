@@ -62,7 +62,18 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
             tell(f"{count} episodes")
     places.home.mkdir(parents=True, exist_ok=True)
     zone = LandingZone(places.landing)
-    zone.write({"runs": [_run_row(source, chosen)]}, run_id)
+    plan = {"source": str(source), "setting": chosen.model_dump(mode="json", exclude={"run_id"})}
+    run = RunRow(
+        run_id=run_id,
+        flow="import",
+        plan_name=chosen.plan,
+        plan_digest=chosen.plan,
+        scale=chosen.scale,
+        plan_json=json.dumps(plan),
+        environment_json=json.dumps(describe_environment()),
+        started_at=datetime.now(UTC),
+    )
+    zone.write({"runs": [run]}, run_id)
     with progress_bar(f"import {source.name}", count, "episodes") as advance, BatchedLanding(zone, run_id) as batch:
         for rows in import_traces(source, chosen, known):
             batch.add(rows.tables())
@@ -97,16 +108,3 @@ def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
             f"plan {setting.plan!r} has episodes of model {models[0][0]!r} in the cells of {setting.model_name!r}; "
             "import it under a plan of its own with --plan"
         )
-
-
-def _run_row(source: Path, setting: ImportSetting) -> RunRow:
-    return RunRow(
-        run_id=setting.run_id,
-        flow="import",
-        plan_name=setting.plan,
-        plan_digest=setting.plan,
-        scale=setting.scale,
-        plan_json=json.dumps({"source": str(source), "setting": setting.model_dump(mode="json", exclude={"run_id"})}),
-        environment_json=json.dumps(describe_environment()),
-        started_at=datetime.now(UTC),
-    )

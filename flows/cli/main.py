@@ -149,7 +149,7 @@ def questions(
     results: Results = None,
 ) -> None:
     """Ask the ten questions of sql/README.md: each with its query and its answer."""
-    from carryover.flows.cli.questions import print_questions, write_answers
+    from carryover.flows.cli.tables import print_questions, write_answers
     from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 
     with open_warehouse(home, results) as warehouse:
@@ -173,7 +173,7 @@ def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
 @app.command()
 def diff(first_run: str, second_run: str, home: Home = None) -> None:
     """Say what differs between two runs: plan, source, environment, servers. The first digits of an id are enough."""
-    from carryover.flows.cli.described_run import describe_run
+    from carryover.flows.cli.replay import describe_run
     from carryover.tasks.plans.difference import describe_difference
 
     with open_warehouse(home) as warehouse:
@@ -303,17 +303,8 @@ def import_command(
     """Land foreign episodes (the authors' JSON, chat data or ATIF) and merge them; one model and condition a call."""
     from carryover.flows.cli.imports import import_episodes
 
-    setting = {
-        "runtime_contract": contract,
-        "train_contract": train_contract,
-        "model_name": model,
-        "purpose": purpose,
-        "bucket": bucket,
-        "split": split,
-        "scale": scale,
-        "plan": plan,
-    }
-    count = import_episodes(source, home, setting)
+    setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}
+    count = import_episodes(source, home, setting | {"runtime_contract": contract, "model_name": model, "plan": plan})
     typer.echo(f"{count} episodes imported from {source}; `carryover tables --plan {plan}` shows them")
 
 
@@ -323,8 +314,7 @@ def doctor(
     verify: Annotated[bool, typer.Option("--verify", help="Compare every landed file with its checksum.")] = False,
 ) -> None:
     """Report what is installed, which sandbox level is reached, and the state of the warehouse."""
-    from carryover.flows.cli.doctor import print_health
-    from carryover.flows.cli.verification import print_damage
+    from carryover.flows.cli.doctor import print_damage, print_health
 
     print_health(home)
     if verify:

@@ -1,4 +1,4 @@
-"""Replay of an episode, turn by turn: reflection, code, observation."""
+"""A run described and an episode replayed, found by the first digits of their ids."""
 
 import json
 
@@ -12,6 +12,27 @@ from carryover.flows.cli.places import choose_plan, command_sql
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.running.errors import UserError
+
+
+def describe_run(warehouse: Warehouse, start: str) -> dict[str, object]:
+    """Return a run's plan, its environment and the servers that answered for its models, as JSON values.
+
+    Raises:
+        UserError: No run's id starts so, and the message names the latest; or several do.
+    """
+    rows = warehouse.sql(command_sql("described_runs"), start=start).rows()
+    if not rows:
+        known = [row[0] for row in warehouse.sql("select run_id from runs order by started_at desc limit 5").rows()]
+        raise UserError(f"no run {start!r}; the latest are {', '.join(known) or 'none'}")
+    if len(rows) > 1 and rows[0][0] != start:
+        raise UserError(f"several runs start with {start!r}: {', '.join(row[0] for row in rows)}; give more digits")
+    run_id, name, plan, environment = rows[0]
+    return {
+        "plan_name": name,
+        "plan": json.loads(plan),
+        "environment": json.loads(environment),
+        "servers": [json.loads(row[0]) for row in warehouse.sql(command_sql("run_servers"), run_id=run_id).rows()],
+    }
 
 
 def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
@@ -70,15 +91,12 @@ def _turn(turn: dict) -> Group:
     elif turn["assistant_text"].strip() != reflection:
         parts.append(Panel(Text(turn["assistant_text"]), title="reply", title_align="left"))
     if turn["observation"] is not None:
-        parts.append(Panel(Text(_pretty(turn["observation"])), title="observation", title_align="left"))
+        try:
+            told = json.dumps(json.loads(turn["observation"]), indent=2, ensure_ascii=False).replace("\\n", "\n    ")
+        except json.JSONDecodeError:
+            told = turn["observation"]
+        parts.append(Panel(Text(told), title="observation", title_align="left"))
     if turn["active_globals"] or turn["last_step_globals"]:
         active, last = (", ".join(turn[name]) or "none" for name in ("active_globals", "last_step_globals"))
         parts.append(Text(f"alive now: {active}; when the block ended: {last}", style="dim"))
     return Group(*parts)
-
-
-def _pretty(observation: str) -> str:
-    try:
-        return json.dumps(json.loads(observation), indent=2, ensure_ascii=False).replace("\\n", "\n    ")
-    except json.JSONDecodeError:
-        return observation

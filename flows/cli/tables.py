@@ -1,6 +1,8 @@
-"""The study's tables and the verdicts on its hypotheses, read from the warehouse and printed."""
+"""The study's tables, its hypotheses and the ten questions of `sql/README.md`, read from the warehouse and printed."""
 
 import json
+from collections.abc import Container
+from pathlib import Path
 
 import polars as pl
 import typer
@@ -8,6 +10,7 @@ import typer
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
+from carryover.tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
 from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
 from carryover.tasks.knapsack.signatures import describe_tools
 from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
@@ -72,9 +75,39 @@ def read_verdicts(warehouse: Warehouse, plan_digest: str) -> pl.DataFrame:
     rows = warehouse.sql("select * from statistics where plan_digest = $plan_digest", plan_digest=plan_digest)
     verdicts = judge(read_hypotheses(), (StatisticRow.model_validate(row) for row in rows.arrow().to_pylist()))
     columns = [*Verdict._fields[:-1], "verdict"]
-    frame = pl.DataFrame(
-        [(*verdict[:-1], "holds" if verdict.holds else "does not hold") for verdict in verdicts],
-        schema={name: pl.Float64 if name in ("estimate", "low", "high") else pl.String for name in columns},
-        orient="row",
-    )
+    schema = {name: pl.Float64 if name in ("estimate", "low", "high") else pl.String for name in columns}
+    told = [(*verdict[:-1], "holds" if verdict.holds else "does not hold") for verdict in verdicts]
+    frame = pl.DataFrame(told, schema=schema, orient="row")
     return frame.sort(("variant", "base", "visibility", "header", "bucket"), maintain_order=True)
+
+
+def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) -> None:
+    """Print one question or all of them, each with its query and its answer here.
+
+    Raises:
+        UserError: There is no such question.
+    """
+    console = screen()
+    questions = read_questions(readme_text())
+    chosen = [question for question in questions if number in (None, question.number)]
+    if not chosen:
+        raise UserError(f"no question {number}; choose from 1 to {len(questions)}")
+    for question in chosen:
+        console.print(f"{question.number}. {question.words}", style="bold", markup=False)
+        answer = answer_table(warehouse.sql(question.about(plan_digest)).polars())
+        console.print(f"\n{question.about(plan_digest)}\n\n{answer}", markup=False, soft_wrap=True)
+
+
+def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: Container[int]) -> list[int]:
+    """Write this warehouse's answers to some questions into a copy of `sql/README.md`; return which were written.
+
+    Raises:
+        UserError: The file asks none of them.
+    """
+    text = path.read_text(encoding="utf-8")
+    asked = [question for question in read_questions(text) if question.number in numbers]
+    if not asked:
+        raise UserError(f"{path} asks none of these questions; give a copy of sql/README.md")
+    answers = {question.number: warehouse.sql(question.about(plan_digest)).polars() for question in asked}
+    path.write_text(replace_answers(text, answers), encoding="utf-8")
+    return list(answers)

@@ -7,56 +7,35 @@ with windows as (
 own_errors as (
     select
         errors.episode_id,
-        errors.step,
-        errors.kind,
         errors.is_caught,
-        lower(errors.message) as message
+        windows.window_step_count,
+        errors.kind = 'interpreter' and not errors.is_caught as is_interpreter_error,
+        errors.kind = 'cap' and not errors.is_caught as is_cap_error,
+        errors.step > episodes.step_count - windows.window_step_count as is_in_window,
+        contains(lower(errors.message), 'exceeds capacity') as names_capacity,
+        contains(lower(errors.message), 'disallowed class') as names_class,
+        contains(lower(errors.message), 'must be inspected')
+        or contains(lower(errors.message), 'already taken') as names_protocol
     from main.errors
+    inner join main.episodes on errors.episode_id = episodes.episode_id
+    cross join windows
     where not errors.is_injected
 ),
 
 counted_errors as (
     select
         own_errors.episode_id,
-        windows.window_step_count,
-        count(*) filter (own_errors.kind = 'interpreter' and not own_errors.is_caught) as interpreter_error_count,
-        count(*) filter (own_errors.kind = 'cap' and not own_errors.is_caught) as cap_error_count,
-        count(*) filter (
-            own_errors.kind = 'interpreter'
-            and not own_errors.is_caught
-            and own_errors.step > episodes.step_count - windows.window_step_count
-        ) as window_interpreter_error_count,
-        count(*) filter (
-            own_errors.kind = 'cap'
-            and not own_errors.is_caught
-            and own_errors.step > episodes.step_count - windows.window_step_count
-        ) as window_cap_error_count,
+        own_errors.window_step_count,
+        count(*) filter (is_interpreter_error) as interpreter_error_count,
+        count(*) filter (is_cap_error) as cap_error_count,
+        count(*) filter (is_interpreter_error and is_in_window) as window_interpreter_error_count,
+        count(*) filter (is_cap_error and is_in_window) as window_cap_error_count,
         -- [uncaught only, caught ones too]
-        [
-            coalesce(
-                bool_or(contains(own_errors.message, 'exceeds capacity')) filter (not own_errors.is_caught), false
-            ),
-            bool_or(contains(own_errors.message, 'exceeds capacity'))
-        ] as names_capacity,
-        [
-            coalesce(
-                bool_or(contains(own_errors.message, 'disallowed class')) filter (not own_errors.is_caught), false
-            ),
-            bool_or(contains(own_errors.message, 'disallowed class'))
-        ] as names_class,
-        [
-            coalesce(
-                bool_or(
-                    contains(own_errors.message, 'must be inspected') or contains(own_errors.message, 'already taken')
-                ) filter (not own_errors.is_caught),
-                false
-            ),
-            bool_or(contains(own_errors.message, 'must be inspected') or contains(own_errors.message, 'already taken'))
-        ] as names_protocol
+        [bool_or(names_capacity and not is_caught), bool_or(names_capacity)] as names_capacity,
+        [bool_or(names_class and not is_caught), bool_or(names_class)] as names_class,
+        [bool_or(names_protocol and not is_caught), bool_or(names_protocol)] as names_protocol
     from own_errors
-    inner join main.episodes on own_errors.episode_id = episodes.episode_id
-    cross join windows
-    group by own_errors.episode_id, windows.window_step_count
+    group by own_errors.episode_id, own_errors.window_step_count
 ),
 
 read_errors as (
@@ -70,18 +49,15 @@ read_errors as (
         greatest(episodes.step_count, 1) as step_count,
         failure_parameters.density,
         failure_parameters.window_error_minimum,
+        if(failure_parameters.counts_caught_errors, 2, 1) as place,
         coalesce(counted_errors.interpreter_error_count, 0)
         + if(failure_parameters.counts_cap_errors, coalesce(counted_errors.cap_error_count, 0), 0) as error_count,
         coalesce(counted_errors.window_interpreter_error_count, 0)
         + if(failure_parameters.counts_cap_errors, coalesce(counted_errors.window_cap_error_count, 0), 0)
             as window_error_count,
-        coalesce(counted_errors.names_capacity[if(failure_parameters.counts_caught_errors, 2, 1)], false)
-            as names_capacity,
-        failure_parameters.counts_class_probing
-        and coalesce(counted_errors.names_class[if(failure_parameters.counts_caught_errors, 2, 1)], false)
-            as names_class,
-        coalesce(counted_errors.names_protocol[if(failure_parameters.counts_caught_errors, 2, 1)], false)
-            as names_protocol
+        coalesce(counted_errors.names_capacity[place], false) as names_capacity,
+        failure_parameters.counts_class_probing and coalesce(counted_errors.names_class[place], false) as names_class,
+        coalesce(counted_errors.names_protocol[place], false) as names_protocol
     from main.episodes
     cross join staging.failure_parameters
     left join staging.finish_signals on episodes.finish_reason = finish_signals.finish_reason

@@ -148,15 +148,7 @@ final as (
         coalesce(own_errors.missing_name_count, 0) as missing_name_count,
         coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
         default_failures.failure_class,
-        default_behaviour.unparsed_step_count,
-        default_behaviour.import_count,
-        default_behaviour.state_footprint,
-        default_behaviour.user_name_count,
-        default_behaviour.context_lifespan,
-        default_behaviour.interpreter_lifespan,
-        default_behaviour.imports_per_step,
-        default_behaviour.state_utilization,
-        default_behaviour.redefinitions_per_step
+        default_behaviour.* exclude (episode_id, reading, is_default)
     from staging.plan_episodes as episodes
     inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
     inner join staging.attempts

@@ -2,11 +2,7 @@
 with described_buckets as (
     select
         episode_metrics.plan_digest,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         -- a bucket is one row even where its episodes disagree: imports may name a scale each
         min(episode_metrics.scale) as scale,
         min(episode_metrics.measured_on) as measured_on,

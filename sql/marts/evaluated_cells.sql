@@ -2,11 +2,7 @@
 with counted_cells as (
     select
         episode_metrics.plan_digest,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         episode_metrics.model,
         episode_metrics.train_contract,
         episode_metrics.runtime_contract,

@@ -1,15 +1,8 @@
 -- one row per evaluated cell and reading of the failure classes, with its counts of episodes
 with final as (
     select
-        episode_metrics.plan_digest,
-        episode_metrics.measured_on,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
-        episode_metrics.model,
-        episode_metrics.condition,
+        columns(['plan_digest', 'measured_on']),
+        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
         episode_failures.reading,
         episode_failures.is_sensitivity,
         episode_failures.is_default,

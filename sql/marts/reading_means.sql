@@ -1,15 +1,8 @@
 -- one row per evaluated cell and reading of the behaviour metrics, with its means over episodes
 with final as (
     select
-        episode_metrics.plan_digest,
-        episode_metrics.measured_on,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
-        episode_metrics.model,
-        episode_metrics.condition,
+        columns(['plan_digest', 'measured_on']),
+        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
         episode_behaviour.reading,
         episode_behaviour.is_default,
         avg(episode_behaviour.context_lifespan) as context_lifespan,

@@ -2,11 +2,7 @@
 with final as (
     select
         paired_comparisons.plan_digest,
-        paired_comparisons.variant,
-        paired_comparisons.base,
-        paired_comparisons.visibility,
-        paired_comparisons.header,
-        paired_comparisons.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         paired_comparisons.comparison_group,
         paired_comparisons.train_a,
         paired_comparisons.runtime_a,
@@ -14,8 +10,7 @@ with final as (
         paired_comparisons.runtime_b,
         evaluated_buckets.measured_on,
         evaluated_buckets.published_split,
-        paired_comparisons.pair_count,
-        paired_comparisons.nonzero_count,
+        columns(['pair_count', 'nonzero_count']),
         100 * paired_comparisons.mean_a as mean_a_pct,
         100 * paired_comparisons.mean_b as mean_b_pct,
         100 * paired_comparisons.difference as difference_points,
@@ -24,40 +19,23 @@ with final as (
         paired_comparisons.p_value,
         paired_comparisons.p_holm,
         paired_comparisons.significance,
-        paired_comparisons.effect_size,
-        paired_comparisons.effect_size_authors,
-        paired_comparisons.equivalence_p_value,
-        paired_comparisons.equivalence_p_holm,
-        paired_comparisons.equivalence_verdict,
+        columns(['effect_size', 'effect_size_authors']),
+        columns(['equivalence_p_value', 'equivalence_p_holm', 'equivalence_verdict']),
         100 * paired_comparisons.smallest_detectable as smallest_detectable_points,
-        paired_comparisons.solved_p_value,
-        paired_comparisons.solved_p_holm,
-        paired_comparisons.missing_name_p_value,
-        paired_comparisons.missing_name_p_holm,
-        paired_comparisons.token_ratio,
-        paired_comparisons.token_ratio_low,
-        paired_comparisons.token_ratio_high,
+        columns(['solved_p_value', 'solved_p_holm', 'missing_name_p_value', 'missing_name_p_holm']),
+        columns(['token_ratio', 'token_ratio_low', 'token_ratio_high']),
         paired_comparisons.note,
         published_comparisons.split as qwen3_8b_split,
         published_comparisons.mean_a_pct as qwen3_8b_mean_a_pct,
         published_comparisons.mean_b_pct as qwen3_8b_mean_b_pct,
         published_comparisons.difference_points as qwen3_8b_difference_points,
         published_comparisons.significance as qwen3_8b_significance,
-        if(
-            evaluated_buckets.has_published_model,
-            100 * paired_comparisons.mean_a - published_comparisons.mean_a_pct,
-            null
-        ) as mean_a_pct_difference,
-        if(
-            evaluated_buckets.has_published_model,
-            100 * paired_comparisons.mean_b - published_comparisons.mean_b_pct,
-            null
-        ) as mean_b_pct_difference,
-        if(
-            evaluated_buckets.has_published_model,
-            100 * paired_comparisons.difference - published_comparisons.difference_points,
-            null
-        ) as difference_points_difference
+        if(has_published_model, 100 * paired_comparisons.mean_a - published_comparisons.mean_a_pct, null)
+            as mean_a_pct_difference,
+        if(has_published_model, 100 * paired_comparisons.mean_b - published_comparisons.mean_b_pct, null)
+            as mean_b_pct_difference,
+        if(has_published_model, 100 * paired_comparisons.difference - published_comparisons.difference_points, null)
+            as difference_points_difference
     from staging.paired_comparisons
     inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     left join staging.published_comparisons

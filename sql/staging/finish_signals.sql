@@ -1,5 +1,5 @@
 -- one row per signal that ends an episode, with its category of arXiv 2603.01209, Table 6
-with listed_signals as (
+with final as (
     select *
     from (
         values
@@ -19,14 +19,6 @@ with listed_signals as (
             -- whatever else an imported trace says
             ('other', 'other', 'other')
     ) as listed (finish_reason, category, table_6_category)
-),
-
-final as (
-    select
-        listed_signals.finish_reason,
-        listed_signals.category,
-        listed_signals.table_6_category
-    from listed_signals
 )
 
 select * from final

@@ -2,11 +2,7 @@
 with final as (
     select
         statistics.plan_digest,
-        statistics.variant,
-        statistics.base,
-        statistics.visibility,
-        statistics.header,
-        statistics.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         statistics.train_a as train_contract,
         statistics.runtime_a as runtime_contract,
         max(statistics.low) filter (statistics.metric = 'score') as score_low,

@@ -1,5 +1,11 @@
 -- one row per reading of the behaviour metrics of arXiv 2603.01209, appendix F; another reading is one row more
-with listed_readings as (
+-- gap: steps between binding and use that make a use one of kept state
+-- plus_one: what a context lifespan adds to last step - first step
+-- scope: all counts function bodies where they stand; module counts only what runs with the block
+-- requires_live: whether a use counts only if the interpreter still held the name
+-- redefinition_unit: sites counts every binding of a name already held; names counts each such name once per step
+-- counts_nameless: whether an episode without user names has lifespans of 0, or none and no part in their means
+with final as (
     select *
     from (
         values
@@ -12,25 +18,6 @@ with listed_readings as (
             ('distinct_redefinitions', 2, 1, 'all', false, 'names', true, false),
             ('nameless_left_out', 2, 1, 'all', false, 'sites', false, false)
     ) as listed (reading, gap, plus_one, scope, requires_live, redefinition_unit, counts_nameless, is_default)
-),
-
-final as (
-    select
-        listed_readings.reading,
-        -- steps between binding and use that make a use one of kept state
-        listed_readings.gap,
-        -- what a context lifespan adds to last step - first step
-        listed_readings.plus_one,
-        -- all: function bodies count where they stand; module: only what runs with the block
-        listed_readings.scope,
-        -- whether a use counts only if the interpreter still held the name
-        listed_readings.requires_live,
-        -- sites: every binding of a name already held; names: each such name once per step
-        listed_readings.redefinition_unit,
-        -- whether an episode without user names has lifespans of 0, or none and no part in their means
-        listed_readings.counts_nameless,
-        listed_readings.is_default
-    from listed_readings
 )
 
 select * from final

@@ -1,72 +1,59 @@
 -- one row per comparison of two cells: every paired statistic on scores side by side (arXiv 2603.01209, Tables 7 and 8)
 with grouped_statistics as (
     select
-        statistics.plan_digest,
-        statistics.variant,
-        statistics.base,
-        statistics.visibility,
-        statistics.header,
-        statistics.bucket,
-        statistics.comparison_group,
-        statistics.train_a,
-        statistics.runtime_a,
-        statistics.train_b,
-        statistics.runtime_b,
-        max(statistics.pair_count) filter (analysis = 'wilcoxon' and metric = 'score') as pair_count,
-        max(statistics.nonzero_count) filter (analysis = 'wilcoxon' and metric = 'score') as nonzero_count,
-        max(statistics.mean_a) filter (analysis = 'wilcoxon' and metric = 'score') as mean_a,
-        max(statistics.mean_b) filter (analysis = 'wilcoxon' and metric = 'score') as mean_b,
-        max(statistics.estimate) filter (analysis = 'wilcoxon' and metric = 'score') as difference,
-        max(statistics.low) filter (
+        columns(['plan_digest', 'variant', 'base', 'visibility', 'header', 'bucket', 'comparison_group']),
+        columns(['train_a', 'runtime_a', 'train_b', 'runtime_b']),
+        max(statistics) filter (analysis = 'wilcoxon' and metric = 'score') as scores,
+        max(statistics) filter (
             analysis = 'difference' and metric = 'score' and interval_kind = 'percentile'
-        ) as difference_low,
-        max(statistics.high) filter (
-            analysis = 'difference' and metric = 'score' and interval_kind = 'percentile'
-        ) as difference_high,
-        max(statistics.statistic) filter (analysis = 'wilcoxon' and metric = 'score') as wilcoxon_statistic,
-        max(statistics.p_value) filter (analysis = 'wilcoxon' and metric = 'score') as p_value,
-        max(statistics.p_holm) filter (analysis = 'wilcoxon' and metric = 'score') as p_holm,
-        max(statistics.effect_size) filter (analysis = 'wilcoxon' and metric = 'score') as effect_size,
-        max(statistics.effect_size_authors) filter (
-            analysis = 'wilcoxon' and metric = 'score'
-        ) as effect_size_authors,
-        max(statistics.note) filter (analysis = 'wilcoxon' and metric = 'score') as note,
-        max(statistics.p_value) filter (analysis = 'equivalence' and metric = 'score') as equivalence_p_value,
-        max(statistics.p_holm) filter (analysis = 'equivalence' and metric = 'score') as equivalence_p_holm,
-        max(statistics.verdict) filter (analysis = 'equivalence' and metric = 'score') as equivalence_verdict,
-        max(statistics.estimate) filter (analysis = 'power' and metric = 'score') as smallest_detectable,
-        max(statistics.p_value) filter (analysis = 'mcnemar' and metric = 'is_solved') as solved_p_value,
-        max(statistics.p_holm) filter (analysis = 'mcnemar' and metric = 'is_solved') as solved_p_holm,
-        max(statistics.p_value) filter (
-            analysis = 'mcnemar' and metric = 'has_missing_name'
-        ) as missing_name_p_value,
-        max(statistics.p_holm) filter (analysis = 'mcnemar' and metric = 'has_missing_name') as missing_name_p_holm,
-        max(statistics.estimate) filter (
+        ) as differences,
+        max(statistics) filter (analysis = 'equivalence' and metric = 'score') as equivalence,
+        max(statistics) filter (analysis = 'power' and metric = 'score') as power,
+        max(statistics) filter (analysis = 'mcnemar' and metric = 'is_solved') as solved,
+        max(statistics) filter (analysis = 'mcnemar' and metric = 'has_missing_name') as missing_names,
+        max(statistics) filter (
             analysis = 'ratio' and metric = 'total_tokens' and interval_kind = 'percentile'
-        ) as token_ratio,
-        max(statistics.low) filter (
-            analysis = 'ratio' and metric = 'total_tokens' and interval_kind = 'percentile'
-        ) as token_ratio_low,
-        max(statistics.high) filter (
-            analysis = 'ratio' and metric = 'total_tokens' and interval_kind = 'percentile'
-        ) as token_ratio_high
+        ) as ratios
     from main.statistics
-    where statistics.analysis in ('wilcoxon', 'difference', 'ratio', 'equivalence', 'power', 'mcnemar')
     group by all
 ),
 
 final as (
     select
-        grouped_statistics.*,
+        grouped_statistics.* exclude (scores, differences, equivalence, power, solved, missing_names, ratios),
+        scores.pair_count,
+        scores.nonzero_count,
+        scores.mean_a,
+        scores.mean_b,
+        scores.estimate as difference,
+        differences.low as difference_low,
+        differences.high as difference_high,
+        scores.statistic as wilcoxon_statistic,
+        scores.p_value,
+        scores.p_holm,
+        scores.effect_size,
+        scores.effect_size_authors,
+        scores.note,
+        equivalence.p_value as equivalence_p_value,
+        equivalence.p_holm as equivalence_p_holm,
+        equivalence.verdict as equivalence_verdict,
+        power.estimate as smallest_detectable,
+        solved.p_value as solved_p_value,
+        solved.p_holm as solved_p_holm,
+        missing_names.p_value as missing_name_p_value,
+        missing_names.p_holm as missing_name_p_holm,
+        ratios.estimate as token_ratio,
+        ratios.low as token_ratio_low,
+        ratios.high as token_ratio_high,
         case
-            when grouped_statistics.p_value is null then 'no test'
-            when grouped_statistics.p_value < 0.001 then '***'
-            when grouped_statistics.p_value < 0.01 then '**'
-            when grouped_statistics.p_value < 0.05 then '*'
+            when scores.p_value is null then 'no test'
+            when scores.p_value < 0.001 then '***'
+            when scores.p_value < 0.01 then '**'
+            when scores.p_value < 0.05 then '*'
             else 'ns'
         end as significance
     from grouped_statistics
-    where grouped_statistics.pair_count is not null
+    where scores.pair_count is not null
 )
 
 select * from final

@@ -1,15 +1,9 @@
 -- Equal scores within 2, 5 and 10 points: two one-sided tests per comparison, decided by the p-value that Holm corrects
 with final as (
     select
-        statistics.variant,
-        statistics.base,
-        statistics.visibility,
-        statistics.header,
-        statistics.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         evaluated_buckets.measured_on,
-        statistics.comparison_group,
-        statistics.train_a,
-        statistics.runtime_a,
+        columns(['comparison_group', 'train_a', 'runtime_a']),
         coalesce(statistics.train_b, 'base') as train_b,
         statistics.runtime_b,
         max(statistics.pair_count) as pair_count,

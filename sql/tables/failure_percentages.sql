@@ -2,11 +2,7 @@
 with named_endings as (
     select
         episode_metrics.plan_digest,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         episode_metrics.model,
         episode_metrics.train_contract,
         episode_metrics.runtime_contract,
@@ -48,13 +44,7 @@ counted_endings as (
 
 final as (
     select
-        counted_endings.variant,
-        counted_endings.base,
-        counted_endings.visibility,
-        counted_endings.header,
-        counted_endings.bucket,
-        counted_endings.model,
-        counted_endings.condition,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
         evaluated_buckets.measured_on,
         counted_endings.category,
         counted_endings.episode_count,

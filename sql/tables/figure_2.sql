@@ -1,14 +1,9 @@
 -- Figure 2: tokens per episode against normalized optimality, one point per cell; ours and Qwen3-8B's
 with final as (
     select
-        evaluated_cells.variant,
-        evaluated_cells.base,
-        evaluated_cells.visibility,
-        evaluated_cells.header,
-        evaluated_cells.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         evaluated_cells.model,
-        evaluated_cells.condition,
-        evaluated_cells.measured_on,
+        columns(['condition', 'measured_on']),
         evaluated_cells.mean_total_tokens,
         evaluated_cells.mean_total_tokens_low,
         evaluated_cells.mean_total_tokens_high,
@@ -18,10 +13,9 @@ with final as (
         table2.split as qwen3_8b_split,
         table2.mean_total_tokens as qwen3_8b_mean_total_tokens,
         table2.score_pct as qwen3_8b_score_pct,
-        if(evaluated_cells.has_published_model, evaluated_cells.mean_total_tokens - table2.mean_total_tokens, null)
+        if(has_published_model, evaluated_cells.mean_total_tokens - table2.mean_total_tokens, null)
             as mean_total_tokens_difference,
-        if(evaluated_cells.has_published_model, evaluated_cells.score_pct - table2.score_pct, null)
-            as score_pct_difference
+        if(has_published_model, evaluated_cells.score_pct - table2.score_pct, null) as score_pct_difference
     from marts.evaluated_cells
     left join published.table2
         on evaluated_cells.published_split = table2.split

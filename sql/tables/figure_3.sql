@@ -1,13 +1,7 @@
 -- Figure 3: state use, imports and lifespans per trained cell; ours and Qwen3-8B's
 with final as (
     select
-        measured_behaviour.variant,
-        measured_behaviour.base,
-        measured_behaviour.visibility,
-        measured_behaviour.header,
-        measured_behaviour.bucket,
-        measured_behaviour.condition,
-        measured_behaviour.measured_on,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'condition', 'measured_on']),
         measured_behaviour.state_utilization,
         measured_behaviour.imports_per_step,
         measured_behaviour.context_lifespan,

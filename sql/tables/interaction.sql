@@ -40,11 +40,7 @@ published_interactions as (
 
 final as (
     select
-        statistics.variant,
-        statistics.base,
-        statistics.visibility,
-        statistics.header,
-        statistics.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         evaluated_buckets.measured_on,
         statistics.analysis,
         statistics.metric,
@@ -60,8 +56,7 @@ final as (
         statistics.note,
         evaluated_buckets.published_split as qwen3_8b_split,
         published_interactions.estimate as qwen3_8b_estimate,
-        if(evaluated_buckets.has_published_model, statistics.estimate - published_interactions.estimate, null)
-            as estimate_difference
+        if(has_published_model, statistics.estimate - published_interactions.estimate, null) as estimate_difference
     from main.statistics
     inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     left join published_interactions

@@ -11,12 +11,7 @@ with trained_episodes as (
 measured_cells as (
     select
         trained_episodes.measured_on,
-        trained_episodes.variant,
-        trained_episodes.base,
-        trained_episodes.visibility,
-        trained_episodes.header,
-        trained_episodes.bucket,
-        trained_episodes.condition,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'condition']),
         count(*) as episode_count,
         count(distinct trained_episodes.training_seed) as seed_count,
         100 * avg(cast(trained_episodes.has_missing_name as integer)) as missing_pct,
@@ -39,11 +34,7 @@ crossed_cells as (
 
 ended_pairs as (
     select
-        mismatched.variant,
-        mismatched.base,
-        mismatched.visibility,
-        mismatched.header,
-        mismatched.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         avg(mismatched.total_tokens) / avg(aligned.total_tokens) as token_ratio
     from trained_episodes as mismatched
     inner join trained_episodes as aligned
@@ -60,7 +51,7 @@ ended_pairs as (
 group_statistics as (
     select
         *,
-        train_a || ' ' || runtime_a as cell
+        if(analysis = 'ratio' and interval_kind = 'percentile', train_a || ' ' || runtime_a, null) as cell
     from main.statistics
     where statistics.plan_digest = $plan_digest
         and statistics.metric = 'total_tokens'
@@ -71,23 +62,11 @@ group_statistics as (
 -- with several seeds there are two intervals of the interaction, of which the wider one leads
 tested_settings as (
     select
-        group_statistics.variant,
-        group_statistics.base,
-        group_statistics.visibility,
-        group_statistics.header,
-        group_statistics.bucket,
-        max(estimate) filter (
-            analysis = 'ratio' and interval_kind = 'percentile' and cell = 'persistent stateless'
-        ) as p_on_s_token_ratio,
-        max(estimate) filter (
-            analysis = 'ratio' and interval_kind = 'percentile' and cell = 'stateless persistent'
-        ) as s_on_p_token_ratio,
-        max(estimate) filter (
-            analysis = 'ratio' and interval_kind = 'percentile' and cell = 'stateless stateless'
-        ) as s_on_s_token_ratio,
-        max(estimate) filter (
-            analysis = 'interaction_ratio' and interval_kind = 'percentile'
-        ) as interaction_ratio,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+        max(estimate) filter (cell = 'persistent stateless') as p_on_s_token_ratio,
+        max(estimate) filter (cell = 'stateless persistent') as s_on_p_token_ratio,
+        max(estimate) filter (cell = 'stateless stateless') as s_on_s_token_ratio,
+        max(estimate) filter (analysis = 'interaction_ratio' and interval_kind = 'percentile') as interaction_ratio,
         arg_max(group_statistics, high / low) filter (analysis = 'interaction_ratio') as wider,
         arg_min(group_statistics, high / low) filter (analysis = 'interaction_ratio') as narrower
     from group_statistics

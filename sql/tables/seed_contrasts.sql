@@ -1,12 +1,7 @@
 -- What chance does to a model: its tokens on persistent minus on stateless, for two training seeds of one contract
 with contrasted_instances as (
     select
-        episode_metrics.plan_digest,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         episode_metrics.measured_on,
         episode_metrics.train_contract,
         episode_metrics.training_seed,
@@ -21,41 +16,22 @@ with contrasted_instances as (
     group by all
 ),
 
-paired_seeds as (
+final as (
     select
-        contrasted_instances.* exclude (plan_digest, training_seed, contrast),
+        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'measured_on', 'train_contract']),
         contrasted_instances.training_seed as seed_a,
         others.training_seed as seed_b,
-        contrasted_instances.contrast as contrast_a,
-        others.contrast as contrast_b,
-        contrasted_instances.contrast - others.contrast as difference
+        count(*) as pair_count,
+        avg(contrasted_instances.contrast) as contrast_of_seed_a,
+        avg(others.contrast) as contrast_of_seed_b,
+        avg(contrasted_instances.contrast - others.contrast) as contrast_difference,
+        stddev_samp(contrasted_instances.contrast - others.contrast) / sqrt(count(*)) as standard_error
     from contrasted_instances
     inner join contrasted_instances as others
-        using (
-            plan_digest, variant, base, visibility, header, bucket, measured_on, train_contract, instance_id
-        )
+        using (variant, base, visibility, header, bucket, measured_on, train_contract, instance_id)
     where contrasted_instances.training_seed < others.training_seed
         and contrasted_instances.contrast is not null
         and others.contrast is not null
-),
-
-final as (
-    select
-        paired_seeds.variant,
-        paired_seeds.base,
-        paired_seeds.visibility,
-        paired_seeds.header,
-        paired_seeds.bucket,
-        paired_seeds.measured_on,
-        paired_seeds.train_contract,
-        paired_seeds.seed_a,
-        paired_seeds.seed_b,
-        count(*) as pair_count,
-        avg(paired_seeds.contrast_a) as contrast_of_seed_a,
-        avg(paired_seeds.contrast_b) as contrast_of_seed_b,
-        avg(paired_seeds.difference) as contrast_difference,
-        stddev_samp(paired_seeds.difference) / sqrt(count(*)) as standard_error
-    from paired_seeds
     group by all
 )
 

@@ -1,12 +1,7 @@
 -- Table 1: teachers' episodes, one row per metric; ours beside Gemini 3 Flash on Easy
 with measured_teachers as (
     select
-        episode_metrics.scale,
-        episode_metrics.model_name,
-        episode_metrics.variant,
-        episode_metrics.bucket,
-        episode_metrics.published_split,
-        episode_metrics.runtime_contract,
+        columns(['scale', 'model_name', 'variant', 'bucket', 'published_split', 'runtime_contract']),
         cast(count(*) as double) as episode_count,
         100 * avg(cast(episode_metrics.is_solved as integer)) as teacher_success_rate,
         avg(episode_metrics.score) as avg_teacher_optimality,
@@ -36,12 +31,7 @@ unpivoted_metrics as (
 
 paired_contracts as (
     select
-        unpivoted_metrics.scale,
-        unpivoted_metrics.model_name,
-        unpivoted_metrics.variant,
-        unpivoted_metrics.bucket,
-        unpivoted_metrics.published_split,
-        unpivoted_metrics.metric,
+        columns(['scale', 'model_name', 'variant', 'bucket', 'published_split', 'metric']),
         max(unpivoted_metrics.measured) filter (unpivoted_metrics.runtime_contract = 'persistent') as persistent,
         max(unpivoted_metrics.measured) filter (unpivoted_metrics.runtime_contract = 'stateless') as stateless
     from unpivoted_metrics
@@ -69,8 +59,7 @@ final as (
         table1.stateless / table1.persistent as gemini_3_flash_easy_stateless_over_persistent,
         if(teacher_labels.is_as_published, paired_contracts.persistent - table1.persistent, null)
             as persistent_difference,
-        if(teacher_labels.is_as_published, paired_contracts.stateless - table1.stateless, null)
-            as stateless_difference,
+        if(teacher_labels.is_as_published, paired_contracts.stateless - table1.stateless, null) as stateless_difference,
         if(
             teacher_labels.is_as_published,
             stateless_over_persistent - gemini_3_flash_easy_stateless_over_persistent,

@@ -1,14 +1,9 @@
 -- Table 2: quality and cost per cell; ours beside Qwen3-8B
 with final as (
     select
-        evaluated_cells.variant,
-        evaluated_cells.base,
-        evaluated_cells.visibility,
-        evaluated_cells.header,
-        evaluated_cells.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         evaluated_cells.model,
-        evaluated_cells.condition,
-        evaluated_cells.measured_on,
+        columns(['condition', 'measured_on']),
         evaluated_cells.episode_count,
         evaluated_cells.instance_count,
         evaluated_cells.score_pct,
@@ -31,8 +26,7 @@ with final as (
         table2.mean_total_tokens as qwen3_8b_mean_total_tokens,
         table2.mean_time_s as qwen3_8b_mean_seconds,
         table2.score_per_1k_tokens as qwen3_8b_score_per_1k_total_tokens,
-        if(has_published_model, evaluated_cells.score_pct - table2.score_pct, null)
-            as score_pct_difference,
+        if(has_published_model, evaluated_cells.score_pct - table2.score_pct, null) as score_pct_difference,
         if(
             evaluated_cells.has_published_model,
             (evaluated_cells.score_pct_high - evaluated_cells.score_pct_low) / 2 - table2.score_ci_half_width_pct,
@@ -43,12 +37,10 @@ with final as (
             100 * (evaluated_cells.solved_count / evaluated_cells.episode_count - table2.solved / table2.n_tasks),
             null
         ) as solved_pct_difference,
-        if(has_published_model, evaluated_cells.mean_steps - table2.mean_steps, null)
-            as mean_steps_difference,
+        if(has_published_model, evaluated_cells.mean_steps - table2.mean_steps, null) as mean_steps_difference,
         if(has_published_model, evaluated_cells.mean_total_tokens - table2.mean_total_tokens, null)
             as mean_total_tokens_difference,
-        if(has_published_model, evaluated_cells.mean_seconds - table2.mean_time_s, null)
-            as mean_seconds_difference,
+        if(has_published_model, evaluated_cells.mean_seconds - table2.mean_time_s, null) as mean_seconds_difference,
         if(has_published_model, score_per_1k_total_tokens - table2.score_per_1k_tokens, null)
             as score_per_1k_total_tokens_difference
     from marts.evaluated_cells

@@ -1,28 +1,12 @@
 -- Table 3: missing names and failure classes per cell; ours beside Qwen3-8B on Hard, classes as counts and as shares
 with final as (
     select
-        evaluated_cells.variant,
-        evaluated_cells.base,
-        evaluated_cells.visibility,
-        evaluated_cells.header,
-        evaluated_cells.bucket,
-        evaluated_cells.model,
-        evaluated_cells.condition,
-        evaluated_cells.measured_on,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition', 'measured_on']),
         evaluated_cells.episode_count,
-        evaluated_cells.missing_name_episode_pct,
-        evaluated_cells.missing_name_total,
-        evaluated_cells.missing_names_per_episode,
-        evaluated_cells.missing_names_per_affected_episode,
-        evaluated_cells.optimal_count,
-        evaluated_cells.normally_ended_not_optimal_count,
-        evaluated_cells.capacity_violation_count,
-        evaluated_cells.class_violation_count,
-        evaluated_cells.protocol_violation_count,
-        evaluated_cells.violation_count,
-        evaluated_cells.instability_count,
-        evaluated_cells.silent_suboptimality_count,
-        evaluated_cells.not_normally_ended_count,
+        columns(['missing_name_episode_pct', 'missing_name_total', 'missing_names_per_episode']),
+        columns(['missing_names_per_affected_episode', 'optimal_count', 'normally_ended_not_optimal_count']),
+        columns(['capacity_violation_count', 'class_violation_count', 'protocol_violation_count']),
+        columns(['violation_count', 'instability_count', 'silent_suboptimality_count', 'not_normally_ended_count']),
         -- the paper counts classes among 100 episodes of a cell, so its counts are the shares that ours compare with
         100 * evaluated_cells.normally_ended_not_optimal_count / evaluated_cells.episode_count
             as normally_ended_not_optimal_pct,
@@ -50,8 +34,7 @@ with final as (
             as normally_ended_not_optimal_pct_difference,
         if(has_published_model, violation_pct - table3.constraint_or_protocol_violation, null)
             as violation_pct_difference,
-        if(has_published_model, instability_pct - table3.execution_instability, null)
-            as instability_pct_difference,
+        if(has_published_model, instability_pct - table3.execution_instability, null) as instability_pct_difference,
         if(has_published_model, silent_suboptimality_pct - table3.silent_suboptimality, null)
             as silent_suboptimality_pct_difference,
         if(has_published_model, not_normally_ended_unsolved_pct - not_normally_terminated_unsolved, null)

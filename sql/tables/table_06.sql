@@ -2,16 +2,8 @@
 with counted_signals as (
     select
         episode_metrics.measured_on,
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
-        episode_metrics.model,
-        episode_metrics.condition,
-        episode_metrics.finish_reason,
-        episode_metrics.finish_category,
-        episode_metrics.table_6_category,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
+        columns(['finish_reason', 'finish_category', 'table_6_category']),
         count(*) as episode_count,
         count(*) filter (not episode_metrics.is_solved) as unsolved_count
     from marts.episode_metrics
@@ -31,9 +23,7 @@ signals as (
     union
     -- a signal that nobody listed is of the category `other`
     select
-        counted_signals.finish_reason,
-        counted_signals.finish_category,
-        counted_signals.table_6_category
+        columns(['finish_reason', 'finish_category', 'table_6_category'])
     from counted_signals
 ),
 
@@ -57,19 +47,9 @@ crossed_signals as (
 
 final as (
     select
-        crossed_signals.variant,
-        crossed_signals.base,
-        crossed_signals.visibility,
-        crossed_signals.header,
-        crossed_signals.bucket,
-        crossed_signals.model,
-        crossed_signals.condition,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
         crossed_signals.measured_on,
-        crossed_signals.finish_reason,
-        crossed_signals.finish_category,
-        crossed_signals.table_6_category,
-        crossed_signals.episode_count,
-        crossed_signals.unsolved_count,
+        columns(['finish_reason', 'finish_category', 'table_6_category', 'episode_count', 'unsolved_count']),
         crossed_signals.episode_count / crossed_signals.cell_count as episode_share,
         table6.category as published_category
     from crossed_signals

@@ -2,11 +2,7 @@
 with counted_tests as (
     select
         statistics.plan_digest,
-        statistics.variant,
-        statistics.base,
-        statistics.visibility,
-        statistics.header,
-        statistics.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         statistics.analysis,
         if(statistics.analysis in ('interaction_wilcoxon', 'replicates'), 'all metrics', statistics.metric) as metric,
         count(*) as test_count,
@@ -25,11 +21,7 @@ with counted_tests as (
 
 final as (
     select
-        counted_tests.variant,
-        counted_tests.base,
-        counted_tests.visibility,
-        counted_tests.header,
-        counted_tests.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         evaluated_buckets.measured_on,
         counted_tests.analysis,
         counted_tests.metric,

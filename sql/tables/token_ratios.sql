@@ -15,11 +15,7 @@ with published_ratios as (
 
 final as (
     select
-        statistics.variant,
-        statistics.base,
-        statistics.visibility,
-        statistics.header,
-        statistics.bucket,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         evaluated_buckets.measured_on,
         statistics.train_a,
         statistics.runtime_a,
@@ -34,7 +30,7 @@ final as (
         statistics.note,
         evaluated_buckets.published_split as qwen3_8b_split,
         case when statistics.metric = 'total_tokens' then published_ratios.token_ratio end as qwen3_8b_ratio,
-        if(evaluated_buckets.has_published_model, statistics.estimate - qwen3_8b_ratio, null) as ratio_difference
+        if(has_published_model, statistics.estimate - qwen3_8b_ratio, null) as ratio_difference
     from main.statistics
     inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
     left join published_ratios

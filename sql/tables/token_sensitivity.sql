@@ -1,54 +1,37 @@
 -- Token cost over P->P of every other trained cell: of all pairs, and of those in which both episodes ended normally
-with aligned_episodes as (
+with trained_episodes as (
     select
-        episode_metrics.*
+        episode_metrics.*,
+        episode_metrics.finish_category = 'normal' as is_finished,
+        -- imported episodes have no training seed
+        coalesce(episode_metrics.training_seed, -1) as model_seed
     from marts.episode_metrics
-    where episode_metrics.condition = 'P->P'
+    where episode_metrics.plan_digest = $plan_digest
         and episode_metrics.purpose = 'evaluation'
+        and episode_metrics.train_contract is not null
         and episode_metrics.is_counted
 ),
 
 paired_episodes as (
     select
-        episode_metrics.variant,
-        episode_metrics.base,
-        episode_metrics.visibility,
-        episode_metrics.header,
-        episode_metrics.bucket,
-        episode_metrics.measured_on,
-        episode_metrics.condition,
-        episode_metrics.total_tokens,
-        aligned_episodes.total_tokens as aligned_tokens,
-        episode_metrics.finish_category = 'normal' as is_finished,
-        aligned_episodes.finish_category = 'normal' as is_aligned_finished,
-        is_finished and is_aligned_finished as are_both_finished
-    from marts.episode_metrics
-    inner join aligned_episodes
-        -- imported episodes have no training seed
-        on (
-            episode_metrics.plan_digest, episode_metrics.variant, episode_metrics.base, episode_metrics.visibility,
-            episode_metrics.header, episode_metrics.bucket, episode_metrics.instance_id, episode_metrics.replicate
-        ) = (
-            aligned_episodes.plan_digest, aligned_episodes.variant, aligned_episodes.base, aligned_episodes.visibility,
-            aligned_episodes.header, aligned_episodes.bucket, aligned_episodes.instance_id, aligned_episodes.replicate
-        )
-        and episode_metrics.training_seed is not distinct from aligned_episodes.training_seed
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.train_contract is not null
-        and episode_metrics.condition <> 'P->P'
-        and episode_metrics.is_counted
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+        trained_episodes.measured_on,
+        trained_episodes.condition,
+        trained_episodes.total_tokens,
+        aligned.total_tokens as aligned_tokens,
+        trained_episodes.is_finished,
+        aligned.is_finished as is_aligned_finished,
+        trained_episodes.is_finished and aligned.is_finished as are_both_finished
+    from trained_episodes
+    inner join trained_episodes as aligned
+        using (variant, base, visibility, header, bucket, instance_id, replicate, model_seed)
+    where trained_episodes.condition <> 'P->P'
+        and aligned.condition = 'P->P'
 ),
 
 final as (
     select
-        paired_episodes.variant,
-        paired_episodes.base,
-        paired_episodes.visibility,
-        paired_episodes.header,
-        paired_episodes.bucket,
-        paired_episodes.measured_on,
-        paired_episodes.condition,
+        paired_episodes.* exclude (total_tokens, aligned_tokens, is_finished, is_aligned_finished, are_both_finished),
         count(*) as pair_count,
         count(*) filter (not paired_episodes.is_finished) as unfinished_count,
         count(*) filter (not paired_episodes.is_aligned_finished) as aligned_unfinished_count,

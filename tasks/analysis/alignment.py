@@ -58,7 +58,12 @@ class Aligned(NamedTuple):
         """Return each arm's values by training seed and instance, averaged over replicates."""
         seeds = sorted(set(self.training_seeds), key=lambda seed: -1 if seed is None else seed)
         rows = [[index for index, own in enumerate(self.training_seeds) if own == seed] for seed in seeds]
-        return tuple(np.stack([_mean_where_present(values[index]) for index in rows]) for values in self.arms)
+
+        def mean_where_present(values: Values) -> Values:
+            counts = (~np.isnan(values)).sum(axis=0)
+            return np.where(counts > 0, np.nansum(values, axis=0) / np.maximum(counts, 1), np.nan)
+
+        return tuple(np.stack([mean_where_present(values[index]) for index in rows]) for values in self.arms)
 
     def seed_means(self) -> list[tuple[float, ...]]:
         """Return the arms' means over instances under each training seed alone, for seeds that have values."""
@@ -155,8 +160,3 @@ def _values_at(arm: ArmTable, draws: Sequence[Draw], instance_ids: Sequence[str]
     rows = [row_of[draw] if draw in row_of else row_of[None, draw[1]] for draw in draws]
     columns = [column_of[instance_id] for instance_id in instance_ids]
     return arm.values[np.ix_(rows, columns)] if rows and columns else np.empty((len(rows), len(columns)))
-
-
-def _mean_where_present(values: Values) -> Values:
-    counts = (~np.isnan(values)).sum(axis=0)
-    return np.where(counts > 0, np.nansum(values, axis=0) / np.maximum(counts, 1), np.nan)

@@ -10,13 +10,11 @@ from carryover.tasks.analysis.published_tables import (
     METRICS,
     PRINTED,
     Cell,
-    Recomputation,
     half_last_digit,
     printed_numbers,
     published_table,
 )
-from carryover.tasks.analysis.recomputed_cave import cave_recomputations
-from carryover.tasks.analysis.recomputed_study import study_recomputations
+from carryover.tasks.analysis.recomputed import recomputations
 from carryover.tasks.traces.study_rows import ClaimRow
 
 PAPERS = {"S": "arXiv 2603.01209", "C": "arXiv 2601.01569"}
@@ -36,14 +34,34 @@ def published_claims(run_id: str) -> list[ClaimRow]:
     listed = [*errata, *({"paper": "S", **row} for row in told)]
     return [
         *(ClaimRow(run_id=run_id, **{**row, "paper": PAPERS[row["paper"]]}) for row in listed),
-        *(_claim_row(recomputed, run_id) for recomputed in recomputations()),
-        *(_unverifiable(cell, printed, run_id) for cell, printed in numbers_taken_as_printed()),
+        *(
+            ClaimRow(
+                run_id=run_id,
+                paper=PAPERS[value.paper],
+                claim=value.claim,
+                place=value.place,
+                published=printed_numbers()[value.cells[0]],
+                recomputed=_digits(value.recomputed),
+                tolerance=value.tolerance,
+                verdict=value.verdict,
+            )
+            for value in recomputations()
+        ),
+        *(
+            ClaimRow(
+                run_id=run_id,
+                paper=PAPERS[PRINTED[cell.file][0]],
+                claim=claim_of_cell(cell),
+                place=PRINTED[cell.file][1],
+                published=printed,
+                recomputed=None,
+                tolerance=half_last_digit(printed),
+                verdict="unverifiable",
+                note="taken as printed: what other numbers say of it, if any do, is a claim of theirs",
+            )
+            for cell, printed in numbers_taken_as_printed()
+        ),
     ]
-
-
-def recomputations() -> list[Recomputation]:
-    """Return every published table value that follows from others, with its recomputation."""
-    return [*study_recomputations(), *cave_recomputations()]
 
 
 def numbers_taken_as_printed() -> Iterator[tuple[Cell, str]]:
@@ -56,34 +74,6 @@ def claim_of_cell(cell: Cell) -> str:
     """Return the claim that a number taken as printed makes, in words."""
     column = cell.column.removeprefix("n_").replace("_", " ")
     return f"{cell.row}, {column}" if cell.file in METRICS else f"{column}, {cell.row}"
-
-
-def _claim_row(recomputation: Recomputation, run_id: str) -> ClaimRow:
-    return ClaimRow(
-        run_id=run_id,
-        paper=PAPERS[recomputation.paper],
-        claim=recomputation.claim,
-        place=recomputation.place,
-        published=printed_numbers()[recomputation.cells[0]],
-        recomputed=_digits(recomputation.recomputed),
-        tolerance=recomputation.tolerance,
-        verdict=recomputation.verdict,
-    )
-
-
-def _unverifiable(cell: Cell, printed: str, run_id: str) -> ClaimRow:
-    paper, place = PRINTED[cell.file]
-    return ClaimRow(
-        run_id=run_id,
-        paper=PAPERS[paper],
-        claim=claim_of_cell(cell),
-        place=place,
-        published=printed,
-        recomputed=None,
-        tolerance=half_last_digit(printed),
-        verdict="unverifiable",
-        note="taken as printed: what other numbers say of it, if any do, is a claim of theirs",
-    )
 
 
 def _digits(value: float) -> str:

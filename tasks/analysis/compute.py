@@ -1,7 +1,6 @@
 """Every statistic of a plan, from the rows of `marts.episode_metrics` to rows of `statistics`."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -101,14 +100,8 @@ def _mean_rows(
     aligned = arms.align(metric, arm)
     cell = f"{arm.train or 'base'}->{arm.runtime}"
     for interval in all_intervals(aligned, itself, spec):
-        yield group.row(
-            "mean",
-            cell,
-            metric,
-            arm,
-            mean_a=interval.estimate,
-            **_ends(interval, spec.confidence),
-        )
+        values = {"mean_a": interval.estimate, "confidence": spec.confidence, **interval._asdict()}
+        yield group.row("mean", cell, metric, arm, **values)
 
 
 def _comparison_rows(
@@ -124,12 +117,10 @@ def _comparison_rows(
     method = f"smallest detectable mean difference, normal approximation, alpha {spec.alpha:g}, power {spec.power:g}"
     few = f"{differences.size} pairs, 2 are needed"
     equal = f"no spread: all {differences.size} differences are {differences[0]:g}"
-    yield group.row(
+    yield group.comparison_row(
         "power",
-        comparison.group,
+        comparison,
         "score",
-        comparison.a,
-        comparison.b,
         pair_count=differences.size,
         estimate=smallest,
         method=averaged_over_seeds(method, scores.seed_count),
@@ -146,16 +137,8 @@ def _interval_rows(
         aligned = arms.align(metric, comparison.a, comparison.b)
         means = mean_pair(aligned)
         for interval in all_intervals(aligned, statistic, spec):
-            yield group.row(
-                analysis,
-                comparison.group,
-                metric,
-                comparison.a,
-                comparison.b,
-                mean_a=means[0],
-                mean_b=means[1],
-                **_ends(interval, spec.confidence),
-            )
+            values = {"mean_a": means[0], "mean_b": means[1], "confidence": spec.confidence, **interval._asdict()}
+            yield group.comparison_row(analysis, comparison, metric, **values)
 
 
 def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[StatisticRow]:
@@ -165,13 +148,9 @@ def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -
     for analysis, metric, statistic in wanted:
         aligned = arms.align(metric, PP, PS, SP, SS)
         for interval in all_intervals(aligned, statistic, spec):
-            yield group.row(
-                analysis,
-                "train_x_runtime",
-                metric,
-                verdict=_side(interval, 0.0 if analysis == "interaction" else 1.0),
-                **_ends(interval, spec.confidence),
-            )
+            side = _side(interval, 0.0 if analysis == "interaction" else 1.0)
+            values = {"verdict": side, "confidence": spec.confidence, **interval._asdict()}
+            yield group.row(analysis, "train_x_runtime", metric, **values)
 
 
 def _interaction_tests(group: StatisticGroup, arms: Arms) -> Iterator[StatisticRow]:
@@ -197,7 +176,3 @@ def _side(interval: Interval, null_value: float) -> str | None:
     if interval.low > null_value:
         return f"above {null_value:g}"
     return f"below {null_value:g}" if interval.high < null_value else f"includes {null_value:g}"
-
-
-def _ends(interval: Interval, confidence: float) -> dict[str, Any]:
-    return {**interval._asdict(), "confidence": confidence}

@@ -93,12 +93,10 @@ def equivalence_rows(
         is_main = margin == spec.equivalence_margin
         for one, scores, drawn, test, p_holm in zip(comparisons, aligned, resamples, tests, corrected, strict=True):
             means = mean_pair(scores)
-            yield group.row(
+            yield group.comparison_row(
                 "equivalence" if is_main else f"equivalence_within_{100 * margin:g}_points",
-                one.group,
+                one,
                 "score",
-                one.a,
-                one.b,
                 pair_count=scores.instance_count,
                 mean_a=means[0],
                 mean_b=means[1],

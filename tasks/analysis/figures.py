@@ -3,7 +3,7 @@
 What the paper's text does not give, we chose, and the caption says so.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from io import StringIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,41 +74,34 @@ class Drawing(NamedTuple):
 
 def draw_figure_2(points: pl.DataFrame) -> list[Drawing]:
     """Draw tokens against score, one drawing per group; `points` are the rows of `figure_2`."""
-    return [
-        _drawing("figure_2", FIGURE_2_CAPTION, key, group, _plot_costs, columns=2) for key, group in _groups(points)
-    ]
+    return list(_drawings("figure_2", FIGURE_2_CAPTION, points, _plot_costs, columns=2))
 
 
 def draw_figure_3(points: pl.DataFrame) -> list[Drawing]:
     """Draw the behaviour of the trained cells, one drawing per group; `points` are the rows of `figure_3`."""
-    return [
-        _drawing("figure_3", FIGURE_3_CAPTION, key, group, _plot_behaviour, columns=3) for key, group in _groups(points)
-    ]
+    return list(_drawings("figure_3", FIGURE_3_CAPTION, points, _plot_behaviour, columns=3))
 
 
-def _groups(points: pl.DataFrame) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:
-    return points.partition_by(*GROUP_COLUMNS, maintain_order=True, as_dict=True).items()
-
-
-def _drawing(name: str, caption: str, key: tuple[Any, ...], group: pl.DataFrame, plot: Any, *, columns: int) -> Drawing:
+def _drawings(name: str, caption: str, points: pl.DataFrame, plot: Any, *, columns: int) -> Iterator[Drawing]:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    variant, base, visibility, header, measured_on = key
-    buckets = group.partition_by("bucket", maintain_order=True)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9, 2.9 * len(buckets)), layout="constrained")
-        grid = figure.add_gridspec(len(buckets), columns)
-        for position, rows in enumerate(buckets):
-            has_published = rows["qwen3_8b_split"].null_count() < rows.height
-            spans = [slice(None)] if plot is _plot_costs and not has_published else range(columns)
-            plot([figure.add_subplot(grid[position, span]) for span in spans], rows, measured_on)
-        written = StringIO()
-        figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
-    svg = written.getvalue()
-    stem = "_".join([name, variant, base, visibility, header])
-    group_words = f"{measured_on}; variant {variant}, base {base}, visibility {visibility}, header {header}."
-    return Drawing(stem, f"{caption} Ours: {group_words}", svg[svg.index("<svg") :])
+    for key, group in points.partition_by(*GROUP_COLUMNS, maintain_order=True, as_dict=True).items():
+        *setting, measured_on = key
+        variant, base, visibility, header = setting
+        buckets = group.partition_by("bucket", maintain_order=True)
+        with mpl.rc_context(STYLE):
+            figure = Figure(figsize=(9, 2.9 * len(buckets)), layout="constrained")
+            grid = figure.add_gridspec(len(buckets), columns)
+            for position, rows in enumerate(buckets):
+                has_published = rows["qwen3_8b_split"].null_count() < rows.height
+                spans = [slice(None)] if plot is _plot_costs and not has_published else range(columns)
+                plot([figure.add_subplot(grid[position, span]) for span in spans], rows, measured_on)
+            written = StringIO()
+            figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
+        svg = written.getvalue()
+        ours = f"{measured_on}; variant {variant}, base {base}, visibility {visibility}, header {header}."
+        yield Drawing("_".join([name, *setting]), f"{caption} Ours: {ours}", svg[svg.index("<svg") :])
 
 
 def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:

@@ -121,12 +121,10 @@ def rank_test_rows(
     corrected = holm([test.p_value for test in tests])
     for comparison, pair, test, p_holm in zip(comparisons, aligned, tests, corrected, strict=True):
         means = mean_pair(pair)
-        yield group.row(
+        yield group.comparison_row(
             "wilcoxon",
-            comparison.group,
+            comparison,
             metric,
-            comparison.a,
-            comparison.b,
             mean_a=means[0],
             mean_b=means[1],
             estimate=point_estimate(pair, difference),
@@ -167,12 +165,10 @@ def mcnemar_rows(
         majority = f"the majority of its pairs over {first.seed_count} training seeds"
         counted = majority if first.seed_count > 1 else "its pair"
         left_out = len(pair.training_seeds) - len(first.training_seeds)
-        yield group.row(
+        yield group.comparison_row(
             "mcnemar",
-            comparison.group,
+            comparison,
             metric,
-            comparison.a,
-            comparison.b,
             pair_count=test.instance_count,
             nonzero_count=test.only_a_count + test.only_b_count,
             mean_a=float(a.mean()) if a.size else None,

@@ -1,6 +1,6 @@
 """The published tables of both papers: every printed number with its place, beside what other numbers give for it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
@@ -70,7 +70,15 @@ def printed_cell(file: str, row: dict[str, Any], column: str) -> Cell:
 @cache
 def printed_numbers() -> dict[Cell, str]:
     """Return every number of the files of `PRINTED` by its cell, as it is printed; blank cells have none."""
-    return dict(pair for file in PRINTED for pair in _numbers_of(file))
+    numbers: dict[Cell, str] = {}
+    for file in PRINTED:
+        typed = published_table(file)
+        columns = [name for name in typed.columns if typed[name].dtype.is_numeric()]
+        for row in published_table(file, text=True).rows(named=True):
+            for column in columns:
+                if row[column] is not None and column not in NOT_PRINTED.get(file, ()):
+                    numbers[printed_cell(file, row, column)] = row[column]
+    return numbers
 
 
 def half_last_digit(printed: str) -> float:
@@ -100,15 +108,6 @@ def arm_label(train: str, runtime: str) -> str:
     return f"{letters.get(train, train)}->{letters[runtime]}"
 
 
-def _numbers_of(file: str) -> Iterator[tuple[Cell, str]]:
-    typed = published_table(file)
-    columns = [name for name in typed.columns if typed[name].dtype.is_numeric()]
-    for row in published_table(file, text=True).rows(named=True):
-        for column in columns:
-            if row[column] is not None and column not in NOT_PRINTED.get(file, ()):
-                yield printed_cell(file, row, column), row[column]
-
-
 class Recomputation(NamedTuple):
     """A published number and what its table gives for it."""
 
@@ -132,15 +131,15 @@ class Recomputation(NamedTuple):
 
 
 def of_row(
-    file: str, claim: str, row: dict[str, Any], column: str, recomputed: float, *, tolerance: float
+    file: str, claim: str, row: dict[str, Any], column: str, recomputed: float, *, within: float
 ) -> Recomputation:
     """Return the recomputation of the number in one column of one row of a published file."""
-    return of_rows(file, claim, [row], column, recomputed, tolerance=tolerance)
+    return of_rows(file, claim, [row], column, recomputed, within=within)
 
 
 def of_rows(
-    file: str, claim: str, rows: Sequence[dict[str, Any]], column: str, recomputed: float, *, tolerance: float
+    file: str, claim: str, rows: Sequence[dict[str, Any]], column: str, recomputed: float, *, within: float
 ) -> Recomputation:
     """Return the recomputation of a number that stands in one column of each of these rows of a published file."""
     cells = tuple(printed_cell(file, row, column) for row in rows)
-    return Recomputation(*PRINTED[file], claim, rows[0][column], recomputed, tolerance, cells)
+    return Recomputation(*PRINTED[file], claim, rows[0][column], recomputed, within, cells)

@@ -33,14 +33,10 @@ def table_query(name: str) -> TableQuery:
     Raises:
         ValueError: if there is no such table.
     """
-    stem = _full_name(name)
+    digits = re.fullmatch(r"(?:table_?)?(\d{1,2})", name)
+    stem = f"table_{int(digits[1]):02d}" if digits else name
     if stem not in table_names():
         raise ValueError(f"unknown table {name!r}; choose from {', '.join(table_names())}")
     sql = (files("carryover.sql") / "tables" / f"{stem}.sql").read_text(encoding="utf-8")
     title = sql.partition("\n")[0].removeprefix("--").strip()
     return TableQuery(stem, title, sql, tuple(sorted(set(re.findall(r"\$([a-z_]+)", sql)))))
-
-
-def _full_name(name: str) -> str:
-    digits = re.fullmatch(r"(?:table_?)?(\d{1,2})", name)
-    return f"table_{int(digits[1]):02d}" if digits else name

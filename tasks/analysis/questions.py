@@ -47,7 +47,12 @@ def read_questions(text: str) -> list[Question]:
 
 def replace_answers(text: str, answers: Mapping[int, pl.DataFrame]) -> str:
     """Return a README with other answers; those of questions that are not named stay."""
-    return _QUESTION.sub(lambda found: _with_answer(found, answers.get(int(found["number"]))), text)
+
+    def with_answer(found: re.Match[str]) -> str:
+        answer = answers.get(int(found["number"]))
+        return found[0] if answer is None else found[0].removesuffix(found["answer"]) + answer_table(answer)
+
+    return _QUESTION.sub(with_answer, text)
 
 
 def answer_table(frame: pl.DataFrame) -> str:
@@ -56,12 +61,6 @@ def answer_table(frame: pl.DataFrame) -> str:
     rule = "|" + "|".join("---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes) + "|"
     rows = ["| " + " | ".join(map(_cell, row)) + " |" for row in frame.rows()]
     return "\n".join([header, rule, *rows]) + "\n"
-
-
-def _with_answer(found: re.Match[str], answer: pl.DataFrame | None) -> str:
-    if answer is None:
-        return found[0]
-    return found[0].removesuffix(found["answer"]) + answer_table(answer)
 
 
 def _cell(value: Any) -> str:

@@ -144,7 +144,16 @@ def render_table(
     `plain` layout keeps rows, columns and words as they are, so that they can be asked for again.
     """
     if table_format == "csv":
-        return _without_nesting(frame).write_csv()
+        nested = [column for column in frame.iter_columns() if column.dtype.is_nested()]
+        texts = (
+            [
+                None if value is None else json.dumps(value, default=str, ensure_ascii=False)
+                for value in column.to_list()
+            ]
+            for column in nested
+        )
+        columns = (pl.Series(column.name, text, pl.String) for column, text in zip(nested, texts, strict=True))
+        return frame.with_columns(columns).write_csv()
     parts = sheets(frame, name) if layout == "study" else [plain_sheet(frame)]
     match table_format:
         case "markdown":
@@ -173,21 +182,6 @@ def plain_sheet(frame: pl.DataFrame) -> Sheet:
     return Sheet("", tuple(frame.columns), tuple(rows))
 
 
-def _without_nesting(frame: pl.DataFrame) -> pl.DataFrame:
-    nested = (column for column in frame.iter_columns() if column.dtype.is_nested())
-    return frame.with_columns(
-        pl.Series(
-            column.name,
-            [
-                None if value is None else json.dumps(value, default=str, ensure_ascii=False)
-                for value in column.to_list()
-            ],
-            pl.String,
-        )
-        for column in nested
-    )
-
-
 def sheets(frame: pl.DataFrame, name: str = "") -> list[Sheet]:
     """Return a table's groups as sheets of text, in the order of their rows."""
     section_columns = [column for column in SECTION_COLUMNS if column in frame.columns]
@@ -197,16 +191,13 @@ def sheets(frame: pl.DataFrame, name: str = "") -> list[Sheet]:
         settings = [describe_setting(**row) for row in frame.select(section_columns).iter_rows(named=True)]
         measured_on = ", ".join(frame["measured_on"].unique(maintain_order=True))
         return [_sheet(measured_on, "", frame.select(pl.Series("setting", settings), pl.exclude(section_columns)))]
-    groups = frame.partition_by(section_columns, maintain_order=True) if section_columns else [frame]
-    return [_group_sheet(group, section_columns) for group in groups]
-
-
-def _group_sheet(frame: pl.DataFrame, section_columns: list[str]) -> Sheet:
-    section = frame.select(section_columns).row(0, named=True) if section_columns else {}
-    caption = ", ".join(
-        f"{heading(key)} {value}" for key, value in section.items() if value is not None and key != "measured_on"
-    )
-    return _sheet(str(section.get("measured_on") or ""), caption, frame.drop(section_columns))
+    laid_out = []
+    for group in frame.partition_by(section_columns, maintain_order=True) if section_columns else [frame]:
+        section = group.select(section_columns).row(0, named=True) if section_columns else {}
+        measured_on = str(section.pop("measured_on", None) or "")
+        caption = ", ".join(f"{heading(key)} {value}" for key, value in section.items() if value is not None)
+        laid_out.append(_sheet(measured_on, caption, group.drop(section_columns)))
+    return laid_out
 
 
 def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:

@@ -1,7 +1,7 @@
 """The A/A control: one model played again with other decoding seeds, tested as if its replicates were two models."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 from scipy import stats
@@ -11,15 +11,6 @@ from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from carryover.tasks.traces.study_rows import StatisticRow
-
-
-class ReplicatePair(NamedTuple):
-    """Episodes of one arm, and how they are played again; no replicate is in two pairs."""
-
-    name: str
-    arm: Arm
-    first: pl.DataFrame
-    second: pl.DataFrame
 
 
 def replicate_rows(
@@ -32,7 +23,13 @@ def replicate_rows(
     about `alpha`; its interval is the exact binomial one, as if the tests were independent, which those of one pair are
     not. A test without two differences is none.
     """
-    tests = [row for pair in _pairs(frames) for row in _pair_rows(group, pair)]
+    tests: list[StatisticRow] = []
+    for arm in sorted((arm for arm in frames if arm.train is not None), key=lambda arm: (arm.train, arm.runtime)):
+        replicates = frames[arm]["replicate"].unique().sort().to_list()
+        # no replicate is in two pairs
+        for first, second in zip(replicates[::2], replicates[1::2], strict=False):
+            played, again = (frames[arm].filter(pl.col("replicate") == one) for one in (first, second))
+            tests += _pair_rows(group, f"replicates {first} and {second}", arm, played, again)
     corrected = holm([row.p_value for row in tests])
     yield from (row.model_copy(update={"p_holm": p_holm}) for row, p_holm in zip(tests, corrected, strict=True))
     p_values = [row.p_value for row in tests if row.p_value is not None]
@@ -54,19 +51,10 @@ def replicate_rows(
         )
 
 
-def _pairs(frames: Mapping[Arm, pl.DataFrame]) -> Iterator[ReplicatePair]:
-    for arm in sorted(frames, key=lambda arm: (arm.train or "", arm.runtime)):
-        if arm.train is None:
-            continue
-        replicates = frames[arm]["replicate"].unique().sort().to_list()
-        for first, second in zip(replicates[::2], replicates[1::2], strict=False):
-            played, again = (frames[arm].filter(pl.col("replicate") == one) for one in (first, second))
-            yield ReplicatePair(f"replicates {first} and {second}", arm, played, again)
-
-
-def _pair_rows(group: StatisticGroup, pair: ReplicatePair) -> Iterator[StatisticRow]:
-    keys = ["training_seed", "instance_id"]
-    pairs = pair.first.join(pair.second, on=keys, suffix="_again", nulls_equal=True)
+def _pair_rows(
+    group: StatisticGroup, name: str, arm: Arm, played: pl.DataFrame, again: pl.DataFrame
+) -> Iterator[StatisticRow]:
+    pairs = played.join(again, on=["training_seed", "instance_id"], suffix="_again", nulls_equal=True)
     for metric in REPLICATE_METRICS:
         both = pairs.select("instance_id", pl.col(metric, f"{metric}_again").cast(pl.Float64)).drop_nulls()
         # models of several training seeds share instances: an instance counts once, as its mean over them
@@ -75,10 +63,10 @@ def _pair_rows(group: StatisticGroup, pair: ReplicatePair) -> Iterator[Statistic
         seed_count = pairs["training_seed"].n_unique()
         yield group.row(
             "replicates",
-            pair.name,
+            name,
             metric,
-            pair.arm,
-            pair.arm,
+            arm,
+            arm,
             mean_a=float(values[:, 0].mean()) if len(values) else None,
             mean_b=float(values[:, 1].mean()) if len(values) else None,
             **test._replace(method=averaged_over_seeds(test.method, seed_count))._asdict(),

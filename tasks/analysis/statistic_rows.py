@@ -4,29 +4,11 @@ import json
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.analysis.spec import Arm, Comparison
 from carryover.tasks.traces.study_rows import StatisticRow
 
 GROUP_COLUMNS = ("variant", "base", "visibility", "header", "bucket")
 """What episodes must share to be compared, beside their plan."""
-
-OPTIONAL_FIELDS = (
-    "nonzero_count",
-    "mean_a",
-    "mean_b",
-    "estimate",
-    "low",
-    "high",
-    "confidence",
-    "interval_kind",
-    "statistic",
-    "p_value",
-    "p_holm",
-    "effect_size",
-    "effect_size_authors",
-    "verdict",
-    "note",
-)
 
 
 class StatisticGroup(NamedTuple):
@@ -70,8 +52,12 @@ class StatisticGroup(NamedTuple):
         run_id = identity.pop("run_id")
         named = {**identity, "method": method.partition(",")[0]}
         statistic_id = sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
-        measured = {"pair_count": pair_count, "method": method, **dict.fromkeys(OPTIONAL_FIELDS), **values}
-        return StatisticRow(run_id=run_id, statistic_id=statistic_id, **identity, **measured)
+        measured = {"run_id": run_id, "pair_count": pair_count, "method": method, **identity, **values}
+        return StatisticRow(**dict.fromkeys(StatisticRow.model_fields) | measured | {"statistic_id": statistic_id})
+
+    def comparison_row(self, analysis: str, comparison: Comparison, metric: str, **values: Any) -> StatisticRow:
+        """Return the row of a statistic of two arms; `values` as for `row`."""
+        return self.row(analysis, comparison.group, metric, comparison.a, comparison.b, **values)
 
 
 def averaged_over_seeds(method: str, seed_count: int) -> str:

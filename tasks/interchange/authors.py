@@ -105,10 +105,16 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
     """
     episode = trace.episode
     finished_at = episode.started_at + timedelta(seconds=episode.wall_seconds)
-    events = list(_events(trace, finished_at))
+    system_prompts = [message.content for message in trace.opening if message.role == "system"]
+    task = "\n\n".join(message.content for message in trace.opening if message.role == "user")
+    events = [
+        _event("StartEvent", episode.started_at, {"task": task}),
+        _event("SystemPromptEvent", episode.started_at, {"prompts": system_prompts}),
+        *_events(trace, finished_at),
+    ]
     summary = {
-        "task": _task(trace),
-        "system_prompts": _system_prompts(trace),
+        "task": task,
+        "system_prompts": system_prompts,
         "num_steps": len(trace.steps),
         "finish_reason": None if episode.finish_reason is FinishReason.TIMEOUT else episode.finish_reason.value,
         "errors": [event["data"]["error"] for event in events if event["type"] == "ErrorEvent"],
@@ -136,8 +142,6 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
 def _events(trace: RecordedTrace, finished_at: datetime) -> Iterator[dict[str, Any]]:
     episode = trace.episode
     clock = episode.started_at
-    yield _event("StartEvent", clock, {"task": _task(trace)})
-    yield _event("SystemPromptEvent", clock, {"prompts": _system_prompts(trace)})
     step_of = {step.turn: step for step in trace.steps}
     for turn in trace.turns:
         if turn.turn == 0:
@@ -197,14 +201,6 @@ def _result(trace: RecordedTrace) -> dict[str, Any]:
             "inspected_count": episode.inspected_count,
         },
     }
-
-
-def _system_prompts(trace: RecordedTrace) -> list[str]:
-    return [message.content for message in trace.opening if message.role == "system"]
-
-
-def _task(trace: RecordedTrace) -> str:
-    return "\n\n".join(message.content for message in trace.opening if message.role == "user")
 
 
 def _usage(prompt_tokens: int, completion_tokens: int) -> dict[str, int]:

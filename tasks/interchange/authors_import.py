@@ -143,24 +143,20 @@ def _turns(events: list[Mapping[str, Any]]) -> Iterator[ImportedTurn]:
             case "ErrorEvent":
                 pending = pending._replace(error=data["error"]) if pending else None
             case "StepEvent":
-                yield _step(data, pending or ImportedTurn("", None))
+                outcome = data["interpreter_result"] or {}
+                result = outcome.get("result")
+                yield (pending or ImportedTurn("", None))._replace(
+                    assistant_text=data["assistant_text"],
+                    code=data["code"],
+                    output=outcome.get("output") or "",
+                    result=result if result is None or isinstance(result, str) else json.dumps(result),
+                    error=outcome.get("error") or None,
+                )
                 pending = None
     if pending is not None:
         yield pending
     if failed_call is not None:
         yield ImportedTurn("", None, error=failed_call, is_model_error=True)
-
-
-def _step(data: Mapping[str, Any], turn: ImportedTurn) -> ImportedTurn:
-    outcome = data["interpreter_result"] or {}
-    result = outcome.get("result")
-    return turn._replace(
-        assistant_text=data["assistant_text"],
-        code=data["code"],
-        output=outcome.get("output") or "",
-        result=result if result is None or isinstance(result, str) else json.dumps(result),
-        error=outcome.get("error") or None,
-    )
 
 
 def _time(text: str) -> datetime:

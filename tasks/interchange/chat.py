@@ -21,15 +21,10 @@ from carryover.tasks.lint.trace import contract_name
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
+_WORDS = ("episode_id", "instance_id", "contract", "shown_contract", "train_contract", "declaration", "model_name")
 _SCHEMA = pa.schema(
     [
-        ("episode_id", pa.string()),
-        ("instance_id", pa.string()),
-        ("contract", pa.string()),
-        ("shown_contract", pa.string()),
-        ("train_contract", pa.string()),
-        ("declaration", pa.string()),
-        ("model_name", pa.string()),
+        *((name, pa.string()) for name in _WORDS),
         ("score", pa.float64()),
         ("messages", pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))),
     ]
@@ -100,7 +95,13 @@ def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
     """Return one conversation as a trace; `name` stands for its instance where the record names none."""
     messages = [(message["role"], text_of(message)) for message in record["messages"]]
     first_reply = next((place for place, (role, _) in enumerate(messages) if role == "assistant"), len(messages))
-    turns = tuple(_turns(messages[first_reply:]))
+    turns: list[ImportedTurn] = []
+    for place, (role, text) in enumerate(messages):
+        if role == "assistant":
+            following = messages[place + 1] if place + 1 < len(messages) else ("assistant", "")
+            observation = None if following[0] == "assistant" else following[1]
+            turn = ImportedTurn(text, parse_reply(text).code, observation=observation)
+            turns.append(turn if observation is None else turn._replace(**read_observation(observation)._asdict()))
     has_finished = bool(turns) and turns[-1].code is not None and calls_finish(turns[-1].code)
     contract = record.get("contract")
     return ImportedTrace(
@@ -109,7 +110,7 @@ def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
             Message(role="system" if role == "system" else "user", content=text)
             for role, text in messages[:first_reply]
         ),
-        turns=turns,
+        turns=tuple(turns),
         finish_reason=FinishReason.FINISH_TOOL if has_finished else FinishReason.MAX_TURNS,
         started_at=UNKNOWN_TIME,
         score=record.get("score"),
@@ -117,12 +118,3 @@ def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
         runtime_contract=contract_name(contract) if isinstance(contract, str) else None,
         train_contract=record.get("train_contract"),
     )
-
-
-def _turns(messages: list[tuple[str, str]]) -> Iterator[ImportedTurn]:
-    for place, (role, text) in enumerate(messages):
-        if role == "assistant":
-            following = messages[place + 1] if place + 1 < len(messages) else ("assistant", "")
-            observation = None if following[0] == "assistant" else following[1]
-            turn = ImportedTurn(text, parse_reply(text).code, observation=observation)
-            yield turn if observation is None else turn._replace(**read_observation(observation)._asdict())

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from carryover.tasks.interchange.atif import write_atif
-from carryover.tasks.interchange.atif_import import read_atif
+from carryover.tasks.interchange.atif import read_atif, write_atif
 from carryover.tasks.interchange.authors import write_authors
 from carryover.tasks.interchange.authors_import import KnownInstance, read_authors
 from carryover.tasks.interchange.chat import read_chat, write_chat_jsonl, write_chat_parquet

@@ -8,7 +8,15 @@ import polars as pl
 
 from carryover.tasks.datasets.validation import Frame, lazy
 from carryover.tasks.lint.chat_records import chat_records, read_json, text_of
-from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, Reply, calling_reply, contract_name, trace_of_replies
+from carryover.tasks.lint.trace import (
+    CodeTrace,
+    ExecutedBlock,
+    Reply,
+    atif_reply,
+    calling_reply,
+    contract_name,
+    trace_of_replies,
+)
 from carryover.tasks.running.errors import UserError
 
 _ID_FIELDS = ("episode_id", "trace_id", "id", "task_id")
@@ -124,13 +132,7 @@ def _atif_traces(path: Path) -> Iterator[CodeTrace]:
     """Yield a trajectory as a trace; what a step's calls ran is the source in their arguments."""
     document = read_json(path)
     try:
-        replies = []
-        for step in document["steps"]:
-            if step["source"] == "agent":
-                calls = [(call["function_name"], call["arguments"]) for call in step.get("tool_calls") or ()]
-                results = (step.get("observation") or {}).get("results") or ()
-                text = text_of({"content": step["message"]})
-                replies.append(calling_reply(text, calls, "".join(map(text_of, results))))
+        replies = [atif_reply(step) for step in document["steps"] if step["source"] == "agent"]
         trace_id = str(document.get("trajectory_id") or document["session_id"])
         yield trace_of_replies(trace_id, (document.get("extra") or {}).get("shown_contract"), replies)
     except (KeyError, TypeError, AttributeError) as error:

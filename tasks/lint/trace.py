@@ -2,8 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from carryover.tasks.lint.chat_records import text_of
 
 PERSISTENT = "persistent"
 STATELESS = "stateless"
@@ -87,6 +89,13 @@ def calling_reply(text: str, calls: Iterable[tuple[str, Any]], observation: str 
     found = [called_code(name, arguments) for name, arguments in calls]
     codes = tuple(code for code in found if code is not None)
     return Reply(text, observation, codes, len(found) - len(codes))
+
+
+def atif_reply(step: Mapping[str, Any]) -> Reply:
+    """Return an agent's step of an ATIF trajectory with the source in its calls and the results that followed."""
+    calls = [(call["function_name"], call["arguments"]) for call in step.get("tool_calls") or ()]
+    results = (step.get("observation") or {}).get("results") or ()
+    return calling_reply(text_of({"content": step["message"]}), calls, "".join(map(text_of, results)))
 
 
 def called_code(name: str, arguments: Any) -> str | None:

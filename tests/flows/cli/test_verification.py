@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from carryover.flows.cli.verification import print_damage
+from carryover.flows.cli.doctor import print_damage
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.study_rows import RunEndRow
