@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from carryover.tasks.datasets.validation import Frame, lazy
 from carryover.tasks.lint.chat_records import chat_records, read_json, text_of
 from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, Reply, calling_reply, contract_name, trace_of_replies
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.frames import Frame, lazy
 
 _ID_FIELDS = ("episode_id", "trace_id", "id", "task_id")
 _CONTRACT_FIELDS = ("shown_contract", "contract", "runtime_contract", "runtime")

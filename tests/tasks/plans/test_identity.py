@@ -33,7 +33,7 @@ def digests():
         ("tasks/agent/prompts/compact/base.md", "Be brief.\n", {*PLAYING, "data"}),
         ("tasks/runtime/protocol.py", "X = 1\n", {"instances", *PLAYING, "data"}),
         ("tasks/knapsack/sampling.py", "X = 1\n", {"instances", *PLAYING, "data"}),
-        ("tasks/sft/validation.py", "X = 1\n", {"data"}),
+        ("tasks/datasets/validation.py", "X = 1\n", {"data"}),
         ("tasks/sft/trainer.py", "X = 1\n", {"training"}),
         ("tasks/sft/spec.py", "X = 1\n", set()),
         ("tasks/train.py", "X = 1\n", {"training"}),
