@@ -34,11 +34,7 @@ def _identify(run: Run) -> str:
 def compute_study_statistics(run: Run) -> int:
     """Land every statistic of the plan, and the published claims beside them; return how many statistics."""
     rows = compute_statistics(
-        _episodes(run),
-        plan_digest=run.plan.digest,
-        run_id=run.run_id,
-        spec=run.plan.statistics,
-        open_bar=progress_bar,
+        _episodes(run), plan_digest=run.plan.digest, run_id=run.run_id, spec=run.plan.statistics, open_bar=progress_bar
     )
     LandingZone(run.landing).write({"statistics": rows, "claims": published_claims(run.run_id)}, run.run_id)
     return len(rows)

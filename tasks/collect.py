@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 
 from prefect import task
-from pydantic import BaseModel, ConfigDict
 
 from carryover.storage.study.attempts import EpisodePlace, landed_episode_ids, missing_episodes
 from carryover.storage.study.spending import share_meter
@@ -22,12 +21,14 @@ from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.running.interruption import check_uninterrupted
 from carryover.tasks.running.limits import Meter, Spent
 from carryover.tasks.running.progress import Advance, progress_bar
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import Runtime
-from carryover.tasks.sft.tokenizer import TokenCounter, load_tokenizer
+from carryover.tasks.sft.tokenizer import TokenCounter
 from carryover.tasks.traces.rows import FinishReason
 
 FAILURES_IN_A_ROW = 10
@@ -35,10 +36,8 @@ FAILURES_IN_A_ROW = 10
 _FAILURES_OF_AN_ENDPOINT = (EndpointDownError.__name__, NoReplyError.__name__)
 
 
-class Collected(BaseModel):
+class Collected(FrozenModel):
     """What came of a condition's episodes; small enough to be a task's result."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     planned_count: int
     """Episodes that the plan asks for."""
@@ -52,13 +51,9 @@ class Collected(BaseModel):
     """What the first of them says."""
 
 
-def _identify(run: Run, shard: ShardSpec) -> str:
-    return shard.identity
-
-
 @task(
     task_run_name="{shard.name}",
-    cache_policy=StageIdentity(identify=_identify),
+    cache_policy=StageIdentity(identify=lambda run, shard: shard.identity),
     on_completion=[say_reused],
 )
 def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
@@ -122,7 +117,11 @@ class _Keeper:
         """Land an episode and count what it spent."""
         row = recorded.episode
         self._batch.add(recorded.rows)
-        self._meter.add(_spent(recorded), is_billed=self._is_billed)
+        spent = Spent()
+        if row.token_source == "server":  # a scripted policy asks an endpoint for nothing, and no reply is paid twice
+            turns = [turn for turn in recorded.turns if not turn.is_replayed]
+            spent = Spent(*(sum(getattr(turn, kind) for turn in turns) for kind in Spent._fields))
+        self._meter.add(spent, is_billed=self._is_billed)
         if row.finish_reason is FinishReason.ERROR:
             self.errors.append(row.error_message or "no message")
         self._advance(1)
@@ -199,11 +198,3 @@ class Outage:
                 f"{self._count} episodes in a row failed for the endpoint ({recorded.episode.error_message}); "
                 "everything so far is kept, start again when it answers"
             )
-
-
-def _spent(recorded: RecordedEpisode) -> Spent:
-    """Return what an endpoint was asked for: nothing by a scripted policy, and no reply twice."""
-    if recorded.episode.token_source != "server":
-        return Spent()
-    turns = [turn for turn in recorded.turns if not turn.is_replayed]
-    return Spent(*(sum(getattr(turn, kind) for turn in turns) for kind in Spent._fields))

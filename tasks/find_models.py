@@ -1,5 +1,6 @@
 """Stage 4: the models that an evaluation asks for."""
 
+from itertools import product
 from pathlib import Path
 
 from prefect import task
@@ -11,8 +12,7 @@ from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.running.whole_files import written_whole
 from carryover.tasks.sft.card import load_for_runtime
-from carryover.tasks.sft.quiet import quiet_libraries
-from carryover.tasks.sft.tiny import save_untrained
+from carryover.tasks.sft.load import quiet_libraries, save_untrained
 from carryover.tasks.train import find_trained
 
 
@@ -23,24 +23,21 @@ def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Study
     Raises:
         UserError: A model is not trained yet; the message names it.
     """
-    trained = [
-        _trained_model(run, part, contract, seed) for seed in part.training_seeds for contract in part.teacher.contracts
-    ]
-    return [_base_model(run, part, tokenizer), *trained]
-
-
-def _trained_model(run: Run, part: StudyPart, contract: str, seed: int) -> StudyModel:
-    folder = find_trained(run, training_name(part, contract, seed)).path
-    card = load_for_runtime(folder, contract)
-    return StudyModel(
-        name=model_name(contract, seed),
-        kind=card.kind,
-        path=str(folder),
-        digest=card.model_digest,
-        identity=card.model_digest,
-        train_contract=contract,
-        training_seed=seed,
-    )
+    models = [_base_model(run, part, tokenizer)]
+    for seed, contract in product(part.training_seeds, part.teacher.contracts):
+        folder = find_trained(run, training_name(part, contract, seed)).path
+        card = load_for_runtime(folder, contract)
+        model = StudyModel(
+            name=model_name(contract, seed),
+            kind=card.kind,
+            path=str(folder),
+            digest=card.model_digest,
+            identity=card.model_digest,
+            train_contract=contract,
+            training_seed=seed,
+        )
+        models.append(model)
+    return models
 
 
 def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel:

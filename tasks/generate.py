@@ -15,13 +15,9 @@ from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.traces.rows import Row
 
 
-def _identify(run: Run, instance_set: InstanceSetSpec) -> str:
-    return stage_digest(Stage.INSTANCES, instance_set)
-
-
 @task(
     task_run_name="{instance_set.bucket}-for-{instance_set.split}",
-    cache_policy=StageIdentity(identify=_identify),
+    cache_policy=StageIdentity(identify=lambda run, instance_set: stage_digest(Stage.INSTANCES, instance_set)),
     on_completion=[say_reused],
 )
 def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> int:

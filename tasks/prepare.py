@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import polars as pl
 from prefect import task
-from pydantic import BaseModel, ConfigDict
 
 from carryover.storage.study.attempts import landed_episode_ids, missing_episodes
 from carryover.storage.study.stages import note_stage, stage_result
@@ -14,7 +13,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.checks.run import FailedChecksError
 from carryover.tasks.datasets.conversations import digest_of_file
-from carryover.tasks.datasets.dataset import PreparedDataset, prepare_dataset
+from carryover.tasks.datasets.dataset import prepare_dataset
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
 from carryover.tasks.datasets.suite import gate_examples, gate_traces
 from carryover.tasks.datasets.validation import verdict_rows
@@ -23,14 +22,13 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec, teacher_shards, tokenizer_identity
 from carryover.tasks.plans.spec import OwnBaseSpec, StudyPart
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.sft.load import load_training_tokenizer
 
 
-class TrainingData(BaseModel):
+class TrainingData(FrozenModel):
     """One dataset per contract, as files; small enough to be a task's result."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset_id: str
     paths: dict[str, Path]
@@ -42,11 +40,8 @@ class TrainingData(BaseModel):
 
     def changed_files(self) -> list[Path]:
         """Return the files that are gone or no longer hold what was written."""
-        return [
-            path
-            for contract, path in self.paths.items()
-            if not path.is_file() or digest_of_file(path) != self.digests[contract]
-        ]
+        kept = ((path, self.digests[contract]) for contract, path in self.paths.items())
+        return [path for path, digest in kept if not path.is_file() or digest_of_file(path) != digest]
 
 
 class _Traces(NamedTuple):
@@ -87,10 +82,7 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
     _refuse_missing_traces(run, part, traces)
     digest = run.plan.digest
     prepared = prepare_dataset(
-        traces.scan("episodes", digest),
-        traces.scan("turns", digest),
-        traces.scan("steps", digest),
-        traces.scan("errors", digest),
+        *(traces.scan(table, digest) for table in ("episodes", "turns", "steps", "errors")),
         part.dataset.model_copy(update={"variant": part.variant}),
         load_training_tokenizer(part.training, tokenizer),
         run_id=run.run_id,
@@ -107,7 +99,17 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
         "training_overlaps": prepared.overlaps(),
     }
     traces.zone.write({table: rows for table, rows in landing.items() if rows}, run.run_id)
-    _gate(run, part, prepared, folder, traces.zone)
+    # What the suites over traces and examples find lands, passed or not.
+    common: dict[str, Any] = {"run_id": run.run_id, "checked_at": datetime.now(UTC), "open_bar": progress_bar}
+    thresholds = {"spec": part.validation, "contracts": part.teacher.contracts}
+    try:
+        checks = gate_traces(prepared.verdicts, folder / "trace_docs", **thresholds, **common)
+        traces.zone.write({"check_results": checks}, run.run_id)
+        checks = gate_examples(prepared.rows, folder / "example_docs", spec=part.dataset, **common)
+    except FailedChecksError as error:
+        traces.zone.write({"check_results": error.rows}, run.run_id)
+        raise
+    traces.zone.write({"check_results": checks}, run.run_id)
     data = TrainingData(
         dataset_id=prepared.dataset_id,
         paths=paths,
@@ -153,20 +155,6 @@ def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
             f"{len(missing)} of {total} teacher episodes of plan {run.plan.name}, {part.variant}, are missing "
             f"({failed} ended with an error): nothing is trained on the rest; {way_out}"
         )
-
-
-def _gate(run: Run, part: StudyPart, prepared: PreparedDataset, folder: Path, zone: LandingZone) -> None:
-    """Run the suites over traces and examples and land what they found, passed or not."""
-    common: dict[str, Any] = {"run_id": run.run_id, "checked_at": datetime.now(UTC), "open_bar": progress_bar}
-    traces = {"spec": part.validation, "contracts": part.teacher.contracts}
-    try:
-        checks = gate_traces(prepared.verdicts, folder / "trace_docs", **traces, **common)
-        zone.write({"check_results": checks}, run.run_id)
-        checks = gate_examples(prepared.rows, folder / "example_docs", spec=part.dataset, **common)
-    except FailedChecksError as error:
-        zone.write({"check_results": error.rows}, run.run_id)
-        raise
-    zone.write({"check_results": checks}, run.run_id)
 
 
 def find_training_data(run: Run, part: StudyPart) -> TrainingData | None:

@@ -23,13 +23,14 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client
 from carryover.tasks.plans.spec import StudyPart, teacher_conditions
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.hub import fetch_tokenizer
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.running.whole_files import written_whole
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.sft.spec import TokenizerSpec
-from carryover.tasks.sft.tokenizer import build_tokenizer, fetch_tokenizer
+from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.traces.rows import FinishReason
 
 SAMPLE_COUNT = 100
@@ -99,7 +100,11 @@ def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
         for condition in teacher_conditions(part):
             recorded = asyncio.run(_play(run, part, condition, sample, runtime))
             for planned in sample:
-                yield from _texts(recorded[planned.instance.instance_id])
+                for turn in recorded[planned.instance.instance_id].turns:
+                    if turn.turn == 0:
+                        yield from (message["content"] for message in json.loads(turn.observation or "[]"))
+                    else:
+                        yield from (turn.assistant_text, turn.observation or "")
     finally:
         runtime.close()
 
@@ -132,12 +137,3 @@ async def _play(
             )
             await run_shard(sample, context, slots=client_spec.slots(), check=lambda: None, on_recorded=keep)
     return recorded
-
-
-def _texts(recorded: RecordedEpisode) -> Iterator[str]:
-    for turn in recorded.turns:
-        if turn.turn == 0:
-            yield from (message["content"] for message in json.loads(turn.observation or "[]"))
-        else:
-            yield turn.assistant_text
-            yield turn.observation or ""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from carryover.storage.study.runs import SERVER_KEY, start_run
@@ -12,17 +11,12 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.running.progress import waiting_line
 from carryover.tasks.serving.server import RunningServer, open_server
-from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.card import ContractMismatchWarning, load_for_runtime
 
 
 @contextmanager
 def serve_models(
-    run: Run,
-    part: StudyPart,
-    models: Sequence[StudyModel],
-    tell: Callable[[str], None],
-    cells: ChosenCells = ALL_CELLS,
+    run: Run, part: StudyPart, models: Sequence[StudyModel], tell: Callable[[str], None], cells: ChosenCells = ALL_CELLS
 ) -> Iterator[RunningServer]:
     """Yield a running endpoint for the models; no task, because it lasts for as long as others use it.
 
@@ -38,35 +32,24 @@ def serve_models(
     spec = run.plan.serving
     log = run.places.logs / f"serving-{run.run_id}-{part.variant}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
+    with catch_warnings(record=True) as caught:
+        simplefilter("always", ContractMismatchWarning)
+        for model in models:
+            for contract in cells.runtime_contracts if model.kind != "base" else ():
+                load_for_runtime(Path(model.path), contract, cells.may_cross)
     with log.open("a", encoding="utf-8") as file:
-        for mismatch in _mismatches(models, cells):
-            file.write(f"warning: {mismatch}\n")
-            tell(f"cross-evaluation: {mismatch}")
+        for warning in caught:
+            file.write(f"warning: {warning.message}\n")
+            tell(f"cross-evaluation: {warning.message}")
     with ExitStack() as stack:
         with waiting_line(f"starting the {spec.engine} server") as show:
             server = stack.enter_context(
                 open_server(spec, served_models(models), log, on_progress=lambda progress: show(progress.last_log_line))
             )
-        described = {SERVER_KEY: _describe(spec, server)}
-        with start_run("serve_models", run.plan, run.limits, joined_run=run.run_id, environment=described):
+        command = list(server.command)
+        if command:  # without the port, which is another one at every start
+            place = command.index("--port")
+            del command[place : place + 2]
+        told = {"engine": spec.engine, "url": spec.url, "version": server.version, "command": command}
+        with start_run("serve_models", run.plan, run.limits, joined_run=run.run_id, environment={SERVER_KEY: told}):
             yield server
-
-
-def _describe(spec: ServingSpec, server: RunningServer) -> dict[str, Any]:
-    """Return what answers, as JSON; without the port, which is another one at every start."""
-    command = list(server.command)
-    if command:
-        place = command.index("--port")
-        del command[place : place + 2]
-    return {"engine": spec.engine, "url": spec.url, "version": server.version, "command": command}
-
-
-def _mismatches(models: Sequence[StudyModel], cells: ChosenCells) -> list[str]:
-    """Load every trained model's card for the runtimes of its cells and return what that warns of."""
-    with catch_warnings(record=True) as caught:
-        simplefilter("always", ContractMismatchWarning)
-        for model in models:
-            if model.kind != "base":
-                for contract in cells.runtime_contracts:
-                    load_for_runtime(Path(model.path), contract, cells.may_cross)
-    return [str(warning.message) for warning in caught]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from prefect import task
 from prefect.futures import PrefectFuture
-from pydantic import BaseModel, ConfigDict
 
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
@@ -21,11 +20,12 @@ from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.prepare import read_training_data, write_base_corpus
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.interruption import check_uninterrupted
 from carryover.tasks.running.progress import Advance, progress_bar
 from carryover.tasks.sft.card import CARD_NAME
-from carryover.tasks.sft.hub import expanded
-from carryover.tasks.sft.room import unknown_size
+from carryover.tasks.sft.resources import unknown_size
 from carryover.tasks.sft.train import TrainedModel, read_trained
 from carryover.tasks.sft.train_process import TrainingJob, train_in_process
 from carryover.tasks.sft.training_log import TrainingMetric
@@ -33,10 +33,8 @@ from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow
 
 
-class TrainedFolder(BaseModel):
+class TrainedFolder(FrozenModel):
     """A finished training; small enough to be a task's result."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: Path
     """Folder of the model or adapter."""
@@ -44,10 +42,8 @@ class TrainedFolder(BaseModel):
     """SHA-256 over its tensors."""
 
 
-class PlannedTraining(BaseModel):
+class PlannedTraining(FrozenModel):
     """A training of a plan."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """What the plan calls it; its folder adds the identity, which plans share."""
@@ -99,11 +95,11 @@ def plan_training(
     )
 
 
-def _identify(run: Run, training: PlannedTraining) -> str:
-    return training.identity
-
-
-@task(task_run_name="{training.name}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(
+    task_run_name="{training.name}",
+    cache_policy=StageIdentity(identify=lambda run, training: training.identity),
+    on_completion=[say_reused],
+)
 def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
     """Train one model or adapter in a process of its own and land it with its loss curve.
 
@@ -181,27 +177,17 @@ def describe(metric: TrainingMetric) -> str:
 
 def _rows(run: Run, training: PlannedTraining, trained: TrainedModel) -> dict[str, Sequence[Row]]:
     training_run_id = trained.path.name
+    shared = set(TrainingRunRow.model_fields) & set(TrainedModel.model_fields)
     row = TrainingRunRow(
+        **trained.model_dump(include=shared),
         run_id=run.run_id,
         training_run_id=training_run_id,
         dataset_id=training.dataset_id,
         variant=training.variant,
-        contract=trained.contract,
         base=training.base,
         training_seed=trained.seed,
-        base_model=trained.base_model,
-        model_digest=trained.model_digest,
         output_path=str(trained.path),
-        parameter_count=trained.parameter_count,
-        trained_parameter_count=trained.trained_parameter_count,
-        token_count=trained.token_count,
-        step_count=trained.step_count,
-        final_loss=trained.final_loss,
         settings_json=trained.spec.model_dump_json(),
-        device=trained.device,
-        attention=trained.attention,
-        wall_seconds=trained.wall_seconds,
-        started_at=trained.started_at,
     )
     metrics = [
         TrainingMetricRow(

@@ -16,8 +16,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import open_places
 from carryover.tasks.running.progress import waiting_line
-from carryover.tasks.serving.free_port import start_on_free_port
-from carryover.tasks.serving.process import ManagedProcess, StartupProgress
+from carryover.tasks.serving.process import ManagedProcess, StartupProgress, start_on_free_port
 
 STARTUP_SECONDS = 600.0
 """How long our own server may take while its process lives: some seconds on idle cores, minutes on busy ones."""

@@ -12,7 +12,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
 from carryover.tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
 from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
-from carryover.tasks.knapsack.signatures import describe_tools
+from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.study_rows import StatisticRow

@@ -12,8 +12,7 @@ import polars as pl
 from carryover.storage.warehouse.plan_check import NAME as PLAN_CHECK
 from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.checks.check import Check, Suite
-from carryover.tasks.checks.run import CheckBackendError, run_suites
+from carryover.tasks.checks.run import Check, CheckBackendError, Suite, run_suites
 from carryover.tasks.running.progress import OpenBar, no_bar
 from carryover.tasks.traces.study_rows import TABLES, CheckResultRow
 

@@ -4,15 +4,16 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from carryover.tasks.checks.check import Check, Suite
+import polars as pl
+
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.progress import OpenBar, no_bar
 from carryover.tasks.traces.study_rows import CheckResultRow
 
 if TYPE_CHECKING:
-    from great_expectations.core import ExpectationValidationResult
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
     from great_expectations.expectations.expectation import Expectation
 
@@ -22,6 +23,45 @@ LISTED_IDS = 20
 """Offending ids kept in a check row, and shown in Data Docs of a larger table."""
 
 _SITE = "carryover"
+
+
+class Check(FrozenModel):
+    """One expectation on a table; nulls keep every bound."""
+
+    name: str
+    """Name in Data Docs, in check rows and in error messages."""
+    kind: Literal["between", "in_set", "row_count"]
+    column: str | None = None
+    """The column, for `between` and `in_set`."""
+    minimum: float | None = None
+    """Smallest value, or fewest rows."""
+    maximum: float | None = None
+    """Largest value, or most rows."""
+    allowed: tuple[str, ...] = ()
+    """Values of `in_set`."""
+    minimum_share: float = 1.0
+    """Share of the non-null rows that must keep the bound."""
+
+    def is_broken(self) -> pl.Expr:
+        """Return the expression that is true for the rows that break the check; none do for `row_count`."""
+        if self.kind == "row_count" or self.column is None:
+            return pl.lit(value=False)
+        column = pl.col(self.column)
+        if self.kind == "in_set":
+            return ~column.is_in(list(self.allowed)) & column.is_not_null()
+        too_low = pl.lit(value=False) if self.minimum is None else column < self.minimum
+        too_high = pl.lit(value=False) if self.maximum is None else column > self.maximum
+        return (too_low | too_high).fill_null(value=False)
+
+
+class Suite(NamedTuple):
+    """Checks on one table."""
+
+    name: str
+    frame: pl.DataFrame
+    checks: tuple[Check, ...]
+    id_column: str
+    """Names the rows that break a check."""
 
 
 class _Outcome(NamedTuple):
@@ -58,9 +98,22 @@ def run_suites(
     with open_bar("Great Expectations", sum(len(suite.checks) for suite in suites), "checks") as advance:
         for suite in suites:
             outcomes = _evaluate(context, suite)
-            rows += [
-                _row(suite, check, outcomes[check.name], run_id=run_id, checked_at=checked_at) for check in suite.checks
-            ]
+            for check in suite.checks:
+                outcome = outcomes[check.name]
+                ids = _first_offenders(suite, check) if outcome.unexpected_ids is None else outcome.unexpected_ids
+                row = CheckResultRow(
+                    run_id=run_id,
+                    check_run_id=f"{run_id}-{suite.name}",
+                    suite=suite.name,
+                    check_name=check.name,
+                    is_passed=outcome.is_passed,
+                    row_count=suite.frame.height,
+                    unexpected_count=outcome.unexpected_count,
+                    threshold_json=check.model_dump_json(exclude={"name"}, exclude_defaults=True),
+                    unexpected_json=json.dumps(ids),
+                    checked_at=checked_at,
+                )
+                rows.append(row)
             advance(len(suite.checks), suite.name)
     context.build_data_docs(site_names=[_SITE])
     return rows
@@ -111,17 +164,15 @@ def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, _Outco
         else {"result_format": "SUMMARY"}
     )
     result = definition.run(batch_parameters={"dataframe": suite.frame.to_pandas()}, result_format=result_format)
-    return dict(_outcome(suite, each) for each in result.results)
-
-
-def _outcome(suite: Suite, result: "ExpectationValidationResult") -> tuple[str, _Outcome]:
-    name = (result.expectation_config.meta or {})["check"] if result.expectation_config else ""
-    if message := _exception(result.exception_info):
-        raise CheckBackendError(f"Great Expectations could not evaluate {name} of {suite.name}: {message}")
-    found = result.result
-    index = found.get("unexpected_index_list")
-    ids = None if index is None else [str(row[suite.id_column]) for row in index[:LISTED_IDS]]
-    return name, _Outcome(bool(result.success), int(found.get("unexpected_count", 0)), ids)
+    outcomes = {}
+    for each in result.results:
+        name = (each.expectation_config.meta or {})["check"] if each.expectation_config else ""
+        if message := _exception(each.exception_info):
+            raise CheckBackendError(f"Great Expectations could not evaluate {name} of {suite.name}: {message}")
+        index = each.result.get("unexpected_index_list")
+        ids = None if index is None else [str(row[suite.id_column]) for row in index[:LISTED_IDS]]
+        outcomes[name] = _Outcome(bool(each.success), int(each.result.get("unexpected_count", 0)), ids)
+    return outcomes
 
 
 def _exception(info: Any) -> str | None:
@@ -137,28 +188,20 @@ def _first_offenders(suite: Suite, check: Check) -> list[str]:
     return suite.frame.filter(check.is_broken())[suite.id_column].head(LISTED_IDS).cast(str).to_list()
 
 
-def _description(check: Check, ids: Sequence[str]) -> str | None:
-    """Return what a check asks and the ids that break it; nothing without ids: Great Expectations' own words then."""
-    if not ids:
-        return None
-    bounds = {"at least": check.minimum, "at most": check.maximum}
-    asked = " and ".join(f"{words} {bound}" for words, bound in bounds.items() if bound is not None)
-    asked = f"one of {', '.join(check.allowed)}" if check.kind == "in_set" else asked
-    return (
-        f"{check.name}: {asked}, at least {check.minimum_share:.0%} of the time; first offending ids: {', '.join(ids)}"
-    )
-
-
 def _expectation(check: Check, shown_ids: Sequence[str]) -> "Expectation":
     """Return a check as an expectation, whose description in Data Docs shows the ids, if there are any."""
     from great_expectations.expectations.core.expect_column_values_to_be_between import ExpectColumnValuesToBeBetween
     from great_expectations.expectations.core.expect_column_values_to_be_in_set import ExpectColumnValuesToBeInSet
-    from great_expectations.expectations.core.expect_table_row_count_to_be_between import (
-        ExpectTableRowCountToBeBetween,
-    )
+    from great_expectations.expectations.core.expect_table_row_count_to_be_between import ExpectTableRowCountToBeBetween
 
     shared: dict[str, Any] = {"meta": {"check": check.name}, "notes": check.name}
-    shared |= {"description": _description(check, shown_ids)}
+    shared |= {"description": None}  # Great Expectations' own words
+    if shown_ids:
+        limits = {"at least": check.minimum, "at most": check.maximum}
+        asked = " and ".join(f"{words} {bound}" for words, bound in limits.items() if bound is not None)
+        asked = f"one of {', '.join(check.allowed)}" if check.kind == "in_set" else asked
+        found = f"first offending ids: {', '.join(shown_ids)}"
+        shared["description"] = f"{check.name}: {asked}, at least {check.minimum_share:.0%} of the time; {found}"
     if check.kind == "row_count":
         bounds = {"min_value": check.minimum, "max_value": check.maximum}
         return ExpectTableRowCountToBeBetween(**bounds, **shared)
@@ -166,19 +209,3 @@ def _expectation(check: Check, shown_ids: Sequence[str]) -> "Expectation":
     if check.kind == "in_set":
         return ExpectColumnValuesToBeInSet(value_set=list(check.allowed), **shared)
     return ExpectColumnValuesToBeBetween(min_value=check.minimum, max_value=check.maximum, **shared)
-
-
-def _row(suite: Suite, check: Check, outcome: _Outcome, *, run_id: str, checked_at: datetime) -> CheckResultRow:
-    ids = _first_offenders(suite, check) if outcome.unexpected_ids is None else outcome.unexpected_ids
-    return CheckResultRow(
-        run_id=run_id,
-        check_run_id=f"{run_id}-{suite.name}",
-        suite=suite.name,
-        check_name=check.name,
-        is_passed=outcome.is_passed,
-        row_count=suite.frame.height,
-        unexpected_count=outcome.unexpected_count,
-        threshold_json=check.model_dump_json(exclude={"name"}, exclude_defaults=True),
-        unexpected_json=json.dumps(ids),
-        checked_at=checked_at,
-    )

@@ -15,15 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from carryover.tasks.datasets.conversations import TrainingMessage
-from carryover.tasks.datasets.extraction import Extraction, TextFormat, extract_conversations
+from carryover.tasks.datasets.extraction import TextFormat, extract_conversations
 from carryover.tasks.datasets.selection import Candidate, most_kept, order_candidates, select
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
 from carryover.tasks.datasets.truncation import CostedMessage, TokenBudget, truncate
-from carryover.tasks.datasets.validation import GIVEN_UP, Frame, judge_traces
+from carryover.tasks.datasets.validation import GIVEN_UP, judge_traces
 from carryover.tasks.running.errors import UserError, name_write_remedy
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
 from carryover.tasks.running.whole_files import write_whole
+from carryover.tasks.traces.frames import Frame
 from carryover.tasks.traces.study_rows import TrainingExampleRow, TrainingOverlapRow
 
 if TYPE_CHECKING:
@@ -94,8 +95,15 @@ class PreparedDataset:
         """
         folder.mkdir(parents=True, exist_ok=True)
         for contract in self.contracts:
-            _write(folder / f"{contract}.parquet", self.parquet(contract))
-            _write(folder / f"{contract}.jsonl", self.jsonl(contract))
+            for path, content in {
+                folder / f"{contract}.parquet": self.parquet(contract),
+                folder / f"{contract}.jsonl": self.jsonl(contract),
+            }.items():
+                try:
+                    write_whole(path, content)
+                except OSError as error:
+                    way_out = f"{name_write_remedy(error)} and start again"
+                    raise UserError(f"cannot write {path}: {error.strerror}; {way_out}") from error
         return {contract: folder / f"{contract}.jsonl" for contract in self.contracts}
 
     def token_total(self, contract: str) -> int:
@@ -135,17 +143,9 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
 ) -> PreparedDataset:
     """Turn recorded teacher episodes into training data.
 
-    Args:
-        episodes: Rows of `EpisodeRow`, of every contract.
-        turns: Rows of `TurnRow`.
-        steps: Rows of `StepRow`.
-        errors: Rows of `ErrorRow`.
-        spec: Format, retention and budget.
-        tokenizer: The tokenizer of training with its chat template; every length is its count.
-        run_id: Run that lands the rows.
-        contracts: Contracts to prepare, one dataset each.
-        validation: Thresholds of the data checks; the paper's by default.
-        open_bar: Shows the traces, first as they are checked, then as they become training text.
+    The tables hold rows of `EpisodeRow`, `TurnRow`, `StepRow` and `ErrorRow`. `tokenizer` is that of training with its
+    chat template; every length is its count. Each of the `contracts` gets a dataset. The thresholds of the data checks
+    are the paper's by default.
     """
     verdicts = judge_traces(episodes, turns, steps, errors, validation or ValidationSpec(), open_bar=open_bar)
     traces = verdicts.filter(pl.col("reason").ne_missing(GIVEN_UP))
@@ -165,17 +165,12 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
         for each in candidates
         if each.status == "retained"
     }
-    dataset_id = _dataset_id(spec, tokenizer, candidates, digests)
+    fates = [[each.contract, each.episode_id, each.status, digests.get(each.episode_id)] for each in candidates]
+    identity = [spec.model_dump(mode="json"), tokenizer_digest(tokenizer), fates]
+    dataset_id = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
     rows = [_row(each, spec, costs, digests, dataset_id=dataset_id, run_id=run_id) for each in candidates]
     records = {contract: list(_records(candidates, contract, contracts, spec)) for contract in contracts}
     return PreparedDataset(dataset_id, tuple(contracts), rows, verdicts, records)
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; {name_write_remedy(error)} and start again") from error
 
 
 def _give_text(  # noqa: PLR0917 - of the caller's own
@@ -187,35 +182,25 @@ def _give_text(  # noqa: PLR0917 - of the caller's own
     placeholder = TrainingMessage(role="user", content=PLACEHOLDERS[spec.text_format])
     costs.measure([placeholder])
     budget = TokenBudget(spec.token_budget, spec.maximum_sequence_tokens)
+    omitted = _costed(placeholder, costs)
     for start in range(0, len(batch), TRACES_AT_A_TIME):
         some = [(each, extractions.get(each.episode_id)) for each in batch[start : start + TRACES_AT_A_TIME]]
         costs.measure(message for _, extraction in some if extraction for message in extraction.messages)
         for candidate, extraction in some:
-            _fit(candidate, extraction, budget, _costed(placeholder, costs), costs)
+            if extraction is None or extraction.reason:
+                candidate.reason = extraction.reason if extraction else "extraction_without_task_or_steps"
+                continue
+            costed = [_costed(message, costs) for message in extraction.messages]
+            truncation = truncate(costed, budget, omitted)
+            if truncation.reason:
+                left = budget.less(costed)
+                is_cost = left.cost <= left.length
+                candidate.reason = truncation.reason
+                candidate.threshold = float(budget.cost if is_cost else budget.length)
+                candidate.measured = candidate.threshold - (left.cost if is_cost else left.length)
+            else:
+                candidate.truncation = truncation
         advance(sum(candidate.truncation is not None for candidate, _ in some))
-
-
-def _fit(
-    candidate: Candidate,
-    extraction: Extraction | None,
-    budget: TokenBudget,
-    placeholder: CostedMessage,
-    costs: TokenCosts,
-) -> None:
-    """Give a trace its training text, or the reason why it has none."""
-    if extraction is None or extraction.reason:
-        candidate.reason = extraction.reason if extraction else "extraction_without_task_or_steps"
-        return
-    costed = [_costed(message, costs) for message in extraction.messages]
-    truncation = truncate(costed, budget, placeholder)
-    if truncation.reason:
-        left = budget.less(costed)
-        is_cost = left.cost <= left.length
-        candidate.reason = truncation.reason
-        candidate.threshold = float(budget.cost if is_cost else budget.length)
-        candidate.measured = candidate.threshold - (left.cost if is_cost else left.length)
-    else:
-        candidate.truncation = truncation
 
 
 def _costed(message: TrainingMessage, costs: TokenCosts) -> CostedMessage:
@@ -228,7 +213,12 @@ def _records(
     retained = [each for each in candidates if each.status == "retained"]
     # in order of the shuffle, so that the halves of a mixed arm are mixed
     for candidate in retained if spec.labels == "true" else sorted(retained, key=lambda each: each.position):
-        if _label(candidate, contracts, spec) == contract:
+        label = candidate.contract
+        # Shuffled labels: a random half of the instances trains the next arm.
+        is_kept = random.Random(f"label {spec.shuffle_seed} {candidate.instance_id}").random() < 0.5
+        if spec.labels != "true" and not is_kept:
+            label = contracts[(contracts.index(label) + 1) % len(contracts)]
+        if label == contract:
             yield {
                 "episode_id": candidate.episode_id,
                 "instance_id": candidate.instance_id,
@@ -239,21 +229,8 @@ def _records(
             }
 
 
-def _label(candidate: Candidate, contracts: Sequence[str], spec: DatasetSpec) -> str:
-    """Return the arm that a trace trains: its own contract's, or the next one's in a random half of the instances."""
-    if spec.labels == "true" or random.Random(f"label {spec.shuffle_seed} {candidate.instance_id}").random() < 0.5:
-        return candidate.contract
-    return contracts[(contracts.index(candidate.contract) + 1) % len(contracts)]
-
-
 def _row(
-    candidate: Candidate,
-    spec: DatasetSpec,
-    costs: TokenCosts,
-    digests: dict[str, str],
-    *,
-    dataset_id: str,
-    run_id: str,
+    candidate: Candidate, spec: DatasetSpec, costs: TokenCosts, digests: dict[str, str], *, dataset_id: str, run_id: str
 ) -> TrainingExampleRow:
     is_retained = candidate.status == "retained"
     is_skipped = candidate.status == "skipped"
@@ -262,14 +239,8 @@ def _row(
         run_id=run_id,
         dataset_id=dataset_id,
         variant=spec.variant,
-        contract=candidate.contract,
-        episode_id=candidate.episode_id,
-        instance_id=candidate.instance_id,
-        position=candidate.position,
-        status=candidate.status,
-        reason=candidate.reason if is_skipped else None,
-        measured=candidate.measured if is_skipped else None,
-        threshold=candidate.threshold if is_skipped else None,
+        **{name: getattr(candidate, name) for name in ("contract", "episode_id", "instance_id", "position", "status")},
+        **{name: getattr(candidate, name) if is_skipped else None for name in ("reason", "measured", "threshold")},
         token_count=candidate.token_count if is_retained else None,
         assistant_token_count=sum(map(costs.token_count, imitated)) if is_retained else None,
         message_count=len(candidate.messages) if is_retained else None,
@@ -278,14 +249,3 @@ def _row(
         sequence_token_count=candidate.truncation.length if is_retained and candidate.truncation else None,
         **spec.options,
     )
-
-
-def _dataset_id(
-    spec: DatasetSpec,
-    tokenizer: "PreTrainedTokenizerBase",
-    candidates: Sequence[Candidate],
-    digests: dict[str, str],
-) -> str:
-    fates = [[each.contract, each.episode_id, each.status, digests.get(each.episode_id)] for each in candidates]
-    identity = [spec.model_dump(mode="json"), tokenizer_digest(tokenizer), fates]
-    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
 """From recorded turns and steps to the text of training (arXiv 2603.01209, appendix C.1.2)."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
 from carryover.tasks.datasets.conversations import TrainingMessage, Weight
-from carryover.tasks.datasets.validation import Frame, lazy
+from carryover.tasks.traces.frames import Frame, lazy
 
 TextFormat = Literal["paper", "exact_wire"]
 
@@ -44,19 +44,35 @@ def extract_conversations(
 ) -> dict[str, Extraction]:
     """Return the training text of episodes by id; an episode without turns is absent.
 
-    Args:
-        turns: Rows of `TurnRow`; turn 0 holds the opening messages.
-        steps: Rows of `StepRow`.
-        episode_ids: Episodes to extract.
-        text_format: `paper` for system messages joined, the bare task, and output and error of every step but the last;
-            `exact_wire` for the messages as inference shows them, header included.
-        fault_weight: Training weight of a reply that met an injected fault.
+    Rows are of `TurnRow`, whose turn 0 holds the opening messages, and `StepRow`. `paper` joins the system messages and
+    has the bare task, and output and error of every step but the last; `exact_wire` has the messages as inference shows
+    them, header included. `fault_weight` is the weight of a reply that met an injected fault.
     """
+    wanted = pl.LazyFrame({"episode_id": sorted(episode_ids)}, schema={"episode_id": pl.String})
+    episodes = (
+        lazy(turns)
+        .select("episode_id", "turn", "assistant_text", "observation")
+        .join(wanted, on="episode_id", how="semi")
+        .join(
+            lazy(steps).select("episode_id", "turn", "step", "output", "error", "injected_fault"),
+            on=["episode_id", "turn"],
+            how="left",
+        )
+        .sort("episode_id", "turn")
+        .group_by("episode_id", maintain_order=True)
+        .agg(*RecordedTurn._fields)
+        .select("episode_id", *RecordedTurn._fields)
+        .collect()
+    )
+    build = paper_messages if text_format == "paper" else wire_messages
     extractions = {}
-    for episode_id, recorded in _recorded_turns(turns, steps, episode_ids):
-        build = paper_messages if text_format == "paper" else wire_messages
-        messages = build(recorded, fault_weight)
-        extractions[episode_id] = Extraction(episode_id, tuple(messages), _rejection(messages))
+    for episode_id, *columns in episodes.iter_rows():
+        messages = build([RecordedTurn(*values) for values in zip(*columns, strict=True)], fault_weight)
+        roles = [message.role for message in messages if message.role != "system"]
+        reason = "extraction_too_short" if len(messages) < MINIMUM_MESSAGES else None
+        if roles[:1] != ["user"] or "assistant" not in roles:
+            reason = "extraction_without_task_or_steps"
+        extractions[episode_id] = Extraction(episode_id, tuple(messages), reason)
     return extractions
 
 
@@ -88,34 +104,6 @@ def wire_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> lis
         if turn.observation is not None and turn is not replies[-1]:
             messages.append(TrainingMessage(role="user", content=turn.observation))
     return messages
-
-
-def _recorded_turns(
-    turns: Frame, steps: Frame, episode_ids: Collection[str]
-) -> Iterator[tuple[str, list[RecordedTurn]]]:
-    wanted = pl.LazyFrame({"episode_id": sorted(episode_ids)}, schema={"episode_id": pl.String})
-    turn_columns = ("episode_id", "turn", "assistant_text", "observation")
-    step_columns = ("episode_id", "turn", "step", "output", "error", "injected_fault")
-    episodes = (
-        lazy(turns)
-        .select(turn_columns)
-        .join(wanted, on="episode_id", how="semi")
-        .join(lazy(steps).select(step_columns), on=["episode_id", "turn"], how="left")
-        .sort("episode_id", "turn")
-        .group_by("episode_id", maintain_order=True)
-        .agg(*RecordedTurn._fields)
-        .select("episode_id", *RecordedTurn._fields)
-        .collect()
-    )
-    for episode_id, *columns in episodes.iter_rows():
-        yield episode_id, [RecordedTurn(*values) for values in zip(*columns, strict=True)]
-
-
-def _rejection(messages: list[TrainingMessage]) -> str | None:
-    roles = [message.role for message in messages if message.role != "system"]
-    if roles[:1] != ["user"] or "assistant" not in roles:
-        return "extraction_without_task_or_steps"
-    return "extraction_too_short" if len(messages) < MINIMUM_MESSAGES else None
 
 
 def _opening(recorded: list[RecordedTurn]) -> list[Message]:

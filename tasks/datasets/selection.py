@@ -5,7 +5,7 @@ unprocessed. `paired` retention and equal tokens are the ablations beside it.
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -84,28 +84,35 @@ def most_kept(candidates: Sequence[Candidate], contracts: Sequence[str], spec: D
 def select(candidates: Sequence[Candidate], contracts: Sequence[str], spec: DatasetSpec, prepare: Prepare) -> None:
     """Decide which candidates are retained, skipped and left unprocessed."""
     if spec.retention == "paired":
-        _keep(list(_pairs(candidates, contracts)), spec.maximum_kept, prepare)
+        by_position: dict[int, list[Candidate]] = {}
+        for candidate in candidates:
+            by_position.setdefault(candidate.position, []).append(candidate)
+        pairs: list[Group] = []
+        for _, group in sorted(by_position.items()):
+            if {candidate.contract for candidate in group} == set(contracts):
+                pairs.append(tuple(group))
+            else:
+                for candidate in group:
+                    candidate.skip(candidate.reason or PARTNER_MISSING)
+        _keep(pairs, spec.maximum_kept, prepare)
     else:
         for arm in _arms(candidates, contracts):
             _keep([(candidate,) for candidate in arm], spec.maximum_kept, prepare)
     if spec.matching == "tokens":
-        _match_tokens(_arms(candidates, contracts))
+        # Every arm is cut, in its order, to the tokens of the smallest; what is cut counts as unprocessed.
+        arms = [[each for each in arm if each.status == "retained"] for arm in _arms(candidates, contracts)]
+        room = min(sum(candidate.token_count for candidate in arm) for arm in arms)
+        for arm in arms:
+            spent = 0
+            for candidate in arm:
+                spent += candidate.token_count
+                if spent > room:
+                    candidate.status = "unprocessed"
+                    candidate.truncation = None
 
 
 def _arms(candidates: Sequence[Candidate], contracts: Sequence[str]) -> list[list[Candidate]]:
     return [[candidate for candidate in candidates if candidate.contract == contract] for contract in contracts]
-
-
-def _pairs(candidates: Sequence[Candidate], contracts: Sequence[str]) -> Iterator[Group]:
-    by_position: dict[int, list[Candidate]] = {}
-    for candidate in candidates:
-        by_position.setdefault(candidate.position, []).append(candidate)
-    for _, group in sorted(by_position.items()):
-        if {candidate.contract for candidate in group} == set(contracts):
-            yield tuple(group)
-        else:
-            for candidate in group:
-                candidate.skip(candidate.reason or PARTNER_MISSING)
 
 
 def _keep(groups: Sequence[Group], limit: int, prepare: Prepare) -> None:
@@ -118,32 +125,15 @@ def _keep(groups: Sequence[Group], limit: int, prepare: Prepare) -> None:
             end += 1
         prepare([candidate for group in groups[start:end] if _is_good(group) for candidate in group])
         for group in groups[start:end]:
-            kept += _settle(group)
+            is_kept = _is_good(group)
+            kept += is_kept
+            for candidate in group:
+                if is_kept:
+                    candidate.status = "retained"
+                else:
+                    candidate.skip(candidate.reason or PARTNER_REJECTED)
         start = end
 
 
 def _is_good(group: Group) -> bool:
     return all(candidate.reason is None for candidate in group)
-
-
-def _settle(group: Group) -> bool:
-    is_kept = _is_good(group)
-    for candidate in group:
-        if is_kept:
-            candidate.status = "retained"
-        else:
-            candidate.skip(candidate.reason or PARTNER_REJECTED)
-    return is_kept
-
-
-def _match_tokens(arms: Sequence[Sequence[Candidate]]) -> None:
-    """Cut every arm, in its order, to the tokens of the smallest; what is cut counts as unprocessed."""
-    retained = [[candidate for candidate in arm if candidate.status == "retained"] for arm in arms]
-    room = min(sum(candidate.token_count for candidate in arm) for arm in retained)
-    for arm in retained:
-        spent = 0
-        for candidate in arm:
-            spent += candidate.token_count
-            if spent > room:
-                candidate.status = "unprocessed"
-                candidate.truncation = None

@@ -2,18 +2,17 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from carryover.tasks.datasets.conversations import Weight
+from carryover.tasks.running.frozen_model import FrozenModel
 
 OPTIONS = ("text_format", "retention", "matching", "labels", "fault_weight")
 """Fields of `DatasetSpec` that are columns of the dataset too, in its files and in the warehouse."""
 
 
-class ValidationSpec(BaseModel):
+class ValidationSpec(FrozenModel):
     """Thresholds of the data checks (arXiv 2603.01209, appendix C.1.1, Table 5) and of the gate behind them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     minimum_score: float = Field(default=0.5, ge=0, le=1)
     """Traces below this normalized optimality are rejected."""
@@ -31,10 +30,8 @@ class ValidationSpec(BaseModel):
     """Share of traces per contract that must have steps and a score; ours."""
 
 
-class DatasetSpec(BaseModel):
+class DatasetSpec(FrozenModel):
     """Which valid traces become training text, and in which form (arXiv 2603.01209, appendix C.1)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     variant: str = "main"
     """Arm of an ablation; `main` for the study itself."""

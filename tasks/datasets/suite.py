@@ -7,10 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.tasks.checks.check import Check, Suite
-from carryover.tasks.checks.run import FailedChecksError, run_suites
+from carryover.tasks.checks.run import Check, FailedChecksError, Suite, run_suites
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
-from carryover.tasks.datasets.validation import GIVEN_UP, REASONS, Rule, rules
+from carryover.tasks.datasets.validation import GIVEN_UP, REASONS, rules
 from carryover.tasks.running.progress import OpenBar, no_bar
 from carryover.tasks.traces.study_rows import CheckResultRow, TrainingExampleRow
 
@@ -30,14 +29,8 @@ def gate_traces(
 ) -> list[CheckResultRow]:
     """State the data checks as expectations, one suite per contract, and stop when too few traces pass.
 
-    Args:
-        verdicts: What `judge_traces` returned.
-        docs_folder: Where Data Docs go: thresholds, shares and ids of the traces that break each rule.
-        spec: The thresholds behind the verdicts.
-        contracts: Contracts that must have traces, on the same instances.
-        run_id: Run that lands the rows.
-        checked_at: Time of the check, in UTC.
-        open_bar: Shows the checks as they are evaluated.
+    `verdicts` are what `judge_traces` returned. Data Docs in `docs_folder` show thresholds, shares and ids of the
+    traces that break each rule. All `contracts` must have traces, on the same instances.
 
     Raises:
         FailedChecksError: A suite fails; the message has reasons and counts, `rows` every result.
@@ -45,7 +38,15 @@ def gate_traces(
     """
     suites = {contract: trace_suite(verdicts, contract, contracts, spec) for contract in contracts}
     rows = run_suites(list(suites.values()), docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
-    details = {suite.name: _reasons(verdicts, contract) for contract, suite in suites.items()}
+    details = {}
+    for contract, suite in suites.items():
+        of_contract = verdicts.filter(pl.col("contract") == contract)
+        frame = of_contract.filter(~_is_given_up())
+        counts = frame.drop_nulls("reason")["reason"].value_counts().sort("count", "reason", descending=[True, False])
+        found = ", ".join(f"{reason} {count}" for reason, count in counts.iter_rows())
+        text = f", {int(frame['is_valid'].sum())} of {frame.height} valid" + (f" ({found})" if found else "")
+        given_up = of_contract.height - frame.height
+        details[suite.name] = text + (f", {given_up} episodes given up" if given_up else "")
     return _pass_or_raise(rows, details, docs_folder)
 
 
@@ -64,7 +65,17 @@ def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str],
     checks = (
         Check(name="traces_exist", kind="row_count", minimum=1),
         Check(name="enough_not_given_up", kind="row_count", minimum=least),
-        *(_rule_check(rule, spec) for rule in rules(spec)),
+        *(
+            Check(
+                name=rule.reason,
+                kind="between",
+                column=rule.column,
+                minimum=rule.minimum,
+                maximum=rule.maximum,
+                minimum_share=(spec.minimum_recorded_share if rule.reason in ALWAYS_RECORDED else spec.minimum_yield),
+            )
+            for rule in rules(spec)
+        ),
         Check(name="yield", kind="between", column="is_valid", minimum=1, minimum_share=spec.minimum_yield),
         Check(name="known_reason", kind="in_set", column="reason", allowed=REASONS),
         Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(contracts)),
@@ -121,32 +132,8 @@ def example_suite(rows: Sequence[TrainingExampleRow], contract: str, spec: Datas
     )
 
 
-def _rule_check(rule: Rule, spec: ValidationSpec) -> Check:
-    share = spec.minimum_recorded_share if rule.reason in ALWAYS_RECORDED else spec.minimum_yield
-    return Check(
-        name=rule.reason,
-        kind="between",
-        column=rule.column,
-        minimum=rule.minimum,
-        maximum=rule.maximum,
-        minimum_share=share,
-    )
-
-
 def _is_given_up() -> pl.Expr:
     return pl.col("reason").eq_missing(GIVEN_UP)
-
-
-def _reasons(verdicts: pl.DataFrame, contract: str) -> str:
-    """Return how many traces of a contract are valid, why the others are not, and what was given up beside them."""
-    of_contract = verdicts.filter(pl.col("contract") == contract)
-    frame = of_contract.filter(~_is_given_up())
-    counts = frame.drop_nulls("reason")["reason"].value_counts().sort("count", "reason", descending=[True, False])
-    valid = int(frame["is_valid"].sum())
-    found = ", ".join(f"{reason} {count}" for reason, count in counts.iter_rows())
-    given_up = of_contract.height - frame.height
-    text = f", {valid} of {frame.height} valid" + (f" ({found})" if found else "")
-    return text + (f", {given_up} episodes given up" if given_up else "")
 
 
 def _pass_or_raise(rows: list[CheckResultRow], details: dict[str, str], docs_folder: Path) -> list[CheckResultRow]:

@@ -34,7 +34,10 @@ class TokenCosts:
         self._tokenizer = _backend(tokenizer)
         self._overhead = overhead
         self._token_counts: dict[str, int] = {}
-        self._around = {role: self._count(self._written(role, "")) for role in ("system", "user", "assistant")}
+        self._around = {
+            role: len(self._tokenizer.encode(self._written(role, ""), add_special_tokens=False))
+            for role in ("system", "user", "assistant")
+        }
 
     def measure(self, messages: Iterable[TrainingMessage]) -> None:
         """Tokenize the texts that have not been seen, in parallel."""
@@ -76,9 +79,6 @@ class TokenCosts:
                 "set chat_template to 'chatml' or 'qwen3'"
             ) from error
         return str(text)
-
-    def _count(self, text: str) -> int:
-        return len(self._tokenizer.encode(text, add_special_tokens=False))
 
 
 def _merges(message: TrainingMessage) -> bool:

@@ -59,52 +59,35 @@ def truncate(messages: Sequence[CostedMessage], budget: TokenBudget, placeholder
     replaced by the placeholder, a reply that does not fit ends the filling. An observation between the two whose reply
     was left out answers nothing, so it goes too.
 
-    Args:
-        messages: The trace, oldest first.
-        budget: The paper's budget, and the longest sequence of the training. A trace of many short turns may keep the
-            first and break the second: a chat template takes more per message than the paper counts.
-        placeholder: Stands for an observation that was left out.
+    The budget is the paper's, and the longest sequence of the training. A trace of many short turns may keep the first
+    and break the second: a chat template takes more per message than the paper counts.
     """
     if budget.holds(messages):
-        return _close(messages)
-    head_end = _head_end(messages)
-    tail = _tail(messages, head_end)
-    if not tail:
+        roles = [message.message.role for message in messages]
+        is_open = roles[-1:] != ["assistant"]
+        if is_open and roles[-2:] != ["assistant", "user"]:
+            return _rejected("fits_but_ends_with_user_unfixable")
+        return Truncation(tuple(messages[:-1] if is_open else messages), is_truncated=is_open, reason=None)
+    head_end = 1
+    while head_end < len(messages) and messages[head_end].message.role == "system":
+        head_end += 1
+    head_end += head_end < len(messages) and messages[head_end].message.role == "user"
+    # The end is two messages, or the reply before a trailing observation.
+    last = len(messages) - 1
+    if last >= head_end and messages[last].message.role == "assistant":
+        start, stop = max(last - 1, head_end), last + 1
+    elif last - 1 >= head_end and messages[last - 1].message.role == "assistant":
+        start, stop = last - 1, last
+    else:
         return _rejected("trace_ends_with_user_unfixable")
-    head, end = messages[:head_end], messages[tail.start : tail.stop]
+    head, end = messages[:head_end], messages[start:stop]
     if not budget.holds([*head, *end]):
         return _rejected("trunc_head_tail_exceeds_limit")
-    middle = _backfill(messages[head_end : tail.start], budget.less([*head, *end]), placeholder)
+    middle = _backfill(messages[head_end:start], budget.less([*head, *end]), placeholder)
     kept = (*head, *middle, *end)
     if len(kept) < 2 or kept[-1].message.role != "assistant":
         return _rejected("trunc_too_short")
     return Truncation(kept, is_truncated=True, reason=None)
-
-
-def _close(messages: Sequence[CostedMessage]) -> Truncation:
-    roles = [message.message.role for message in messages]
-    if roles[-1:] == ["assistant"]:
-        return Truncation(tuple(messages), is_truncated=False, reason=None)
-    if roles[-2:] == ["assistant", "user"]:
-        return Truncation(tuple(messages[:-1]), is_truncated=True, reason=None)
-    return _rejected("fits_but_ends_with_user_unfixable")
-
-
-def _head_end(messages: Sequence[CostedMessage]) -> int:
-    end = 1
-    while end < len(messages) and messages[end].message.role == "system":
-        end += 1
-    return end + (end < len(messages) and messages[end].message.role == "user")
-
-
-def _tail(messages: Sequence[CostedMessage], head_end: int) -> range:
-    """Return the indices of the end: two messages, or the reply before a trailing observation; empty for none."""
-    last = len(messages) - 1
-    if last >= head_end and messages[last].message.role == "assistant":
-        return range(max(last - 1, head_end), last + 1)
-    if last - 1 >= head_end and messages[last - 1].message.role == "assistant":
-        return range(last - 1, last)
-    return range(0)
 
 
 def _backfill(middle: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage) -> list[CostedMessage]:

@@ -1,21 +1,19 @@
 """Data checks on traces: what each rule measures, and one verdict per trace (arXiv 2603.01209, appendix C.1.1)."""
 
-import ast
 import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
 from typing import Literal, NamedTuple, get_args
 
 import polars as pl
-import pyarrow as pa
 
-from carryover.tasks.datasets.similarity import smallest_similarity
 from carryover.tasks.datasets.spec import ValidationSpec
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
-from carryover.tasks.running.syntax import parse_python
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.running.syntax import calls_finish
+from carryover.tasks.traces.frames import Frame, lazy
+from carryover.tasks.traces.rows import HARMLESS_ERRORS, FinishReason
 from carryover.tasks.traces.study_rows import TraceVerdictRow
-
-Frame = pl.LazyFrame | pl.DataFrame | pa.Table
-"""Rows of one table, in whatever the caller holds them."""
 
 Reason = Literal[
     "file_corrupt", "result_file_missing", "score_too_low", "no_finish_tool", "zombie_loop", "high_error_density"
@@ -24,9 +22,6 @@ Reason = Literal[
 REASONS: tuple[Reason, ...] = get_args(Reason)
 GIVEN_UP = "given_up"
 """Reason of an episode that ended with `error` for good: its endpoint or runtime failed, so it is no trace to judge."""
-
-HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
-"""Texts of errors that no density counts: the environment refused, or the per-turn cap was spent."""
 
 _STEP_COLUMNS = ("episode_id", "step", "turn", "code", "error", "injected_fault")
 _ATTEMPT_OF = ("plan_digest", "variant", "runtime_contract", "instance_id", "replicate")
@@ -73,14 +68,6 @@ def judge_traces(
     `error` is none either: no rule is held against it, and its reason is `given_up`. Errors of injected faults are left
     out of the error density.
 
-    Args:
-        episodes: Rows of `EpisodeRow`, teacher episodes of any contracts.
-        turns: Rows of `TurnRow`.
-        steps: Rows of `StepRow`.
-        errors: Rows of `ErrorRow`.
-        spec: The thresholds.
-        open_bar: Shows the traces as they are measured.
-
     Returns:
         One row per trace or given-up episode with the columns of `TraceVerdictRow` but for `run_id`, ordered by
         contract, instance and replicate.
@@ -90,7 +77,19 @@ def judge_traces(
         result_count=pl.col("score").is_not_null().cast(pl.Int64),
     ).collect()  # fmt: skip
     with open_bar("data checks", known.height, "traces") as advance:
-        measured = _measure(known.lazy(), lazy(turns), lazy(steps), lazy(errors), spec=spec, advance=advance)
+        traces = known.lazy()
+        # each table is read once: what stands behind a lazy frame may not bear several readers at a time
+        recorded = (
+            lazy(steps).select(_STEP_COLUMNS).join(traces.select("episode_id"), on="episode_id", how="semi").cache()
+        )
+        finishes = pl.col("code").map_elements(calls_finish, return_dtype=pl.Boolean).sum().cast(pl.Int64)
+        finish_calls = _last_steps(recorded, spec.finish_window).group_by("episode_id").agg(finish_call_count=finishes)
+        measured = (
+            traces.join(_error_density(recorded, lazy(errors)), on="episode_id", how="left")
+            .join(finish_calls, on="episode_id", how="left")
+            .join(_loop_similarity(recorded, lazy(turns), spec, advance), on="episode_id", how="left")
+            .with_columns(pl.col("recorded_step_count", "finish_call_count").fill_null(0))
+        )
         columns = [name for name in TraceVerdictRow.model_fields if name != "run_id"]
         return (
             measured.with_columns(_verdict(rules(spec)))
@@ -114,45 +113,6 @@ def validation_digest(spec: ValidationSpec) -> str:
 def latest_attempts(episodes: Frame) -> pl.LazyFrame:
     """Keep the last attempt of every episode; the ones before it ended with `error`."""
     return lazy(episodes).filter(pl.col("attempt") == pl.col("attempt").max().over(_ATTEMPT_OF))
-
-
-def lazy(frame: Frame) -> pl.LazyFrame:
-    """Return rows as a lazy frame, without a copy."""
-    return pl.DataFrame(pl.from_arrow(frame)).lazy() if isinstance(frame, pa.Table) else frame.lazy()
-
-
-def calls_finish(code: str) -> bool:
-    """Tell whether a block has a call of `finish`; a block that does not parse has none."""
-    if "finish" not in code:
-        return False
-    try:
-        tree = parse_python(code)
-    except (SyntaxError, ValueError):  # ValueError: null bytes in the source
-        return False
-    return any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finish"
-        for node in ast.walk(tree)
-    )
-
-
-def _measure(
-    traces: pl.LazyFrame,
-    turns: pl.LazyFrame,
-    steps: pl.LazyFrame,
-    errors: pl.LazyFrame,
-    *,
-    spec: ValidationSpec,
-    advance: Advance,
-) -> pl.LazyFrame:
-    """Return the traces with what every rule looks at; `advance` is told of each as its texts have been compared."""
-    # each table is read once: what stands behind a lazy frame may not bear several readers at a time
-    recorded = steps.select(_STEP_COLUMNS).join(traces.select("episode_id"), on="episode_id", how="semi").cache()
-    return (
-        traces.join(_error_density(recorded, errors), on="episode_id", how="left")
-        .join(_finish_calls(recorded, spec.finish_window), on="episode_id", how="left")
-        .join(_loop_similarity(recorded, turns, spec, advance), on="episode_id", how="left")
-        .with_columns(pl.col("recorded_step_count", "finish_call_count").fill_null(0))
-    )
 
 
 def _verdict(checks: tuple[Rule, ...]) -> list[pl.Expr]:
@@ -187,11 +147,6 @@ def _last_steps(steps: pl.LazyFrame, count: int) -> pl.LazyFrame:
     return steps.filter(pl.col("step").rank("ordinal", descending=True).over("episode_id") <= count)
 
 
-def _finish_calls(steps: pl.LazyFrame, window: int) -> pl.LazyFrame:
-    finishes = pl.col("code").map_elements(calls_finish, return_dtype=pl.Boolean)
-    return _last_steps(steps, window).group_by("episode_id").agg(finish_call_count=finishes.sum().cast(pl.Int64))
-
-
 def _loop_similarity(steps: pl.LazyFrame, turns: pl.LazyFrame, spec: ValidationSpec, advance: Advance) -> pl.LazyFrame:
     def measure(texts: pl.Series) -> pl.Series:
         similarities = []
@@ -209,3 +164,23 @@ def _loop_similarity(steps: pl.LazyFrame, turns: pl.LazyFrame, spec: ValidationS
         .agg(texts=pl.col("assistant_text").sort_by("step"))
         .select("episode_id", loop_similarity=pl.col("texts").map_batches(measure, return_dtype=pl.Float64))
     )
+
+
+def smallest_similarity(texts: Sequence[str], threshold: float) -> float:
+    """Return the smallest `difflib` ratio between the last text and each text before it, in [0, 1].
+
+    The value is exact where it exceeds `threshold`. Elsewhere it is an upper bound that `threshold` is not below: one
+    dissimilar text settles the check, and the multiset bound finds most of those in a hundredth of the time.
+    """
+    *earlier, last = texts
+    smallest = 1.0
+    for text in earlier:
+        if text != last:  # characters in common, in any order, as `SequenceMatcher.quick_ratio` counts them
+            common = sum((Counter(last) & Counter(text)).values())
+            smallest = min(smallest, 2 * common / (len(last) + len(text)))
+    for text in earlier:
+        if smallest <= threshold:
+            break
+        ratio = 1.0 if last == text else SequenceMatcher(None, last, text).ratio()
+        smallest = min(smallest, ratio)
+    return smallest

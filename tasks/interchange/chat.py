@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
-from carryover.tasks.datasets.validation import calls_finish
 from carryover.tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, ImportedTrace, ImportedTurn, import_trace
 from carryover.tasks.interchange.observations import read_observation
 from carryover.tasks.interchange.recorded import RecordedTrace
@@ -19,6 +18,7 @@ from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import chat_records, text_of
 from carryover.tasks.lint.trace import contract_name
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.syntax import calls_finish
 from carryover.tasks.traces.rows import FinishReason
 
 _WORDS = ("episode_id", "instance_id", "contract", "shown_contract", "train_contract", "declaration", "model_name")

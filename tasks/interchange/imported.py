@@ -9,12 +9,20 @@ from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
-from carryover.tasks.datasets.validation import HARMLESS_ERRORS
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.lint.trace import STATELESS
 from carryover.tasks.traces.events import ParsedBlock, name_event_rows, parse_block
-from carryover.tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, NameEventRow, StepRow, TurnRow
+from carryover.tasks.traces.rows import (
+    HARMLESS_ERRORS,
+    EpisodeRow,
+    ErrorKind,
+    ErrorRow,
+    FinishReason,
+    NameEventRow,
+    StepRow,
+    TurnRow,
+)
 
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Start of an episode whose recording names none."""

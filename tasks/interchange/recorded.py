@@ -8,8 +8,8 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.datasets.validation import Frame, lazy
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.frames import Frame, lazy
 from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, StepRow, TurnRow
 
 _MESSAGES = TypeAdapter(list[Message])

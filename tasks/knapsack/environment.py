@@ -1,5 +1,6 @@
 """The world of an episode: what is inspected and taken, behind four tools. It lives on the host only."""
 
+import inspect
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,7 +10,6 @@ from carryover.tasks.runtime.protocol import ToolInvocationException, ToolRuntim
 
 TOOL_NAMES: tuple[str, ...] = ("inspect", "take_item", "list_items", "finish")
 """In the order in which prompts document them (arXiv 2603.01209, appendix B)."""
-
 
 UNAVAILABLE = "is temporarily unavailable."
 """End of the message of a failure that was injected."""
@@ -45,12 +45,7 @@ class KnapsackEnvironment:
         self._failing_tool: str | None = None
         self.is_finished = False
         """Whether `finish` was called."""
-        self.tools: dict[str, Callable[..., Any]] = {
-            "inspect": self.inspect,
-            "take_item": self.take_item,
-            "list_items": self.list_items,
-            "finish": self.finish,
-        }
+        self.tools: dict[str, Callable[..., Any]] = {name: getattr(self, name) for name in TOOL_NAMES}
         """The tools by name, in the order of the documentation."""
 
     def inspect(self, item_id: str) -> str:
@@ -166,3 +161,21 @@ class KnapsackEnvironment:
 
     def _load(self) -> int:
         return sum(item.weight for item in self._taken.values())
+
+
+def describe_tools() -> list[dict[str, str]]:
+    """Return the rows of Table 4: name, arguments, return type and summary of every tool, as its signature has them."""
+    described = []
+    for name in TOOL_NAMES:
+        function = getattr(KnapsackEnvironment, name)
+        signature = inspect.signature(function)
+        parameters = [each for each in signature.parameters.values() if each.name != "self"]
+        described.append(
+            {
+                "call": name,
+                "arguments": ", ".join(f"{one.name}: {inspect.formatannotation(one.annotation)}" for one in parameters),
+                "returns": inspect.formatannotation(signature.return_annotation),
+                "summary": (inspect.getdoc(function) or "").partition("\n")[0],
+            }
+        )
+    return described

@@ -4,16 +4,13 @@ import hashlib
 import json
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from carryover.tasks.knapsack.spec import KnapsackSpec
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
 
 
-class Item(BaseModel):
+class Item(FrozenModel):
     """An item; its attributes are hidden until it is inspected."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     item_id: str
     """Opaque name."""
@@ -36,10 +33,8 @@ class Packing(NamedTuple):
     """Total weight."""
 
 
-class Instance(BaseModel):
+class Instance(FrozenModel):
     """A knapsack problem with its reference solution (arXiv 2603.01209, section 3)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     spec: KnapsackSpec
     """Bucket that it was drawn from."""
@@ -116,10 +111,7 @@ def instance_rows(
         ItemRow(
             run_id=run_id,
             instance_id=instance.instance_id,
-            item_id=item.item_id,
-            weight=item.weight,
-            value=item.value,
-            item_class=item.item_class,
+            **item.model_dump(),
             is_allowed=item.item_class in instance.allowed_classes,
             is_optimal=item.item_id in instance.optimum.item_ids,
         )

@@ -3,11 +3,10 @@
 import hashlib
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
-from carryover.tasks.knapsack.solver import solve
 from carryover.tasks.knapsack.spec import KnapsackSpec
 
 MAXIMUM_ATTEMPTS = 200
@@ -61,7 +60,13 @@ def draw_attempt(spec: KnapsackSpec, generator: random.Random) -> Draw:
     """Draw items, allowed classes and capacity, and solve the result."""
     item_count = generator.randint(*spec.item_count)
     allowed = tuple(sorted(generator.sample(spec.classes, spec.allowed_class_count)))
-    item_ids = _draw_ids(_ID_FORMS[spec.id_form], item_count, generator)
+    item_ids: dict[str, None] = {}  # in order of drawing
+    while len(item_ids) < item_count:
+        if spec.id_form == "hexadecimal":
+            name = hashlib.sha256(generator.getrandbits(128).to_bytes(16, "big")).hexdigest()[:12]
+        else:
+            name = f"{generator.choice('bdfgklmnprstvz')}{generator.choice('aeiou')}{generator.randint(10, 99)}"
+        item_ids[f"item_{name}"] = None
     items = tuple(
         Item(
             item_id=item_id,
@@ -111,22 +116,31 @@ def inspection_budget(spec: KnapsackSpec, draw: Draw) -> int:
     return min(max(math.ceil(max(estimate, floor)), SMALLEST_BUDGET), item_count)
 
 
-def _draw_ids(draw_id: Callable[[random.Random], str], count: int, generator: random.Random) -> list[str]:
-    item_ids: dict[str, None] = {}
-    while len(item_ids) < count:
-        item_ids[draw_id(generator)] = None
-    return list(item_ids)
+def solve(items: Sequence[Item], capacity: int) -> Packing:
+    """Return a set of items of the largest total value whose weight is at most `capacity`.
 
-
-def _hexadecimal_id(generator: random.Random) -> str:
-    return "item_" + hashlib.sha256(generator.getrandbits(128).to_bytes(16, "big")).hexdigest()[:12]
-
-
-def _syllable_id(generator: random.Random) -> str:
-    return f"item_{generator.choice('bdfgklmnprstvz')}{generator.choice('aeiou')}{generator.randint(10, 99)}"
-
-
-_ID_FORMS: dict[str, Callable[[random.Random], str]] = {
-    "hexadecimal": _hexadecimal_id,
-    "syllable": _syllable_id,
-}
+    Dynamic programming over capacities, O(items x capacity). Among equal optima the answer depends only on the order
+    of the items: an item is left out unless it makes the value larger.
+    """
+    best = [0] * (capacity + 1)
+    is_taken: list[bytearray] = []
+    for item in items:
+        row = bytearray(capacity + 1)
+        weight, value = item.weight, item.value
+        for room in range(capacity, weight - 1, -1):
+            with_item = best[room - weight] + value
+            if with_item > best[room]:
+                best[room] = with_item
+                row[room] = 1
+        is_taken.append(row)
+    chosen: list[Item] = []
+    room = capacity
+    for item, row in zip(reversed(items), reversed(is_taken), strict=True):
+        if row[room]:
+            chosen.append(item)
+            room -= item.weight
+    return Packing(
+        item_ids=tuple(sorted(item.item_id for item in chosen)),
+        value=best[capacity],
+        weight=sum(item.weight for item in chosen),
+    )

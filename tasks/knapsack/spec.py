@@ -2,15 +2,15 @@
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
+
+from carryover.tasks.running.frozen_model import FrozenModel
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class KnapsackSpec(BaseModel):
+class KnapsackSpec(FrozenModel):
     """Ranges and rejection rules of one bucket (arXiv 2603.01209, appendix A)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     bucket: str
     """Name of the bucket."""
@@ -55,6 +55,24 @@ class KnapsackSpec(BaseModel):
         return self
 
 
+# Not of the paper: instances that models of a million parameters can play. The cap leaves room for a block that
+# lists, inspects and tries to take every item (2n + 3), so that it never binds by accident.
+_SMALL = KnapsackSpec(
+    bucket="small",
+    item_count=(8, 11),
+    weight=(5, 20),
+    value=(10, 99),
+    classes=LETTERS[:4],
+    allowed_class_count=2,
+    capacity_ratio=(0.45, 0.75),
+    minimum_allowed_items=3,
+    minimum_optimal_items=2,
+    maximum_dominance=0.60,
+    id_form="syllable",
+    tool_call_cap=25,
+)
+_LARGE = {"item_count": (12, 15), "weight": (5, 30), "classes": LETTERS[:5], "capacity_ratio": (0.45, 0.65)}
+
 KNAPSACK: dict[str, KnapsackSpec] = {
     # Appendix A; the authors' code calls the second one `medium`.
     "easy": KnapsackSpec(
@@ -75,52 +93,10 @@ KNAPSACK: dict[str, KnapsackSpec] = {
         allowed_class_count=5,
         capacity_ratio=(0.40, 0.60),
     ),
-    # Not of the paper: instances that models of a million parameters can play. The cap leaves room for a block that
-    # lists, inspects and tries to take every item (2n + 3), so that it never binds by accident.
-    "small": KnapsackSpec(
-        bucket="small",
-        item_count=(8, 11),
-        weight=(5, 20),
-        value=(10, 99),
-        classes=LETTERS[:4],
-        allowed_class_count=2,
-        capacity_ratio=(0.45, 0.75),
-        minimum_allowed_items=3,
-        minimum_optimal_items=2,
-        maximum_dominance=0.60,
-        id_form="syllable",
-        tool_call_cap=25,
-    ),
-    "small_large": KnapsackSpec(
-        bucket="small_large",
-        item_count=(12, 15),
-        weight=(5, 30),
-        value=(10, 99),
-        classes=LETTERS[:5],
-        allowed_class_count=2,
-        capacity_ratio=(0.45, 0.65),
-        minimum_allowed_items=3,
-        minimum_optimal_items=2,
-        maximum_dominance=0.60,
-        id_form="syllable",
-        tool_call_cap=35,
-    ),
+    "small": _SMALL,
+    "small_large": _SMALL.model_copy(update={"bucket": "small_large", **_LARGE, "tool_call_cap": 35}),
     # Trying a class again that was refused before costs about 11 points of normalized optimality over an episode.
-    "small_costly": KnapsackSpec(
-        bucket="small_costly",
-        item_count=(8, 11),
-        weight=(5, 20),
-        value=(10, 99),
-        classes=LETTERS[:4],
-        allowed_class_count=2,
-        capacity_ratio=(0.45, 0.75),
-        minimum_allowed_items=3,
-        minimum_optimal_items=2,
-        maximum_dominance=0.60,
-        id_form="syllable",
-        refusal_cost=4,
-        tool_call_cap=25,
-    ),
+    "small_costly": _SMALL.model_copy(update={"bucket": "small_costly", "refusal_cost": 4}),
 }
 """The buckets by name."""
 

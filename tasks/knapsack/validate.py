@@ -2,7 +2,7 @@
 
 from carryover.tasks.knapsack.environment import KnapsackEnvironment, Outcome
 from carryover.tasks.knapsack.instance import Instance
-from carryover.tasks.knapsack.solver import solve
+from carryover.tasks.knapsack.sampling import solve
 
 
 class InvalidInstanceError(ValueError):

@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from carryover.tasks.datasets.validation import Frame, lazy
 from carryover.tasks.lint.chat_records import chat_records, read_json, text_of
 from carryover.tasks.lint.trace import (
     CodeTrace,
@@ -18,6 +17,7 @@ from carryover.tasks.lint.trace import (
     trace_of_replies,
 )
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.frames import Frame, lazy
 
 _ID_FIELDS = ("episode_id", "trace_id", "id", "task_id")
 _CONTRACT_FIELDS = ("shown_contract", "contract", "runtime_contract", "runtime")

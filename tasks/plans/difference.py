@@ -22,22 +22,17 @@ def _differences(name: str, first: Any, second: Any) -> Iterator[str]:
         for key in sorted(first.keys() | second.keys()):
             inner = f"{name}.{key}" if name else str(key)
             yield from _differences(inner, first.get(key, ABSENT), second.get(key, ABSENT))
-    elif isinstance(first, list) and isinstance(second, list) and _are_comparable(first, second):
+    elif (
+        isinstance(first, list)
+        and isinstance(second, list)
+        and (len(first) == len(second) or any(isinstance(value, Mapping) for value in [*first, *second]))
+    ):
         if len(first) != len(second):
-            yield _sentence(f"number of {name}", len(first), len(second))
+            yield f"number of {name}: {len(first)} in the first, {len(second)} in the second"
         for place, (left, right) in enumerate(zip(first, second, strict=False)):
             yield from _differences(f"{name}[{place}]", left, right)
     elif first != second:
-        yield _sentence(name, first, second)
-
-
-def _are_comparable(first: list[Any], second: list[Any]) -> bool:
-    """Tell whether two lists are compared place by place."""
-    return len(first) == len(second) or any(isinstance(value, Mapping) for value in [*first, *second])
-
-
-def _sentence(name: str, first: Any, second: Any) -> str:
-    return f"{name}: {_tell(first)} in the first, {_tell(second)} in the second"
+        yield f"{name}: {_tell(first)} in the first, {_tell(second)} in the second"
 
 
 def _tell(value: Any) -> str:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from carryover.tasks.agent.client import ScriptedClientSpec
 from carryover.tasks.plans.models import scripted_conditions
 from carryover.tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
+from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.limits import Prices, Spent
-from carryover.tasks.sft.hub import expanded
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, shape_of
 from carryover.tasks.sft.prepare import held_out_count
 from carryover.tasks.sft.resources import estimate_resources, step_count, training_hours
@@ -78,11 +78,7 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
     What parts share, the traces of a variant, the base of a variant and the models of a variant, base and seed, has one
     row, under the name of the first of them.
 
-    Args:
-        plan: The resolved plan.
-        prices: Prices per million tokens, of teacher and evaluation endpoints alike.
-        concurrency: Episodes of the models at a time; they are taken to share nothing. A teacher's endpoint has a
-            number of its own.
+    `concurrency` counts the models' episodes at a time, taken to share nothing; a teacher's endpoint has its own.
 
     Raises:
         UserError: A training's sequences are beyond its model's positions.
@@ -135,7 +131,8 @@ def _teacher_rows(part: StudyPart, title: str, prices: Prices) -> Iterator[Stage
         mean, basis = SCRIPTED_MEAN, LAPTOP
         if part.teacher.kind != "scripted":
             total = float(_published("table1", metric="avg_total_tokens_per_episode")[contract])
-            mean = _split(total, _table2("easy", contract, contract)["mean_time_s"])
+            timed = _published("table2", split="easy", train_semantics=contract, runtime_semantics=contract)
+            mean = _split(total, timed["mean_time_s"])
             basis = "Table 1's tokens, Table 2's time"
         stage = f"{title}{part.variant}: teacher, {contract}"
         yield _row(stage, part.train_instances.count, mean, basis, prices=prices, concurrency=concurrency)
@@ -152,7 +149,8 @@ def _evaluation_rows(
         for train_contract, runtime_contract in cells(evaluation):
             mean, basis = LAPTOP_MEANS[train_contract, runtime_contract], LAPTOP
             if plan.scale == "paper":
-                published = _table2(bucket, train_contract or "", runtime_contract)
+                where = {"train_semantics": train_contract or "", "runtime_semantics": runtime_contract}
+                published = _published("table2", split=bucket, **where)
                 mean = _split(float(published["mean_total_tokens"]), published["mean_time_s"])
                 basis = "Table 2's tokens and time"
             played = count * (len(part.training_seeds) if train_contract else 1)
@@ -204,10 +202,6 @@ def _training_row(
 
 def _split(total: float, seconds: str) -> EpisodeMean:
     return EpisodeMean(total * PROMPT_SHARE, total * (1 - PROMPT_SHARE), float(seconds))
-
-
-def _table2(bucket: str, train_contract: str, runtime_contract: str) -> dict[str, str]:
-    return _published("table2", split=bucket, train_semantics=train_contract, runtime_semantics=runtime_contract)
 
 
 def _published(table: str, **where: str) -> dict[str, str]:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import field_validator
 
 from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.study_rows import OVER_SEEDS, StatisticRow
 
 HYPOTHESES_FILE = Path(__file__).with_name("hypotheses.toml")
@@ -49,10 +50,8 @@ class Criterion(NamedTuple):
         return bool(values) and all(_RELATIONS[self.relation](value, self.threshold) for value in values)
 
 
-class Protocol(BaseModel):
+class Protocol(FrozenModel):
     """How the numbers that are judged come about."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     bucket: str
     """In distribution; every other bucket is judged by signs."""
@@ -72,10 +71,8 @@ class Protocol(BaseModel):
     """Largest difference of normalized optimality that counts as equal."""
 
 
-class Hypothesis(BaseModel):
+class Hypothesis(FrozenModel):
     """One claim with the numbers that decide it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     claim: str
@@ -145,10 +142,8 @@ class Verdict(NamedTuple):
     holds: bool
 
 
-class HypothesisFile(BaseModel):
+class HypothesisFile(FrozenModel):
     """The file as it stands in the repository."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     protocol: Protocol
     hypothesis: tuple[Hypothesis, ...]
@@ -173,26 +168,18 @@ def judge(file: HypothesisFile, statistics: Iterable[StatisticRow]) -> list[Verd
         for group, methods in sorted(groups.items()):
             _, base, _, _, bucket = group
             if criteria := hypothesis.criteria_in(base, bucket, file.protocol):
-                verdicts.append(_verdict(hypothesis.name, group, criteria, list(methods.values())))
+                shown = list(methods.values())
+                verdict = Verdict(
+                    hypothesis.name,
+                    *group,
+                    criteria=" and ".join(criteria),
+                    estimate=shown[0].estimate,
+                    low=min((row.low for row in shown if row.low is not None), default=None),
+                    high=max((row.high for row in shown if row.high is not None), default=None),
+                    holds=all(Criterion.parse(text).holds(shown) for text in criteria),
+                )
+                verdicts.append(verdict)
     return verdicts
-
-
-def _verdict(name: str, group: tuple[str, ...], criteria: tuple[str, ...], rows: list[StatisticRow]) -> Verdict:
-    parsed = [Criterion.parse(text) for text in criteria]
-    variant, base, visibility, header, bucket = group
-    return Verdict(
-        hypothesis=name,
-        variant=variant,
-        base=base,
-        visibility=visibility,
-        header=header,
-        bucket=bucket,
-        criteria=" and ".join(criteria),
-        estimate=rows[0].estimate,
-        low=min((row.low for row in rows if row.low is not None), default=None),
-        high=max((row.high for row in rows if row.high is not None), default=None),
-        holds=all(criterion.holds(rows) for criterion in parsed),
-    )
 
 
 def _arm(cell: str | None) -> Arm:

@@ -4,21 +4,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.plans.spec import ContractName, EvaluationSpec, StudyPart
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.serving.spec import ServedModels
 
 BASE_NAME = "base"
 RUNTIME_CONTRACTS = ("persistent", "stateless")
 
 
-class StudyModel(BaseModel):
+class StudyModel(FrozenModel):
     """A trained model or a base, as an endpoint serves it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """Name in requests."""
@@ -36,18 +35,15 @@ class StudyModel(BaseModel):
     training_seed: int | None
 
 
-class ChosenCells(BaseModel):
+class ChosenCells(FrozenModel):
     """Which cells of a study are evaluated again; all of them where nothing is chosen."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str | None = Field(default=None, description="Name of one model, e.g. persistent-0; all models without it.")
     runtime_contract: ContractName | None = Field(
         default=None, description="Contract of the runtime; both contracts without it."
     )
     is_cross_evaluation: bool = Field(
-        default=False,
-        description="Say that a chosen model is meant to run under another contract than its own.",
+        default=False, description="Say that a chosen model is meant to run under another contract than its own."
     )
 
     @property
@@ -112,19 +108,9 @@ def evaluation_conditions(
     """Yield the cells of an evaluation: every model whose rows the plan wants, under both contracts."""
     for model in models:
         is_wanted = evaluation.has_base_rows if model.kind == "base" else evaluation.has_trained_rows
-        if not is_wanted:
-            continue
-        for contract in RUNTIME_CONTRACTS:
-            yield _condition(
-                part,
-                evaluation,
-                contract,
-                base=part.base,
-                model_name=model.name,
-                model_digest=model.digest,
-                train_contract=model.train_contract,
-                training_seed=model.training_seed,
-            )
+        for contract in RUNTIME_CONTRACTS if is_wanted else ():
+            who = {"model_name": model.name, "model_digest": model.digest, "train_contract": model.train_contract}
+            yield _condition(part, evaluation, contract, base=part.base, training_seed=model.training_seed, **who)
 
 
 def scripted_conditions(part: StudyPart, evaluation: EvaluationSpec) -> Iterator[Condition]:

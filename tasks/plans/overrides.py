@@ -1,17 +1,18 @@
 """The few fields of a plan that a caller may change."""
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator
 
 from carryover.tasks.agent.credentials import plain_address
 from carryover.tasks.agent.spec import EndpointSpec
-from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan
+from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.hub import expanded
 from carryover.tasks.runtime.protocol import Scope
 from carryover.tasks.serving.spec import ServingSpec
-from carryover.tasks.sft.hub import expanded
 from carryover.tasks.sft.spec import Attention
 
 
@@ -21,14 +22,13 @@ def _check_cap(value: object) -> object:
     raise ValueError("a cap is a whole number from 1 on, or none")
 
 
+Spec = TypeVar("Spec", bound=BaseModel)
 ToolCallCap = Annotated[int | Literal["none"], BeforeValidator(_check_cap)]
 """A level of the factor; `none` is no cap."""
 
 
-class Overrides(BaseModel):
+class Overrides(FrozenModel):
     """Fields of a plan that a caller may change; what is not given stays as the plan has it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     parts: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="Names of the parts to keep; a plan of its own, to be resumed."
@@ -99,23 +99,21 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
     Raises:
         UserError: An override has nothing in the plan that it could change, or the whole is no plan.
     """
-    runtime = plan.runtime
-    if overrides.backend is not None:
-        runtime = runtime.model_copy(update={"backend": overrides.backend})
     serving = plan.serving
     if overrides.endpoint_url is not None:
-        external = {
-            "engine": "external",
-            "url": overrides.endpoint_url,
-            "api_key_variable": overrides.endpoint_key_variable,
-        }
+        key_variable = overrides.endpoint_key_variable
+        external = {"engine": "external", "url": overrides.endpoint_url, "api_key_variable": key_variable}
         serving = ServingSpec(**{**serving.model_dump(), **external})
     elif overrides.endpoint_key_variable is not None:
         raise UserError("endpoint_key_variable names the key of no endpoint; give endpoint_url with it")
-    if overrides.concurrency is not None:
-        serving = serving.model_copy(update={"max_concurrent": overrides.concurrency})
-    parts = tuple(_apply_to_part(part, overrides) for part in _chosen_parts(plan, overrides.parts))
-    changed = plan.model_copy(update={"runtime": runtime, "serving": serving, "parts": parts})
+    serving = _with(serving, max_concurrent=overrides.concurrency)
+    known = {part.name: part for part in plan.parts}
+    for name in overrides.parts or ():
+        if name not in known:
+            raise UserError(f"plan {plan.name} has no part {name!r}; choose from {', '.join(known)}")
+    chosen = known if overrides.parts is None else overrides.parts
+    parts = tuple(_apply_to_part(part, overrides) for part in plan.parts if part.name in chosen)
+    changed = _with(plan, runtime=_with(plan.runtime, backend=overrides.backend), serving=serving, parts=parts)
     try:
         return StudyPlan.model_validate(changed.model_dump())  # copies are held against no validator
     except ValidationError as error:
@@ -124,12 +122,9 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
         raise UserError(f"with these overrides {place or plan.name} is refused: {first['msg']}") from error
 
 
-def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> Iterable[StudyPart]:
-    known = {part.name: part for part in plan.parts}
-    for name in names or ():
-        if name not in known:
-            raise UserError(f"plan {plan.name} has no part {name!r}; choose from {', '.join(known)}")
-    return plan.parts if names is None else [part for part in plan.parts if part.name in names]
+def _with(spec: Spec, **changes: Any) -> Spec:
+    """Return a spec with the changes that are given; `None` changes nothing."""
+    return spec.model_copy(update={name: value for name, value in changes.items() if value is not None})
 
 
 def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
@@ -137,53 +132,40 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
     if overrides.teacher_url is not None:
         # Whoever runs it may refuse fields that the standard lacks, such as those for a chat template.
         endpoint = EndpointSpec(base_url=overrides.teacher_url, extra_body={})
-        teacher = teacher.model_copy(update={"kind": "endpoint", "endpoint": endpoint})
-    if overrides.teacher_key_variable is not None:
-        if teacher.endpoint is None:
-            raise UserError("teacher_key_variable names the key of no endpoint; give teacher_url with it")
-        endpoint = teacher.endpoint.model_copy(update={"api_key_variable": overrides.teacher_key_variable})
-        teacher = teacher.model_copy(update={"endpoint": endpoint})
-    if overrides.concurrency is not None and teacher.endpoint is not None:
-        endpoint = teacher.endpoint.model_copy(update={"concurrency": overrides.concurrency})
-        teacher = teacher.model_copy(update={"endpoint": endpoint})
-    if overrides.teacher_model is not None:
-        if teacher.endpoint is None:
-            raise UserError("teacher_model names the model of no endpoint; give teacher_url with it")
-        teacher = teacher.model_copy(update={"model_name": overrides.teacher_model})
-    if overrides.teacher_attempts is not None:
-        teacher = teacher.model_copy(update={"maximum_attempts": overrides.teacher_attempts})
+        teacher = _with(teacher, kind="endpoint", endpoint=endpoint)
+    if teacher.endpoint is not None:
+        endpoint = _with(
+            teacher.endpoint, api_key_variable=overrides.teacher_key_variable, concurrency=overrides.concurrency
+        )
+        teacher = _with(teacher, endpoint=endpoint, model_name=overrides.teacher_model)
+    elif overrides.teacher_key_variable is not None:
+        raise UserError("teacher_key_variable names the key of no endpoint; give teacher_url with it")
+    elif overrides.teacher_model is not None:
+        raise UserError("teacher_model names the model of no endpoint; give teacher_url with it")
+    base = overrides.model_dump(include={"base_model", "base_revision"}, exclude_none=True)
+    if base and training.base != "hub":
+        field, value = next(iter(base.items()))
+        raise UserError(f"{field} {value!r} changes nothing here: the plan trains from base {training.base!r}")
     if overrides.base_model is not None:
-        if training.base != "hub":
-            raise UserError(
-                f"base_model {overrides.base_model!r} changes nothing here: the plan trains from base {training.base!r}"
-            )
-        training = training.model_copy(update={"base_model": overrides.base_model, "base_revision": None})
-    if overrides.base_revision is not None:
-        if training.base != "hub":
-            raise UserError(f"base_revision changes nothing here: the plan trains from base {training.base!r}")
-        training = training.model_copy(update={"base_revision": overrides.base_revision})
-    if overrides.attention is not None:
-        training = training.model_copy(update={"attention": overrides.attention})
+        training = training.model_copy(update={"base_revision": None})
     dataset = overrides.model_dump(include={"text_format", "retention", "matching"}, exclude_none=True)
-    return part.model_copy(
-        update={
-            "train_instances": _resize(part.train_instances, overrides.train_count),
-            "teacher": teacher,
-            "dataset": part.dataset.model_copy(update=dataset),
-            "training": training,
-            "training_seeds": part.training_seeds if overrides.training_seeds is None else overrides.training_seeds,
-            "evaluations": tuple(
-                applied
-                for evaluation in part.evaluations
-                for applied in _apply_to_evaluation(part, evaluation, overrides)
-            ),
-        }
+    return _with(
+        part,
+        train_instances=_with(part.train_instances, count=overrides.train_count),
+        teacher=_with(teacher, maximum_attempts=overrides.teacher_attempts),
+        dataset=_with(part.dataset, **dataset),
+        training=_with(training, **base, attention=overrides.attention),
+        training_seeds=overrides.training_seeds,
+        evaluations=tuple(
+            applied for evaluation in part.evaluations for applied in _apply_to_evaluation(part, evaluation, overrides)
+        ),
     )
 
 
 def _apply_to_evaluation(part: StudyPart, evaluation: EvaluationSpec, overrides: Overrides) -> Iterator[EvaluationSpec]:
     """Yield the evaluation, once per cap and scope."""
-    evaluation = evaluation.model_copy(update={"instances": _resize(evaluation.instances, overrides.evaluation_count)})
+    instances = _with(evaluation.instances, count=overrides.evaluation_count)
+    evaluation = _with(evaluation, instances=instances)
     for capped in _vary(part, evaluation, "tool_call_cap", "cap", overrides.tool_call_caps):
         yield from _vary(part, capped, "stateless_scope", "scope", overrides.stateless_scopes)
 
@@ -201,7 +183,3 @@ def _vary(
         episode = evaluation.episode.model_copy(update={field: None if level == "none" else level})
         variant = evaluation.variant if place == 0 else f"{prefix}{word}-{level}"
         yield evaluation.model_copy(update={"episode": episode, "variant": variant})
-
-
-def _resize(instances: InstanceSetSpec, count: int | None) -> InstanceSetSpec:
-    return instances if count is None else instances.model_copy(update={"count": count})

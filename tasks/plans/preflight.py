@@ -1,23 +1,33 @@
 """What a plan needs and this machine lacks, said before any work starts."""
 
+import json
+import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
-from carryover.tasks.plans.endpoints import endpoint_lacks
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.spec import StudyPart, StudyPlan
 from carryover.tasks.running.environment import gpu_name
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import HOME_VARIABLE, name_places
 from carryover.tasks.running.limits import Prices
-from carryover.tasks.serving.ask import Answer, ask
+from carryover.tasks.serving.ask import Answer, NoAnswer, ask
 from carryover.tasks.serving.server import vllm_program
 
 BYTES_OF_A_STUDY = 100_000_000
 """Room for a study of no episodes: Prefect's database, documents, logs, an empty warehouse and its copies."""
 BYTES_PER_EPISODE = 100_000
 """Room for an episode of ten steps: landed, in the warehouse, in the readers' copy and in the copy to come."""
+NAMED_MODELS = 5
+"""Models of an endpoint that a complaint names."""
+
+_NOBODY_BEHIND = (502, 503, 504)
+_REFUSED = (401, 403)
+_BAD_KEY = re.compile(rb"(?i)api.?key")
+"""What Google's endpoint answers to a wrong key: 400, with the key named."""
 
 
 def check_needs(
@@ -36,15 +46,31 @@ def check_needs(
         gpu_pool_lacks: Says what the work pool `gpu` lacks to take a training, or nothing; asked only where it matters.
         trains_here: Whether the training stays in this process, or is handed to that pool.
         find_gpu: Names this machine's GPU, if it has one.
-        find_free: Tells the free bytes where a folder lies; the disk's own without it.
-        hub_url: Where a model that is not here is looked for; where HF_ENDPOINT or the library says without it.
+        find_free: Tells the free bytes where a folder lies.
+        hub_url: Where a model that is not here is looked for; by default where HF_ENDPOINT or the library says.
 
     Raises:
         UserError: Something is missing; one line names all of it.
     """
-    needs = [*(_missing_gpu(plan, gpu_pool_lacks, find_gpu) if trains_here else _missing_pool(gpu_pool_lacks))]
-    needs += _missing_gpu_to_serve(plan, find_gpu)
-    needs += _missing_room(plan, name_places().home, find_free or free_bytes)
+    needs = []
+    if not trains_here and (lack := gpu_pool_lacks()) is not None:
+        needs.append(lack)  # the training would wait for it for ever
+    elif trains_here and any(part.training.is_for_gpu for part in plan.parts) and find_gpu() is None:
+        if gpu_pool_lacks() is None:
+            needs.append("a GPU here, or --train-on gpu_pool, as a worker on the work pool 'gpu' is online")
+        else:
+            needs.append("a GPU, or an online worker on the work pool 'gpu' (and --train-on gpu_pool)")
+    if plan.serving.engine == "vllm" and find_gpu() is None:
+        needs.append("a GPU here for vllm to serve the models (or name a running server with --endpoint-url)")
+    # Room for episodes; a training looks after its own when it starts.
+    episodes = sum(row.episodes for row in estimate_study(plan, Prices(), concurrency=1))
+    home = name_places().home
+    wanted, free = BYTES_OF_A_STUDY + episodes * BYTES_PER_EPISODE, (find_free or free_bytes)(home)
+    if free < wanted:
+        needs.append(
+            f"about {wanted / 1e6:,.0f} MB of room for {episodes:,} episodes in {home}, which has {free / 1e6:,.0f} MB "
+            f"(free some, or name another folder with {HOME_VARIABLE})"
+        )
     needs += [need for part in plan.parts for need in _missing(plan, part, hub_url)]
     _refuse(plan, needs)
 
@@ -69,40 +95,6 @@ def free_bytes(folder: Path) -> int:
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
-
-
-def _missing_gpu(
-    plan: StudyPlan, gpu_pool_lacks: Callable[[], str | None], find_gpu: Callable[[], str | None]
-) -> Iterator[str]:
-    if not any(part.training.is_for_gpu for part in plan.parts) or find_gpu() is not None:
-        return
-    if gpu_pool_lacks() is None:
-        yield "a GPU here, or --train-on gpu_pool, as a worker on the work pool 'gpu' is online"
-    else:
-        yield "a GPU, or an online worker on the work pool 'gpu' (and --train-on gpu_pool)"
-
-
-def _missing_pool(gpu_pool_lacks: Callable[[], str | None]) -> Iterator[str]:
-    """Yield what a training that is handed over would wait for, for ever."""
-    if (lack := gpu_pool_lacks()) is not None:
-        yield lack
-
-
-def _missing_gpu_to_serve(plan: StudyPlan, find_gpu: Callable[[], str | None]) -> Iterator[str]:
-    """Yield the GPU that the evaluation wants here, wherever the models are trained."""
-    if plan.serving.engine == "vllm" and find_gpu() is None:
-        yield "a GPU here for vllm to serve the models (or name a running server with --endpoint-url)"
-
-
-def _missing_room(plan: StudyPlan, home: Path, find_free: Callable[[Path], int]) -> Iterator[str]:
-    """Yield the room for episodes; a training looks after its own when it starts."""
-    episodes = sum(row.episodes for row in estimate_study(plan, Prices(), concurrency=1))
-    wanted, free = BYTES_OF_A_STUDY + episodes * BYTES_PER_EPISODE, find_free(home)
-    if free < wanted:
-        yield (
-            f"about {wanted / 1e6:,.0f} MB of room for {episodes:,} episodes in {home}, which has {free / 1e6:,.0f} MB "
-            f"(free some, or name another folder with {HOME_VARIABLE})"
-        )
 
 
 def _missing(plan: StudyPlan, part: StudyPart, hub_url: str | None) -> Iterator[str]:
@@ -137,3 +129,33 @@ def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Ite
             yield f"access to the model {model} (accept its licence on the hub and set HF_TOKEN, or name a local copy)"
         case _:
             yield f"the model {model} (download it, or name its folder with --base-model)"
+
+
+def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: str | None = None) -> list[str]:
+    """Return what an endpoint lacks, in words; an endpoint that lists no models is taken at its word.
+
+    `whose` says who is reached there, e.g. `the teacher's`; `model` is a name that it must know.
+    """
+    key = None if key_variable is None else os.environ.get(key_variable, "").strip()
+    lacks = [f"{whose} key in the environment variable {key_variable}"] if key == "" else []
+    address = f"{base_url.rstrip('/')}/models"
+    answer = ask(address, key or None)
+    if isinstance(answer, NoAnswer) or answer.status in _NOBODY_BEHIND:
+        reason = answer.reason if isinstance(answer, NoAnswer) else f"HTTP {answer.status}"
+        return [*lacks, f"an answer from {whose} endpoint {base_url} ({reason})"]
+    if lacks:
+        return lacks
+    if answer.status in _REFUSED or (answer.status == 400 and _BAD_KEY.search(answer.body)):
+        shown = "without one" if key_variable is None else f"to the one in the environment variable {key_variable}"
+        return [f"{whose} key: {base_url} answers HTTP {answer.status} {shown}"]
+    try:  # Google lists its models with a prefix that requests leave out
+        names = [str(each["id"]).removeprefix("models/") for each in json.loads(answer.body)["data"]]
+    except (ValueError, KeyError, TypeError):
+        names = []
+    if model is None or not names or model in names:
+        return []
+    alone = ask(f"{address}/{quote(model)}", key)  # an alias is not listed and can be asked for all the same
+    if isinstance(alone, Answer) and alone.status == 200:
+        return []
+    others = ", ".join(names[:NAMED_MODELS]) + (", ..." if len(names) > NAMED_MODELS else "")
+    return [f"{whose} model {model!r} at {base_url}, which has {others}"]

@@ -1,6 +1,6 @@
 """The plans by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
@@ -8,13 +8,7 @@ from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.plans.identity import current_source
 from carryover.tasks.plans.laptop_full import laptop_full_parts, laptop_part
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
-from carryover.tasks.plans.spec import (
-    EvaluationSpec,
-    InstanceSetSpec,
-    StudyPart,
-    StudyPlan,
-    TeacherSpec,
-)
+from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.serving.spec import ServingSpec
@@ -39,39 +33,23 @@ def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
     return apply_overrides(PLANS[name](), overrides or Overrides())
 
 
-def _laptop() -> StudyPlan:
+def _laptop(name: str, parts: Iterable[StudyPart], scale: Scale = "laptop", concurrency: int = 100) -> StudyPlan:
     return StudyPlan(
-        name="laptop",
-        scale="laptop",
+        name=name,
+        scale=scale,
         runtime=RuntimeSpec(),
-        serving=ServingSpec(context_tokens=8192, max_concurrent=100),
-        parts=(laptop_part(),),
+        serving=ServingSpec(context_tokens=8192, max_concurrent=concurrency),
+        parts=tuple(parts),
         source=current_source(),
     )
-
-
-def _laptop_full() -> StudyPlan:
-    return _laptop().model_copy(update={"name": "laptop_full", "parts": tuple(laptop_full_parts())})
 
 
 def _smoke() -> StudyPlan:
     part = laptop_part(train_count=40, evaluation_count=6)
-    evaluation = part.evaluations[0].model_copy(update={"has_base_rows": True, "has_scripted_rows": True})
-    short = evaluation.episode.model_copy(update={"max_turns": 4, "max_completion_tokens": 64})
-    part = part.model_copy(
-        update={
-            "training": TRAINING["smoke"],
-            "evaluations": (evaluation.model_copy(update={"episode": short}),),
-        }
-    )
-    return StudyPlan(
-        name="smoke",
-        scale="smoke",
-        runtime=RuntimeSpec(),
-        serving=ServingSpec(context_tokens=8192, max_concurrent=16),
-        parts=(part,),
-        source=current_source(),
-    )
+    short = part.evaluations[0].episode.model_copy(update={"max_turns": 4, "max_completion_tokens": 64})
+    rows = {"has_base_rows": True, "has_scripted_rows": True, "episode": short}
+    changes = {"training": TRAINING["smoke"], "evaluations": (part.evaluations[0].model_copy(update=rows),)}
+    return _laptop("smoke", [part.model_copy(update=changes)], "smoke", 16)
 
 
 def _paper() -> StudyPlan:
@@ -115,8 +93,8 @@ def _paper() -> StudyPlan:
 
 PLANS: dict[str, Callable[[], StudyPlan]] = {
     "smoke": _smoke,
-    "laptop": _laptop,
-    "laptop_full": _laptop_full,
+    "laptop": lambda: _laptop("laptop", [laptop_part()]),
+    "laptop_full": lambda: _laptop("laptop_full", laptop_full_parts()),
     "paper": _paper,
 }
 """The plans by name; resolved when asked for, because the source is part of them."""

@@ -3,18 +3,17 @@
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.folders import Folders
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.limits import Prices
 
 
-class Limits(BaseModel):
+class Limits(FrozenModel):
     """How a run goes on and when it stops, apart from the plan: the same plan resumes under other limits."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_tokens_total: int | None = Field(
         default=None,
@@ -42,10 +41,8 @@ class Limits(BaseModel):
         return self
 
 
-class Run(BaseModel):
+class Run(FrozenModel):
     """What every task of a run is handed; of it, only the data folder counts in cache keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
     plan: StudyPlan
@@ -65,8 +62,4 @@ class Run(BaseModel):
     @property
     def cache_identity(self) -> dict[str, str]:
         """Where a cached result holds."""
-        return {
-            "home": str(self.home),
-            "landing": self.landing,
-            "generation": self.generation,
-        }
+        return {"home": str(self.home), "landing": self.landing, "generation": self.generation}

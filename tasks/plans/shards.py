@@ -1,11 +1,8 @@
 """The shards of a plan: who plays which condition on which instances, and under which stage identity."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict
 
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition, episode_id
@@ -14,13 +11,12 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import StudyModel, evaluation_conditions, scripted_conditions
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
 
 
-class ShardSpec(BaseModel):
+class ShardSpec(FrozenModel):
     """The episodes of one condition: what one task of stage 2 or 4 plays."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: Stage
     stage_digest: str
@@ -96,34 +92,29 @@ def evaluation_shards(
     (base,) = (model for model in models if model.kind == "base")
     served = serving.model_dump(mode="json", exclude={"max_concurrent"}), base.identity
     scripted = part.teacher.prints_table, tokenizer_identity(part, tokenizer)
-    players: list[tuple[Iterator[Condition], dict[str, Any]]] = [
-        (
-            evaluation_conditions(part, evaluation, models),
-            {
-                "client": EndpointClientSpec(endpoint=endpoint),
-                "stage_digest": _digest(Stage.EVALUATION, run, evaluation.episode, *served),
-            },
-        ),
-        (
-            scripted_conditions(part, evaluation),
-            {
-                "client": scripted_client(part),
-                "tokenizer": tokenizer,
-                "stage_digest": _digest(Stage.TRACES, run, evaluation.episode, *scripted),  # plays without a server
-            },
-        ),
-    ]
-    return [
+    shared = {"instances": evaluation.instances, "episode": evaluation.episode, "replicates": evaluation.replicates}
+    served_digest = _digest(Stage.EVALUATION, run, evaluation.episode, *served)
+    scripted_digest = _digest(Stage.TRACES, run, evaluation.episode, *scripted)  # plays without a server
+    by_models = [
         ShardSpec(
             stage=Stage.EVALUATION,
+            stage_digest=served_digest,
             condition=condition,
-            instances=evaluation.instances,
-            episode=evaluation.episode,
-            replicates=evaluation.replicates,
-            **player,
+            client=EndpointClientSpec(endpoint=endpoint),
+            **shared,
         )
-        for conditions, player in players
-        for condition in conditions
+        for condition in evaluation_conditions(part, evaluation, models)
+    ]
+    return by_models + [
+        ShardSpec(
+            stage=Stage.EVALUATION,
+            stage_digest=scripted_digest,
+            condition=condition,
+            client=scripted_client(part),
+            tokenizer=tokenizer,
+            **shared,
+        )
+        for condition in scripted_conditions(part, evaluation)
     ]
 
 

@@ -4,16 +4,17 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 
 from carryover.tasks.agent.condition import Condition, Purpose
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.analysis.spec import StatisticsSpec
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.serving.spec import ServingSpec
-from carryover.tasks.sft.spec import LoraSpec, TrainingSpec
+from carryover.tasks.sft.spec import TrainingSpec
 
 Scale = Literal["smoke", "laptop", "paper"]
 """What a result may be compared with; never mixed."""
@@ -28,11 +29,7 @@ SCALE_LABEL: dict[Scale, str] = {
 """How a table names its own numbers."""
 
 
-class _Spec(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class InstanceSetSpec(_Spec):
+class InstanceSetSpec(FrozenModel):
     """Instances of one bucket for one purpose: seeds `first_seed` to `first_seed` + `count` - 1."""
 
     bucket: str
@@ -47,7 +44,7 @@ class InstanceSetSpec(_Spec):
         return range(self.first_seed, self.first_seed + self.count)
 
 
-class TeacherSpec(_Spec):
+class TeacherSpec(FrozenModel):
     """Who plays the training traces, and how."""
 
     kind: Literal["scripted", "endpoint"]
@@ -73,7 +70,7 @@ class TeacherSpec(_Spec):
         return self
 
 
-class EvaluationSpec(_Spec):
+class EvaluationSpec(FrozenModel):
     """How trained models are evaluated on one instance set."""
 
     instances: InstanceSetSpec
@@ -91,7 +88,7 @@ class EvaluationSpec(_Spec):
     """Variant to land the episodes under, where the same models play under other rules; the part's own without it."""
 
 
-class OwnBaseSpec(_Spec):
+class OwnBaseSpec(FrozenModel):
     """A base that the study trains itself, before one adapter per contract."""
 
     corpus: Literal["plain", "both"]
@@ -110,7 +107,7 @@ class OwnBaseSpec(_Spec):
         return self
 
 
-class StudyPart(_Spec):
+class StudyPart(FrozenModel):
     """One arm of the study: teacher, data, training and evaluation under one variant name.
 
     Parts that share variant, base and seed share the models, and parts that share the variant share the traces.
@@ -132,19 +129,11 @@ class StudyPart(_Spec):
     evaluations: tuple[EvaluationSpec, ...]
 
     @model_validator(mode="after")
-    def _own_base_belongs_to_its_names(self) -> Self:
+    def _fields_fit_together(self) -> Self:
         if (self.base in ("common", "both")) != (self.own_base is not None):
             raise ValueError(f"part {self.name!r} of base {self.base!r}: give own_base exactly for common and both")
-        return self
-
-    @model_validator(mode="after")
-    def _training_seeds_differ(self) -> Self:
         if len(set(self.training_seeds)) < len(self.training_seeds):
             raise ValueError(f"part {self.name!r}: training_seeds {self.training_seeds} name a seed twice")
-        return self
-
-    @model_validator(mode="after")
-    def _examples_fit_the_training(self) -> Self:
         longest, taken = self.dataset.maximum_sequence_tokens, self.training.batch.max_length
         if longest > taken:
             raise ValueError(
@@ -163,7 +152,7 @@ _PACE: Any = {"serving": {"max_concurrent"}, "parts": {"__all__": {"teacher": {"
 """Fields of a plan that only say how fast it runs."""
 
 
-class StudyPlan(_Spec):
+class StudyPlan(FrozenModel):
     """Everything that decides the rows of a study.
 
     Its digest names what was asked for; what runs again after a change is decided stage by stage (`identity.py`).
@@ -180,17 +169,21 @@ class StudyPlan(_Spec):
     """Digest of the source that produces rows."""
 
     @model_validator(mode="after")
-    def _parts_can_be_told_apart(self) -> Self:
+    def _parts_differ_and_can_be_served(self) -> Self:
         names = [part.name for part in self.parts]
         if len(set(names)) < len(names):
             raise ValueError(f"parts of plan {self.name!r} share a name: {', '.join(names)}")
-        return self
-
-    @model_validator(mode="after")
-    def _server_takes_what_is_trained(self) -> Self:
-        for part in self.parts:
-            refusal = _refusal_of_vllm(part.training.lora, self.serving.max_lora_rank)
-            if self.serving.engine == "vllm" and refusal is not None:
+        for part in self.parts if self.serving.engine == "vllm" else ():
+            lora, limit = part.training.lora, self.serving.max_lora_rank
+            refusal = None
+            if lora is None:
+                refusal = "vLLM serves adapters on one base, not whole models; choose training method lora or qlora"
+            elif lora.has_trained_embedding:
+                field = "training.lora.has_trained_embedding"
+                refusal = f"vLLM serves no adapter with an embedding of its own; switch {field} off"
+            elif lora.rank > limit:
+                refusal = f"training.lora.rank {lora.rank} is beyond serving.max_lora_rank {limit}; raise the second"
+            if refusal is not None:
                 raise ValueError(f"part {part.name!r}: {refusal}")
         return self
 
@@ -213,17 +206,6 @@ class StudyPlan(_Spec):
         sets = [part.train_instances for part in self.parts]
         sets += [evaluation.instances for part in self.parts for evaluation in part.evaluations]
         return list(dict.fromkeys(sets))
-
-
-def _refusal_of_vllm(lora: LoraSpec | None, max_rank: int) -> str | None:
-    """Return why vLLM would not serve a training's models; nothing where it does."""
-    if lora is None:
-        return "vLLM serves adapters on one base, not whole models; choose training method lora or qlora"
-    if lora.has_trained_embedding:
-        return "vLLM serves no adapter with an embedding of its own; switch training.lora.has_trained_embedding off"
-    if lora.rank > max_rank:
-        return f"training.lora.rank {lora.rank} is beyond serving.max_lora_rank {max_rank}; raise the second"
-    return None
 
 
 def teacher_conditions(part: StudyPart) -> Iterator[Condition]:

@@ -9,27 +9,10 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    "accelerate",
-    "bitsandbytes",
-    "datasets",
-    "duckdb",
-    "great-expectations",
-    "ipykernel",
-    "jupyter-client",
-    "numpy",
-    "openai",
-    "pandas",
-    "peft",
-    "polars",
-    "prefect",
-    "pyarrow",
-    "scipy",
-    "tokenizers",
-    "torch",
-    "transformers",
-    "trl",
+    "accelerate", "bitsandbytes", "datasets", "duckdb", "great-expectations", "ipykernel", "jupyter-client", "numpy",
+    "openai", "pandas", "peft", "polars", "prefect", "pyarrow", "scipy", "tokenizers", "torch", "transformers", "trl",
     "vllm",
-)
+)  # fmt: skip
 """Packages whose versions can change a result."""
 DRIVER = Path("/proc/driver/nvidia/gpus")
 """Where NVIDIA's driver tells of its GPUs."""

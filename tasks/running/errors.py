@@ -10,6 +10,12 @@ class UserError(Exception):
     """A problem that the user can mend: its text is one line with what happened, the value and the way out."""
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text without its full stop; its type where it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
 def name_write_remedy(error: OSError) -> str:
     """Return what whoever could not write can do about it."""
     return "free space there" if error.errno in _NO_SPACE else "make it writable"

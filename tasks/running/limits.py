@@ -1,17 +1,17 @@
 """Spending limits of a study: tokens and money, counted over every run of one plan."""
 
 import threading
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
 
 
-class Prices(BaseModel):
+class Prices(FrozenModel):
     """Prices of an endpoint, in one currency per million tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt: float = Field(default=0.0, ge=0, description="Per million prompt tokens that are not cached.")
     cached_prompt: float | None = Field(
@@ -56,27 +56,25 @@ class LimitReachedError(UserError):
     """A limit is spent: the run stops cleanly and goes on with a higher one."""
 
 
+@dataclass(eq=False)
 class Meter:
     """Counts what a plan has spent and says when to stop; safe to use from several threads."""
 
-    def __init__(
-        self, spent: Spent, billed: Spent, prices: Prices, max_tokens_total: int | None, max_cost: float | None
-    ) -> None:
-        """Go on from tokens that are `spent`, of which the `billed` ones cost money."""
-        self._spent = spent
-        self._billed = billed
-        self._prices = prices
-        self._max_tokens_total = max_tokens_total
-        self._max_cost = max_cost
-        self._lock = threading.Lock()
-        self._failure: Exception | None = None
+    spent: Spent
+    billed: Spent
+    """Those of the spent tokens that cost money."""
+    prices: Prices
+    max_tokens_total: int | None
+    max_cost: float | None
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _failure: Exception | None = field(default=None, init=False)
 
     def add(self, spent: Spent, *, is_billed: bool) -> None:
         """Count an episode's tokens; they cost money where the endpoint is not the study's own."""
         with self._lock:
-            self._spent = self._spent.plus(spent)
+            self.spent = self.spent.plus(spent)
             if is_billed:
-                self._billed = self._billed.plus(spent)
+                self.billed = self.billed.plus(spent)
 
     def stop(self, failure: Exception) -> None:
         """Let no further episode start, here or beside: the study ends with this failure."""
@@ -93,14 +91,14 @@ class Meter:
         with self._lock:
             if self._failure is not None:
                 raise self._failure
-            spent, cost = self._spent, self._prices.cost(self._billed)
-        if self._max_tokens_total is not None and spent.total >= self._max_tokens_total:
+            spent, cost = self.spent, self.prices.cost(self.billed)
+        if self.max_tokens_total is not None and spent.total >= self.max_tokens_total:
             raise LimitReachedError(
-                f"{spent.total:,} tokens are spent of max_tokens_total {self._max_tokens_total:,}; "
+                f"{spent.total:,} tokens are spent of max_tokens_total {self.max_tokens_total:,}; "
                 "everything so far is kept, start again with a higher limit to go on"
             )
-        if is_billed and self._max_cost is not None and cost >= self._max_cost:
+        if is_billed and self.max_cost is not None and cost >= self.max_cost:
             raise LimitReachedError(
-                f"{cost:.2f} is spent of max_cost {self._max_cost:.2f}; "
+                f"{cost:.2f} is spent of max_cost {self.max_cost:.2f}; "
                 "everything so far is kept, start again with a higher limit to go on"
             )

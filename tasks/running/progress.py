@@ -58,23 +58,21 @@ def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
     """Show a bar while a stage goes on and yield the function that advances it.
 
     Several bars may be open at once, from several threads. Where there is nothing to do, nothing is shown.
-
-    Args:
-        label: What is being done.
-        total: Units to do.
-        unit: Plural of the unit, e.g. `episodes`.
     """
-    if total == 0:
-        with no_bar(label, total, unit) as advance:
-            yield advance
-        return
-    if not sys.stderr.isatty():
-        with _plain_lines(label, total, unit) as advance:
+    if total == 0 or not sys.stderr.isatty():
+        with (_plain_lines if total else no_bar)(label, total, unit) as advance:
             yield advance
         return
     with _display.lock:
         if _display.progress is None:
-            _display.progress = _new_progress()
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                RateColumn(),
+                TimeRemainingColumn(elapsed_when_finished=True),
+            )
+            _display.progress = Progress(*columns, console=Console(stderr=True), speed_estimate_period=60)
             _display.progress.start()
         progress = _display.progress
         _display.bar_count += 1
@@ -109,17 +107,6 @@ def waiting_line(label: str) -> Iterator[Callable[[str], None]]:
         return
     with Console(stderr=True).status(label) as status:
         yield lambda detail: status.update(f"{label}: {detail[:100]}" if detail else label)
-
-
-def _new_progress() -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        RateColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    return Progress(*columns, console=Console(stderr=True), speed_estimate_period=60)
 
 
 @contextmanager

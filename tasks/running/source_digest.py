@@ -31,9 +31,6 @@ def source_digest(entries: Sequence[str]) -> str:
     that is named in a string, as for `python -m`, counts as imported. Imports are not followed into
     `carryover.storage`,
     `carryover.tasks.plans`, modules of specs (`spec.py`) and the tasks of other stages (`tasks/*.py`).
-
-    Args:
-        entries: Dotted names: a module, or a package with all of its modules, e.g. `carryover.tasks.knapsack`.
     """
     digest = hashlib.sha256()
     for file in sorted(_closure(entries)):
@@ -49,7 +46,8 @@ def canonical_json(value: Any) -> str:
 
 def _closure(entries: Sequence[str]) -> set[Path]:
     found: set[Path] = set()
-    waiting = [file for entry in entries for file in _files_of(entry)]
+    paths = [_path(entry) for entry in entries]
+    waiting = [file for path in paths for file in (_shipped(path) if path.is_dir() else [path.with_suffix(".py")])]
     while waiting:
         file = waiting.pop()
         if file in found:
@@ -61,17 +59,9 @@ def _closure(entries: Sequence[str]) -> set[Path]:
     return found
 
 
-def _files_of(entry: str) -> list[Path]:
-    path = _path(entry)
-    return _shipped(path) if path.is_dir() else [path.with_suffix(".py")]
-
-
 def _shipped(folder: Path) -> list[Path]:
-    return [file for file in folder.rglob("*") if file.suffix in SHIPPED_SUFFIXES and not _is_hidden(file)]
-
-
-def _is_hidden(file: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(ROOT).parts)
+    files = (file for file in folder.rglob("*") if file.suffix in SHIPPED_SUFFIXES)
+    return [file for file in files if not any(part.startswith(".") for part in file.relative_to(ROOT).parts)]
 
 
 def _path(name: str) -> Path:

@@ -31,6 +31,20 @@ def parse_python(source: str | bytes) -> ast.Module:
         return ast.parse(source, FILENAME)
 
 
+def calls_finish(code: str) -> bool:
+    """Tell whether a block has a call of `finish`; a block that does not parse has none."""
+    if "finish" not in code:
+        return False
+    try:
+        tree = parse_python(code)
+    except (SyntaxError, ValueError):  # ValueError: null bytes in the source
+        return False
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finish"
+        for node in ast.walk(tree)
+    )
+
+
 def _ignore_warnings() -> None:
     """Put our filters in front, where they are not there: a `catch_warnings` block that ends takes them away."""
     if warnings.filters[: len(_FILTERS)] != _FILTERS:

@@ -65,13 +65,8 @@ def vllm_command(
         *("--generation-config", "vllm"),
     ]
     if models.adapters:
-        command += [
-            "--enable-lora",
-            "--max-lora-rank",
-            str(spec.max_lora_rank),
-            "--max-loras",
-            str(len(models.adapters)),
-        ]
+        command += ["--enable-lora", "--max-lora-rank", str(spec.max_lora_rank)]
+        command += ["--max-loras", str(len(models.adapters))]
     own = adapters_template(models)
     if own is not None and base_template is not None and template_folder is not None:
         either = template_folder / "either_template.jinja"
@@ -97,22 +92,19 @@ def _check_vllm_takes(models: ServedModels) -> None:
     for name, path in models.adapters.items():
         if {"=", ","} & set(f"{name}{path}"):
             raise UserError(f"vllm reads no adapter whose name or path holds '=' or ',': {name} at {path}; rename it")
-        if whole := _whole_modules(path):
+        settings = path / ADAPTER_SETTINGS
+        try:
+            # PEFT's name for modules that an adapter replaces; vLLM 0.32 takes a classifier's alone.
+            whole = (
+                json.loads(settings.read_text(encoding="utf-8")).get("modules_to_save") if settings.is_file() else []
+            )
+        except ValueError as error:
+            raise UserError(f"{settings} is torn ({error}); train or copy the adapter again") from error
+        if whole:
             raise UserError(
                 f"vllm loads no adapter with whole modules beside its matrices, and {name} at {path} has "
                 f"{', '.join(whole)}; train without lora.has_trained_embedding, or serve it with engine 'cpu'"
             )
-
-
-def _whole_modules(adapter: Path) -> list[str]:
-    """Return the modules that an adapter replaces (PEFT's `modules_to_save`); vLLM 0.32 takes a classifier's alone."""
-    settings = adapter / ADAPTER_SETTINGS
-    if not settings.is_file():
-        return []
-    try:
-        return json.loads(settings.read_text(encoding="utf-8")).get("modules_to_save") or []
-    except ValueError as error:
-        raise UserError(f"{settings} is torn ({error}); train or copy the adapter again") from error
 
 
 def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int) -> list[str]:

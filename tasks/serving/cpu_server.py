@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from carryover.tasks.serving.spec import ServedModels
 
@@ -16,28 +16,22 @@ SHUTDOWN_SECONDS = 2
 """Time that running requests get when the server is told to stop."""
 
 
-class ServerOptions(NamedTuple):
-    """What the command line asks for."""
-
-    models: ServedModels
-    host: str
-    port: int
-    max_tokens: int | None
-    max_running: int
-    cache_bytes: int
-    threads: int
-    template: Path | None
-    template_kwargs: dict[str, object]
+def _name_and_path(item: str) -> tuple[str, Path]:
+    name, separator, path = item.partition("=")
+    if not (name and separator and path):
+        raise argparse.ArgumentTypeError(f"{item!r} is not of the form NAME=PATH")
+    return name, Path(path)
 
 
-def parse_options(arguments: Sequence[str]) -> ServerOptions:
+def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the flags; names follow vLLM wherever it has them."""
     parser = argparse.ArgumentParser(prog="python -m carryover.tasks.serving.cpu_server", description=__doc__)
+    named: dict[str, Any] = {"nargs": "*", "default": [], "metavar": "NAME=PATH", "type": _name_and_path}
     parser.add_argument("--model", required=True, help="directory or hub name of the base model")
     parser.add_argument("--revision", help="commit, branch or tag of a base from the hub (default: the newest)")
     parser.add_argument("--served-model-name", help="name of the base model in requests (default: --model)")
-    parser.add_argument("--lora-modules", nargs="*", default=[], metavar="NAME=PATH", help="LoRA adapters on the base")
-    parser.add_argument("--checkpoints", nargs="*", default=[], metavar="NAME=PATH", help="whole models")
+    parser.add_argument("--lora-modules", help="LoRA adapters on the base", **named)
+    parser.add_argument("--checkpoints", help="whole models", **named)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--max-model-len", type=int, help="longest prompt and reply together, in tokens")
@@ -46,35 +40,10 @@ def parse_options(arguments: Sequence[str]) -> ServerOptions:
     parser.add_argument("--chat-template", type=Path, help="template file of the adapters (default: the base's)")
     parser.add_argument("--default-chat-template-kwargs", type=json.loads, default={}, metavar="JSON")
     parser.add_argument("--threads", type=int, default=1, help="torch threads")
-    read = parser.parse_args(arguments)
-    models = ServedModels(
-        base=read.model,
-        base_revision=read.revision,
-        base_name=read.served_model_name or read.model,
-        adapters=dict(_name_and_path(parser, item) for item in read.lora_modules),
-        checkpoints=dict(_name_and_path(parser, item) for item in read.checkpoints),
-    )
-    return ServerOptions(
-        models=models,
-        host=read.host,
-        port=read.port,
-        max_tokens=read.max_model_len,
-        max_running=read.max_num_seqs,
-        cache_bytes=read.kv_cache_memory_bytes,
-        threads=read.threads,
-        template=read.chat_template,
-        template_kwargs=read.default_chat_template_kwargs,
-    )
+    return parser.parse_args(arguments)
 
 
-def _name_and_path(parser: argparse.ArgumentParser, item: str) -> tuple[str, Path]:
-    name, separator, path = item.partition("=")
-    if not (name and separator and path):
-        parser.error(f"{item!r} is not of the form NAME=PATH")
-    return name, Path(path)
-
-
-def serve(options: ServerOptions) -> None:
+def serve(options: argparse.Namespace) -> None:
     """Load the models and answer requests until the process is told to stop."""
     import torch
     import uvicorn
@@ -86,12 +55,21 @@ def serve(options: ServerOptions) -> None:
     from carryover.tasks.serving.cpu.scheduler import Scheduler
 
     torch.set_num_threads(options.threads)
-    models = load_models(options.models, template_path=options.template)
-    pool = CachePool(options.cache_bytes)
-    engines = [ModelEngine(model, pool, max_running=options.max_running) for model in models]
+    served = ServedModels(
+        base=options.model,
+        base_revision=options.revision,
+        base_name=options.served_model_name or options.model,
+        adapters=dict(options.lora_modules),
+        checkpoints=dict(options.checkpoints),
+    )
+    models = load_models(served, template_path=options.chat_template)
+    pool = CachePool(options.kv_cache_memory_bytes)
+    engines = [ModelEngine(model, pool, max_running=options.max_num_seqs) for model in models]
     limit = min(model.max_positions for model in models)
-    max_tokens = min(options.max_tokens or limit, limit)
-    api = ChatApi(models, Scheduler(engines), max_tokens=max_tokens, template_kwargs=options.template_kwargs)
+    max_tokens = min(options.max_model_len or limit, limit)
+    api = ChatApi(
+        models, Scheduler(engines), max_tokens=max_tokens, template_kwargs=options.default_chat_template_kwargs
+    )
     print(f"loaded {', '.join(model.name for model in models)}; context of {max_tokens} tokens", flush=True)
     uvicorn.run(
         api.build_app(),

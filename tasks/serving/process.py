@@ -22,6 +22,10 @@ DYING_SECONDS = 30.0
 """How long the supervisor of a server that answers no more gets to say that it has ended."""
 LOG_TAIL_LINES = 20
 """Last lines of the log that an error quotes."""
+TRIES = 3
+"""Ports that a server is started on before it is given up."""
+PORT_TAKEN = "already in use"
+"""What servers say of a port that somebody else listens on."""
 
 LOOPBACK = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Opens addresses on this machine; a proxy that the environment names is for the network."""
@@ -55,12 +59,8 @@ class ManagedProcess:
     ) -> None:
         """Start the command.
 
-        Args:
-            command: Program and arguments.
-            log_path: File whose end the output goes to, after a line with the command itself.
-            health_url: Address that answers with 200 once the server is ready.
-            environment: Environment variables of the server; none for those of this process.
-            stop_grace_seconds: How long a server that is told to stop may take until it is killed.
+        Its output goes to the end of the log, after a line with the command; `health_url` answers with 200 once the
+        server is ready; a server that is told to stop and does not is killed after the grace time.
         """
         self.command = tuple(command)
         self.log_path = log_path
@@ -154,3 +154,26 @@ def find_free_port(host: str = "127.0.0.1") -> int:
     with socket.socket() as probe:
         probe.bind((host, 0))
         return probe.getsockname()[1]
+
+
+def start_on_free_port(
+    start: Callable[[int], ManagedProcess], wait: Callable[[ManagedProcess], None]
+) -> tuple[ManagedProcess, int]:
+    """Return a server that answers, and its port; it is the caller's to stop.
+
+    Raises:
+        ServerError: That of `wait`; where the log says that the port was taken, after `TRIES` ports.
+    """
+    for tries_left in reversed(range(TRIES)):
+        port = find_free_port()
+        server = start(port)
+        try:
+            wait(server)
+        except BaseException as error:
+            server.stop()
+            was_taken = isinstance(error, ServerError) and PORT_TAKEN in server.log_tail().lower()
+            if not (was_taken and tries_left):
+                raise
+        else:
+            return server, port
+    raise AssertionError("unreachable: the last try returns or raises")

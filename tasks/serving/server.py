@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.running.hub import fetch_tokenizer, load_tokenizer
 from carryover.tasks.serving.ask import NoAnswer, ask
 from carryover.tasks.serving.commands import adapters_template, cpu_command, vllm_command, vllm_environment
-from carryover.tasks.serving.free_port import start_on_free_port
-from carryover.tasks.serving.process import ManagedProcess, OnProgress, ServerError
+from carryover.tasks.serving.process import ManagedProcess, OnProgress, ServerError, start_on_free_port
 from carryover.tasks.serving.spec import ServedModels, ServingSpec
-from carryover.tasks.sft.tokenizer import fetch_tokenizer, load_tokenizer
 
 HOST = "127.0.0.1"
 """Servers that we start listen here only."""
@@ -46,11 +45,7 @@ def open_server(
 ) -> Iterator[RunningServer]:
     """Start the server that the spec names, wait until it answers, and stop it at the end of the block.
 
-    Args:
-        spec: Which server, with its limits. An `external` endpoint is neither started nor stopped.
-        models: What it must serve; an external endpoint may serve more.
-        log_path: File that the server's output is appended to.
-        on_progress: Called about five times a second while the server starts.
+    An `external` endpoint is neither started nor stopped, and may serve more than the models.
 
     Raises:
         UserError: The server cannot take the models as they are.
@@ -104,13 +99,10 @@ def _ask_version(base_url: str) -> str | None:
     if isinstance(answer, NoAnswer) or answer.status != HTTPStatus.OK:
         return None
     try:
-        told = json.loads(answer.body)
-    except ValueError:
+        version = json.loads(answer.body)["version"]
+    except (ValueError, LookupError, TypeError):
         return None
-    match told:
-        case {"version": str(version)}:
-            return version[:LONGEST_VERSION]
-    return None
+    return version[:LONGEST_VERSION] if isinstance(version, str) else None
 
 
 def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:

@@ -3,15 +3,14 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from carryover.tasks.agent.credentials import plain_address
+from carryover.tasks.running.frozen_model import FrozenModel
 
 
-class ServingSpec(BaseModel):
+class ServingSpec(FrozenModel):
     """Which server answers the evaluation, and with what limits (arXiv 2603.01209, section 4.1 and appendix B)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     engine: Literal["cpu", "vllm", "external"] = "cpu"
     """Our own server on the CPU, vLLM on a GPU, or an endpoint that somebody else runs."""
@@ -58,10 +57,8 @@ class ServingSpec(BaseModel):
         return self
 
 
-class ServedModels(BaseModel):
+class ServedModels(FrozenModel):
     """The models behind one endpoint, under the names by which requests ask for them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base: str
     """Directory or hub name of the base model."""
@@ -69,9 +66,9 @@ class ServedModels(BaseModel):
     """Commit of the hub's repository that the base is taken from; none for the newest."""
     base_name: str = "base"
     """Name of the base model itself."""
-    adapters: dict[str, Path] = {}
+    adapters: dict[str, Path] = Field(default={})
     """LoRA adapter directories on the base, by name."""
-    checkpoints: dict[str, Path] = {}
+    checkpoints: dict[str, Path] = Field(default={})
     """Directories of whole models, by name; only the CPU server takes them."""
 
     @property

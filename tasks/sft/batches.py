@@ -1,13 +1,14 @@
-"""Batches of conversations of like length, for training without packing.
+"""Training without packing: batches of conversations of like length, and a loss on the learned tokens alone.
 
 On a CPU a packed sequence pays attention's full square under a dense block mask. Conversations of like length, padded
 on the right, need no mask at all: causal attention never looks at what follows, and padding has no label. That halves
-attention's time again, which is a third of a small model's step.
+attention's time again, which is a third of a small model's step. What is only read is never scored against the
+vocabulary.
 """
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carryover.tasks.sft.prepare import IGNORED
 
@@ -82,3 +83,44 @@ def group_by_length(lengths: Sequence[int], *, token_budget: int, seed: int) -> 
             batch.append(row)
         batches.append(batch)
     return batches
+
+
+class LearnedLoss(NamedTuple):
+    """A batch's share of the loss of an optimizer step, and what TRL logs beside it."""
+
+    loss: "torch.Tensor"
+    entropy: float
+    token_accuracy: float
+
+
+def learned_loss(
+    model: "torch.nn.Module", inputs: dict[str, "torch.Tensor"], learned_count: "torch.Tensor | int | None"
+) -> LearnedLoss:
+    """Return the mean cross entropy over the learned tokens of an optimizer step, as this batch's share of it.
+
+    It is the trainer's own loss: the next token's negative log likelihood in float32, zero where the label is ignored.
+    Adapters on the layers are part of the forward pass; the output head is the base's.
+
+    `inputs` holds `input_ids`, `labels` and `position_ids`, batch x tokens. `learned_count` are the learned tokens of
+    the whole step, where gradients accumulate over batches; none for this batch's.
+    """
+    import torch
+
+    base: Any = model
+    if hasattr(base, "get_base_model"):
+        base = base.get_base_model()
+    hidden = base.base_model(
+        input_ids=inputs["input_ids"], position_ids=inputs["position_ids"], use_cache=False
+    ).last_hidden_state[:, :-1]
+    labels = inputs["labels"][:, 1:]
+    is_learned = labels != IGNORED
+    logits = base.get_output_embeddings()(hidden[is_learned]).float()
+    learned = labels[is_learned]
+    total = torch.nn.functional.cross_entropy(logits, learned, reduction="sum")
+    with torch.no_grad():
+        likelihoods = logits.log_softmax(-1)
+        entropy = -(likelihoods.exp() * likelihoods).sum(-1)
+        is_right = logits.argmax(-1) == learned
+    count = torch.as_tensor(len(learned) if learned_count is None else learned_count).clamp(min=1)
+    found = max(1, len(learned))
+    return LearnedLoss(total / count, entropy.sum().item() / found, is_right.sum().item() / found)

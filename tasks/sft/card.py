@@ -6,9 +6,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.training_log import TrainingMetric
@@ -16,10 +17,8 @@ from carryover.tasks.sft.training_log import TrainingMetric
 CARD_NAME = "carryover.json"
 
 
-class ModelCard(BaseModel):
+class ModelCard(FrozenModel):
     """The machine-readable card; a folder that has one holds a finished training."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     contract: str | None
     """Contract of the training traces; none for a base."""
@@ -63,7 +62,33 @@ class ContractMismatchWarning(UserWarning):
 
 def write_card(folder: Path, card: ModelCard) -> None:
     """Write README.md and, as the last file of a finished training, carryover.json."""
-    (folder / "README.md").write_text(_in_words(card), encoding="utf-8")
+    front_matter = {"library_name": "transformers" if card.kind == "checkpoint" else "peft", "tags": ["carryover"]}
+    if card.base_model != "untrained":
+        front_matter["base_model"] = card.base_model
+    commit = f" at commit {card.spec.base_revision}" if card.spec.base_revision else ""
+    lines = [
+        "---",
+        *(f"{key}: {json.dumps(value)}" for key, value in front_matter.items()),
+        "---",
+        f"# {card.contract or 'base'} {card.kind}",
+        "",
+        f"Declared contract: **{card.contract or 'none'}**"
+        + (". Under another one its code assumes the wrong lifetime of bindings." if card.contract else "."),
+        "",
+        "| | |",
+        "|---|---|",
+        f"| base | {card.base_model}{commit} |",
+        f"| training | {card.spec.name} ({card.spec.method}), seed {card.seed} |",
+        f"| plan | {card.plan_digest or '-'} |",
+        f"| dataset | {card.example_count} conversations, sha256 {card.dataset_digest} |",
+        f"| parameters | {card.parameter_count:,}, trained {card.trained_parameter_count:,} |",
+        f"| tokens seen | {card.token_count:,} in {card.step_count:,} steps |",
+        f"| final loss | {card.final_loss:.4f} |",
+        f"| validation loss | {'-' if card.validation_loss is None else format(card.validation_loss, '.4f')} |",
+        f"| tensors | sha256 {card.model_digest} |",
+        f"| trained on | {card.device}, {card.attention}, {card.wall_seconds:.0f} s |",
+    ]
+    (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     write_whole(folder / CARD_NAME, card.model_dump_json(indent=2) + "\n")
 
 
@@ -102,33 +127,3 @@ def load_for_runtime(folder: Path, runtime_contract: str, is_cross_evaluation: b
         )
     warnings.warn(mismatch, ContractMismatchWarning, stacklevel=2)
     return card
-
-
-def _in_words(card: ModelCard) -> str:
-    front_matter = {"library_name": "transformers" if card.kind == "checkpoint" else "peft", "tags": ["carryover"]}
-    if card.base_model != "untrained":
-        front_matter["base_model"] = card.base_model
-    commit = f" at commit {card.spec.base_revision}" if card.spec.base_revision else ""
-    lines = [
-        "---",
-        *(f"{key}: {json.dumps(value)}" for key, value in front_matter.items()),
-        "---",
-        f"# {card.contract or 'base'} {card.kind}",
-        "",
-        f"Declared contract: **{card.contract or 'none'}**"
-        + (". Under another one its code assumes the wrong lifetime of bindings." if card.contract else "."),
-        "",
-        "| | |",
-        "|---|---|",
-        f"| base | {card.base_model}{commit} |",
-        f"| training | {card.spec.name} ({card.spec.method}), seed {card.seed} |",
-        f"| plan | {card.plan_digest or '-'} |",
-        f"| dataset | {card.example_count} conversations, sha256 {card.dataset_digest} |",
-        f"| parameters | {card.parameter_count:,}, trained {card.trained_parameter_count:,} |",
-        f"| tokens seen | {card.token_count:,} in {card.step_count:,} steps |",
-        f"| final loss | {card.final_loss:.4f} |",
-        f"| validation loss | {'-' if card.validation_loss is None else format(card.validation_loss, '.4f')} |",
-        f"| tensors | sha256 {card.model_digest} |",
-        f"| trained on | {card.device}, {card.attention}, {card.wall_seconds:.0f} s |",
-    ]
-    return "\n".join(lines) + "\n"

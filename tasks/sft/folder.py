@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.running.errors import UserError
@@ -70,25 +70,23 @@ def held(output: Path) -> Iterator[None]:
     """
     output.mkdir(parents=True, exist_ok=True)
     with (output / LOCK_FILE).open("a+", encoding="utf-8") as lock:
-        _take(lock, output, time.monotonic() + PATIENCE_SECONDS)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    lock.seek(0)
+                    holder = lock.read() or "another process"
+                    raise UserError(
+                        f"{holder} is training in {output}; wait for it, or end it, and start again"
+                    ) from error
+                time.sleep(POLL_SECONDS)
         lock.truncate(0)
         lock.write(f"process {os.getpid()} on {socket.gethostname()}")
         lock.flush()
         yield
-
-
-def _take(lock: IO[str], output: Path, deadline: float) -> None:
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() >= deadline:
-                lock.seek(0)
-                holder = lock.read() or "another process"
-                raise UserError(f"{holder} is training in {output}; wait for it, or end it, and start again") from error
-            time.sleep(POLL_SECONDS)
-        else:
-            return
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:
@@ -115,19 +113,18 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
 def last_checkpoint(folder: Path) -> str | None:
     """Return the newest whole checkpoint; those that a kill left half written or half removed are removed."""
     checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
-    whole = [checkpoint for checkpoint in checkpoints if _is_whole(checkpoint)]
+    whole = []
+    for checkpoint in checkpoints:
+        try:
+            json.loads((checkpoint / LAST_FILE).read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            continue
+        has_weights = any(path for pattern in WEIGHTS for path in checkpoint.glob(pattern))
+        if has_weights and all((checkpoint / name).exists() for name in STATE_FILES):
+            whole.append(checkpoint)
     for torn in set(checkpoints).difference(whole):
         shutil.rmtree(torn)
     return str(whole[-1]) if whole else None
-
-
-def _is_whole(checkpoint: Path) -> bool:
-    try:
-        json.loads((checkpoint / LAST_FILE).read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
-        return False
-    has_weights = any(path for pattern in WEIGHTS for path in checkpoint.glob(pattern))
-    return has_weights and all((checkpoint / name).exists() for name in STATE_FILES)
 
 
 def digest_of_tensors(folder: Path) -> str:

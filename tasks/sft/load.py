@@ -1,14 +1,16 @@
 """Loading what a training starts from, with one clear line for everything that can be wrong with it."""
 
+import logging
+import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.sft.hub import explained
-from carryover.tasks.sft.spec import TrainingSpec
-from carryover.tasks.sft.tiny import new_model
-from carryover.tasks.sft.tokenizer import chat_template, load_tokenizer
+from carryover.tasks.running.hub import explained, load_tokenizer
+from carryover.tasks.sft.model_shape import scratch_shape
+from carryover.tasks.sft.spec import ArchitectureSpec, TrainingSpec
+from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, chat_template
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -21,10 +23,7 @@ HUB_KERNEL = "kernels-community/flash-attn2"
 def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
     """Return model and tokenizer that a training starts from, the tokenizer with the template of the training.
 
-    Args:
-        spec: The training.
-        source: Tokenizer's folder for `scratch`; folder or hub id of the base otherwise.
-        seed: Seed of scratch weights.
+    `source` is the tokenizer's folder for `scratch`, and the base's folder or hub id otherwise.
 
     Raises:
         UserError: The base is missing or gated, or its chat template shows no replies.
@@ -33,7 +32,19 @@ def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedM
         tokenizer = load_tokenizer(source)
         model = new_model(spec.architecture, tokenizer, seed)
     else:
-        tokenizer, model = _load_base(spec, source)
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        with explained(source, "base model"):
+            tokenizer = AutoTokenizer.from_pretrained(source, revision=spec.base_revision)
+            model = AutoModelForCausalLM.from_pretrained(
+                source,
+                revision=spec.base_revision,
+                dtype=getattr(torch, spec.precision),
+                quantization_config=four_bit_settings() if spec.method == "qlora" else None,
+                attn_implementation=choose_attention(spec, has_gpu=torch.cuda.is_available()),
+                device_map={"": torch.cuda.current_device()} if torch.cuda.is_available() else None,
+            )
     return model, _with_template(spec, tokenizer)
 
 
@@ -47,29 +58,25 @@ def load_training_tokenizer(spec: TrainingSpec, source: str | Path) -> "PreTrain
 
 
 def _with_template(spec: TrainingSpec, tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokenizerBase":
-    tokenizer.chat_template = chat_template(spec.chat_template) if spec.chat_template else _own_template(tokenizer)
+    if spec.chat_template:
+        tokenizer.chat_template = chat_template(spec.chat_template)
+        return tokenizer
+    from trl.chat_template_utils import get_training_chat_template
+
+    if tokenizer.chat_template is None:
+        raise UserError("the base's tokenizer has no chat template; set chat_template to 'chatml' or 'qwen3'")
+    try:
+        tokenizer.chat_template = get_training_chat_template(tokenizer) or tokenizer.chat_template
+    except ValueError as error:
+        raise UserError(
+            "the base's chat template does not mark replies and TRL has no patch for it, so nothing but whole "
+            "conversations could be learned; set chat_template to 'chatml' or 'qwen3'"
+        ) from error
     return tokenizer
 
 
-def _load_base(spec: TrainingSpec, source: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    with explained(source, "base model"):
-        tokenizer = AutoTokenizer.from_pretrained(source, revision=spec.base_revision)
-        model = AutoModelForCausalLM.from_pretrained(
-            source,
-            revision=spec.base_revision,
-            dtype=getattr(torch, spec.precision),
-            quantization_config=_four_bit() if spec.method == "qlora" else None,
-            attn_implementation=choose_attention(spec, has_gpu=torch.cuda.is_available()),
-            device_map={"": torch.cuda.current_device()} if torch.cuda.is_available() else None,
-        )
-    return tokenizer, model
-
-
-def _four_bit() -> "BitsAndBytesConfig":
-    """NF4 with double quantization and bfloat16 compute (appendix C.2)."""
+def four_bit_settings() -> "BitsAndBytesConfig":
+    """Return NF4 with double quantization and bfloat16 compute (appendix C.2)."""
     import torch
     from transformers import BitsAndBytesConfig
 
@@ -96,16 +103,43 @@ def choose_attention(spec: TrainingSpec, *, has_gpu: bool) -> str:
     return HUB_KERNEL if find_spec("kernels") is not None else "flex_attention"
 
 
-def _own_template(tokenizer: "PreTrainedTokenizerBase") -> str:
-    from trl.chat_template_utils import get_training_chat_template
-
-    if tokenizer.chat_template is None:
-        raise UserError("the base's tokenizer has no chat template; set chat_template to 'chatml' or 'qwen3'")
+def quiet_libraries() -> None:
+    """Silence the progress bars and notices of the training libraries in this process; their errors still show."""
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # offers an optional package on every import
+    # With `kernels` installed its import downloads a kernel for CPUs from the hub, and goes on where that fails.
+    modules: dict[str, Any] = sys.modules
+    kernels, modules["kernels"] = modules.get("kernels"), None
     try:
-        patched = get_training_chat_template(tokenizer)
-    except ValueError as error:
-        raise UserError(
-            "the base's chat template does not mark replies and TRL has no patch for it, so nothing but whole "
-            "conversations could be learned; set chat_template to 'chatml' or 'qwen3'"
-        ) from error
-    return patched or str(tokenizer.chat_template)
+        import bitsandbytes  # noqa: F401
+    finally:
+        del modules["kernels"]
+        if kernels is not None:
+            modules["kernels"] = kernels
+    import datasets
+    import transformers
+
+    datasets.disable_progress_bars()
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+
+
+def new_model(spec: ArchitectureSpec, tokenizer: "PreTrainedTokenizerBase", seed: int) -> "PreTrainedModel":
+    """Return an untrained float32 model for the tokenizer's vocabulary, embeddings tied."""
+    import torch
+    from transformers import Qwen3ForCausalLM
+
+    tokens = tokenizer.get_vocab()
+    config = scratch_shape(spec, len(tokenizer)).configuration(
+        bos_token_id=None, eos_token_id=tokens[END_OF_TURN], pad_token_id=tokens[PADDING], dtype="float32"
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Qwen3ForCausalLM(config)
+
+
+def save_untrained(spec: ArchitectureSpec, tokenizer_path: Path, output: Path, seed: int) -> Path:
+    """Save the weights that a scratch training with this seed starts from: the base row of a scratch study."""
+    tokenizer = load_tokenizer(tokenizer_path)
+    new_model(spec, tokenizer, seed).save_pretrained(output)
+    tokenizer.save_pretrained(output)
+    return output

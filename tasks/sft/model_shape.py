@@ -64,22 +64,22 @@ class ModelShape(NamedTuple):
         """Return the library's configuration of such a model; `fields` are what a shape does not say, e.g. `dtype`."""
         from transformers import Qwen3Config
 
-        return Qwen3Config(
-            vocab_size=self.vocabulary_size,
-            hidden_size=self.hidden_size,
-            intermediate_size=self.intermediate_size,
-            num_hidden_layers=self.layer_count,
-            num_attention_heads=self.head_count,
-            num_key_value_heads=self.key_value_head_count,
-            head_dim=self.head_size,
-            max_position_embeddings=self.max_positions,
-            tie_word_embeddings=self.is_tied,
-            **fields,
-        )
+        named = {name: getattr(self, field) for field, name in CONFIG_NAMES.items()}
+        return Qwen3Config(**named, head_dim=self.head_size, tie_word_embeddings=self.is_tied, **fields)
 
 
+CONFIG_NAMES = {
+    "hidden_size": "hidden_size",
+    "layer_count": "num_hidden_layers",
+    "head_count": "num_attention_heads",
+    "key_value_head_count": "num_key_value_heads",
+    "intermediate_size": "intermediate_size",
+    "vocabulary_size": "vocab_size",
+    "max_positions": "max_position_embeddings",
+}
+"""Fields of a shape as Qwen3's `config.json` calls them."""
 KNOWN_SHAPES: dict[str, ModelShape] = {
-    "Qwen/Qwen3-8B": ModelShape(4096, 36, 32, 8, 128, 12288, 151936, 40960, is_tied=False),
+    "Qwen/Qwen3-8B": ModelShape(4096, 36, 32, 8, 128, 12288, 151936, 40960, is_tied=False)
 }
 """Shapes of hub models whose size is asked for without their files."""
 
@@ -113,16 +113,8 @@ def scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
 def shape_from_config(config: dict) -> ModelShape | None:
     """Return the shape that a model's `config.json` tells; none where its words are not Qwen3's."""
     try:
-        return ModelShape(
-            config["hidden_size"],
-            config["num_hidden_layers"],
-            config["num_attention_heads"],
-            config["num_key_value_heads"],
-            config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"],
-            config["intermediate_size"],
-            config["vocab_size"],
-            config["max_position_embeddings"],
-            bool(config.get("tie_word_embeddings")),
-        )
+        named = {field: config[name] for field, name in CONFIG_NAMES.items()}
     except KeyError:
         return None
+    head_size = config.get("head_dim") or named["hidden_size"] // named["head_count"]
+    return ModelShape(**named, head_size=head_size, is_tied=bool(config.get("tie_word_embeddings")))

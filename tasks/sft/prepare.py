@@ -47,7 +47,12 @@ def prepare_data(
     """
     from datasets import Dataset
 
-    if _learns_context(conversations, tokenizer):
+    def has_learned(row: TokenizedRow) -> bool:
+        return any(label != IGNORED for label in row[1])
+
+    with_context = next((each for each in conversations if each.has_context_only), Conversation(messages=()))
+    unlearned = tuple(message.model_copy(update={"weight": 0}) for message in with_context.messages)
+    if unlearned and any(map(has_learned, tokenize([Conversation(messages=unlearned)], tokenizer))):
         raise UserError(
             "the training data have replies of weight 0 and the base's own chat template knows no weights; "
             "set chat_template to 'chatml' or 'qwen3'"
@@ -59,31 +64,19 @@ def prepare_data(
                 f"conversation {number} has {len(ids):,} tokens, more than batch.max_length {max_length:,}; "
                 "truncate the dataset to the training length"
             )
-    rows = [row for row in rows if _has_learned(row)]
+    rows = [row for row in rows if has_learned(row)]
     if not rows:
         raise UserError(NOTHING_TO_LEARN)
     random.Random(seed).shuffle(rows)
     held_out = held_out_count(len(rows), validation_share)
-    validation, train = rows[:held_out], rows[held_out:]
+    named = [{"input_ids": ids, "labels": labels} for ids, labels in rows]
+    train = rows[held_out:]
     return PreparedData(
-        train=Dataset.from_list(_named(train)),
-        validation=Dataset.from_list(_named(validation)) if validation else None,
+        train=Dataset.from_list(named[held_out:]),
+        validation=Dataset.from_list(named[:held_out]) if held_out else None,
         token_count=sum(len(ids) for ids, _ in train),
         learned_token_count=sum(label != IGNORED for _, labels in train for label in labels),
     )
-
-
-def _learns_context(conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase") -> bool:
-    """Tell whether the chat template has replies of weight 0 learned, as seen on a conversation that has one."""
-    example = next((each for each in conversations if each.has_context_only), None)
-    if example is None:
-        return False
-    unlearned = Conversation(messages=tuple(message.model_copy(update={"weight": 0}) for message in example.messages))
-    return any(_has_learned(row) for row in tokenize([unlearned], tokenizer))
-
-
-def _has_learned(row: TokenizedRow) -> bool:
-    return any(label != IGNORED for label in row[1])
 
 
 def held_out_count(row_count: int, validation_share: float) -> int:
@@ -103,7 +96,3 @@ def tokenize(conversations: Sequence[Conversation], tokenizer: "PreTrainedTokeni
         (ids, [token if is_learned else IGNORED for token, is_learned in zip(ids, mask, strict=True)])
         for ids, mask in zip(encoded["input_ids"], encoded["assistant_masks"], strict=True)  # pyright: ignore
     ]
-
-
-def _named(rows: list[TokenizedRow]) -> list[dict[str, list[int]]]:
-    return [{"input_ids": ids, "labels": labels} for ids, labels in rows]

@@ -1,11 +1,17 @@
 """Steps, memory, disk and hours of a training, estimated from the shape of its model and the length of its examples."""
 
+import json
 import math
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.sft.hub import is_downloaded, is_local
-from carryover.tasks.sft.model_shape import ModelShape
+from carryover.tasks.running.hub import explained, find_file, is_downloaded, is_local
+from carryover.tasks.sft.model_shape import ModelShape, shape_from_config, shape_of
 from carryover.tasks.sft.spec import TrainingSpec
 
 GIB = 2**30
@@ -25,6 +31,11 @@ CORE_FLOPS = 2e10
 """Sustained float32 operations per second of one CPU core on models of a million parameters; ours."""
 GPU_GIB = 80
 """Memory of the paper's GPU (appendix C.2)."""
+CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where a container finds the limit of its memory, in version 2 and 1 of control groups."""
+_CPU_REFUSAL = "can't allocate memory"
+"""What torch says, by an error of no kind of its own, where a machine has none left."""
+_WAY_OUT_OF_MEMORY = "use a larger machine, or lower batch.max_length or batch.tokens"
 
 
 class ResourceEstimate(NamedTuple):
@@ -62,7 +73,14 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimat
     layer_width = NF4_BYTES if spec.method == "qlora" else width
     weights = shape.layer_parameter_count * layer_width + shape.other_parameter_count * width + adapter * 4
     tokens = spec.batch.sequences * spec.batch.max_length if spec.batch.packing else spec.batch.tokens
-    layer = _saved_bytes_per_token(spec, shape, width)
+    hidden, inner = shape.hidden_size, shape.intermediate_size
+    query, key_value = shape.head_count * shape.head_size, shape.key_value_head_count * shape.head_size
+    if spec.lora is None:  # projections that read the same input share it
+        inputs = width * (2 * hidden + query + inner)
+    else:  # dropout's mask takes a byte
+        inputs = (width + (spec.lora.dropout > 0)) * (5 * hidden + query + inner)
+    # Bytes per token that one layer keeps for its backward pass: norms are float32, the rest attention and gate.
+    layer = 4 * (2 * hidden + query + key_value) + width * (2 * (query + key_value) + 3 * inner) + inputs
     kept = shape.layer_count * shape.hidden_size * width + layer if spec.gradient_checkpointing else 0
     activations = tokens * (kept or shape.layer_count * layer)
     logits = 2 * LOGIT_BYTES if spec.batch.packing else tokens * shape.vocabulary_size * 4
@@ -75,24 +93,10 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimat
     )
 
 
-def _saved_bytes_per_token(spec: TrainingSpec, shape: ModelShape, width: int) -> int:
-    """Return the bytes per token that one layer keeps for its backward pass."""
-    hidden, inner = shape.hidden_size, shape.intermediate_size
-    query, key_value = shape.head_count * shape.head_size, shape.key_value_head_count * shape.head_size
-    norms = 4 * (2 * hidden + query + key_value)  # in float32
-    attention = width * 2 * (query + key_value)
-    gated = width * 3 * inner
-    if spec.lora is None:  # projections that read the same input share it
-        return norms + attention + gated + width * (2 * hidden + query + inner)
-    inputs = 5 * hidden + query + inner
-    return norms + attention + gated + (width + (spec.lora.dropout > 0)) * inputs  # dropout's mask takes a byte
-
-
 def download_bytes(spec: TrainingSpec, source: str, shape: ModelShape) -> int:
     """Return the bytes of a hub model's weights, which are published in bfloat16; 0 where they need no download."""
     is_of_hub = spec.architecture is None and bool(source) and not is_local(source)
-    is_missing = is_of_hub and not is_downloaded(source, spec.base_revision)
-    return shape.parameter_count * 2 if is_missing else 0
+    return shape.parameter_count * 2 if is_of_hub and not is_downloaded(source, spec.base_revision) else 0
 
 
 def step_count(spec: TrainingSpec, token_count: float) -> int:
@@ -137,3 +141,95 @@ def hours_on(hours: list[float], gpu_count: int) -> float:
     for each in sorted(hours, reverse=True):
         busy[busy.index(min(busy))] += each
     return max(busy)
+
+
+def check_room(spec: TrainingSpec, source: str, output: Path, find_free: Callable[[Path], int] | None = None) -> None:
+    """Do nothing where a training fits on this machine, or where the size of its model is not known.
+
+    Raises:
+        UserError: The disk behind `output` or the hub's cache, the GPU's memory, or without a GPU the machine's, is too
+            small; or the base is missing, gated or out of reach.
+    """
+    import torch
+    from huggingface_hub import constants
+
+    shape = find_shape(spec, source)
+    if shape is None:
+        return
+    estimate = estimate_resources(spec, shape)
+    output.mkdir(parents=True, exist_ok=True)
+    find_free = find_free or (lambda folder: shutil.disk_usage(folder).free)
+    if estimate.disk_bytes > (free := find_free(output)):
+        raise UserError(
+            f"training {spec.name} writes about {estimate.disk_bytes / GIB:.1f} GiB and {output} has "
+            f"{free / GIB:.1f} GiB free; free some space or choose another folder"
+        )
+    if missing := download_bytes(spec, source, shape):
+        cache = Path(constants.HF_HUB_CACHE)
+        cache = next(each for each in (cache, *cache.parents) if each.exists())
+        beside = estimate.disk_bytes if output.stat().st_dev == cache.stat().st_dev else 0
+        if missing + beside > (free := find_free(cache)):
+            more = f", the training {beside / GIB:.1f} GiB more on the same disk" if beside else ""
+            raise UserError(
+                f"the download of base model {source} takes about {missing / GIB:.1f} GiB{more}, and {cache} has "
+                f"{free / GIB:.1f} GiB free; free some space, set HF_HOME to a folder on another disk or name a local "
+                "copy"
+            )
+    if torch.cuda.is_available():
+        memory, owner = torch.cuda.mem_get_info()[0], f"{torch.cuda.get_device_name(0)} (others' taken off)"
+    else:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory, owner = smallest_limit(physical, CGROUP_LIMITS), "this machine (no GPU)"
+    if estimate.memory_bytes > memory:
+        raise UserError(
+            f"training {spec.name} takes about {estimate.memory_bytes / GIB:.1f} GiB of memory and {owner} has "
+            f"{memory / GIB:.1f} GiB; {_WAY_OUT_OF_MEMORY}"
+        )
+
+
+@contextmanager
+def telling_of_memory(spec: TrainingSpec) -> Iterator[None]:
+    """Turn the end of a GPU's memory, or the machine's, into a `UserError`: what was checked before is an estimate."""
+    import torch
+
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        said = str(error).splitlines()[0] if str(error) else "no memory left"
+        if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and _CPU_REFUSAL not in said:
+            raise
+        raise UserError(f"training {spec.name} ran out of memory: {said}; {_WAY_OUT_OF_MEMORY}") from error
+
+
+def unknown_size(spec: TrainingSpec, source: str) -> str | None:
+    """Return in a line that a training's room cannot be checked, or none where it can.
+
+    Raises:
+        UserError: The base is missing, gated or out of reach.
+    """
+    if find_shape(spec, source) is not None:
+        return None
+    return (
+        f"the size of base model {source} is unknown, as its config.json is no Qwen3 model's: whether disk and memory "
+        f"suffice for training {spec.name} is not checked"
+    )
+
+
+def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
+    """Return the shape of the model that a training starts from, from the hub's `config.json` where it must.
+
+    Raises:
+        UserError: The base is missing, gated or out of reach.
+    """
+    shape = shape_of(spec, source)
+    if shape is not None:
+        return shape
+    with explained(source, "base model"):
+        config = find_file(source, "config.json", spec.base_revision)
+        return shape_from_config(json.loads(config.read_text(encoding="utf-8")))
+
+
+def smallest_limit(physical: int, files: Iterable[Path]) -> int:
+    """Return the bytes that a process may take: the machine's, or a lower limit that a control group's file names."""
+    words = [file.read_text(encoding="ascii").strip() for file in files if file.is_file()]
+    return min([physical, *(int(word) for word in words if word.isdigit())])  # "max" is no limit

@@ -2,7 +2,9 @@
 
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from carryover.tasks.running.frozen_model import FrozenModel
 
 PAPER_SEED = 3407
 """Seed of the authors' training configuration."""
@@ -12,18 +14,14 @@ LINEAR_LAYERS: tuple[LinearLayer, ...] = get_args(LinearLayer)
 """Every projection of a Qwen3 layer (appendix C.2)."""
 
 
-class _Spec(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TokenizerSpec(_Spec):
+class TokenizerSpec(FrozenModel):
     """A byte-level BPE tokenizer trained on the traces themselves."""
 
     vocabulary_size: int = Field(default=640, ge=259)
     """Tokens, with the 256 bytes and three control tokens."""
 
 
-class ArchitectureSpec(_Spec):
+class ArchitectureSpec(FrozenModel):
     """A Qwen3-architecture model small enough to train from scratch on a CPU."""
 
     hidden_size: int = Field(default=128, gt=0)
@@ -41,7 +39,7 @@ class ArchitectureSpec(_Spec):
         return self
 
 
-class LoraSpec(_Spec):
+class LoraSpec(FrozenModel):
     """Low-rank adapters on the linear layers."""
 
     rank: int = Field(default=64, gt=0)
@@ -55,7 +53,7 @@ class LoraSpec(_Spec):
     """
 
 
-class OptimizerSpec(_Spec):
+class OptimizerSpec(FrozenModel):
     """How the weights move."""
 
     kind: Literal["adamw", "muon"] = "adamw"
@@ -86,7 +84,7 @@ class OptimizerSpec(_Spec):
         return self
 
 
-class BatchSpec(_Spec):
+class BatchSpec(FrozenModel):
     """What one optimizer step sees."""
 
     max_length: int = Field(default=16384, gt=0)
@@ -101,7 +99,7 @@ class BatchSpec(_Spec):
     """Forward passes per optimizer step."""
 
 
-class TrainingSpec(_Spec):
+class TrainingSpec(FrozenModel):
     """One fine-tuning; the dataset, the seed and the contract are arguments of `train`."""
 
     name: str
@@ -218,16 +216,15 @@ _LAPTOP_COMMON = _LAPTOP_SCRATCH.model_copy(
     }
 )
 
+_SHORT = {"validation_share": 0.0, "logging_steps": 5, "save_steps": 10, "evaluation_steps": 10}
+
 _SMOKE = _LAPTOP_SCRATCH.model_copy(
     update={
         "name": "smoke",
         "tokenizer": TokenizerSpec(vocabulary_size=400),
         "architecture": ArchitectureSpec(hidden_size=32, layer_count=1, head_size=16, intermediate_size=64),
         "max_steps": 20,
-        "validation_share": 0.0,
-        "logging_steps": 5,
-        "save_steps": 10,
-        "evaluation_steps": 10,
+        **_SHORT,
     }
 )
 
@@ -238,15 +235,7 @@ TRAINING: dict[str, TrainingSpec] = {
     "laptop_common": _LAPTOP_COMMON,
     "smoke": _SMOKE,
     "smoke_common": _LAPTOP_COMMON.model_copy(
-        update={
-            "name": "smoke_common",
-            "lora": LoraSpec(rank=4, alpha=8, dropout=0.0),
-            "max_steps": 10,
-            "validation_share": 0.0,
-            "logging_steps": 5,
-            "save_steps": 10,
-            "evaluation_steps": 10,
-        }
+        update={"name": "smoke_common", "lora": LoraSpec(rank=4, alpha=8, dropout=0.0), "max_steps": 10, **_SHORT}
     ),
 }
 """The named trainings: `laptop_base` is the common base that `laptop_common` adapts."""

@@ -1,13 +1,11 @@
 """Tokenizers: our own byte-level BPE for scratch models, chat templates, and counting tokens as a server would."""
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.sft.hub import expanded, explained, is_local
 from carryover.tasks.sft.spec import TokenizerSpec
 
 if TYPE_CHECKING:
@@ -17,11 +15,7 @@ END_OF_TURN = "<|im_end|>"
 PADDING = "<|endoftext|>"
 WORDS = r"\d{1,2}| ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+|\n *| +"
 """Pieces that no token crosses: names whole, digits by two, a newline with its indentation."""
-TOKENIZER_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
-"""What a tokenizer of the hub is made of."""
 TEMPLATES = Path(__file__).parent / "templates"
-_loading = threading.Lock()
-"""Held by the thread that loads a tokenizer: conditions are played side by side in threads."""
 
 
 def chat_template(name: Literal["chatml", "qwen3"]) -> str:
@@ -62,34 +56,6 @@ def build_tokenizer(texts: Iterable[str], spec: TokenizerSpec, output: Path) -> 
     return output
 
 
-def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
-    """Return the tokenizer of a folder or hub id.
-
-    Raises:
-        UserError: There is none, it is gated, or the hub cannot be reached.
-    """
-    place = expanded(str(source))
-    # transformers imports its parts when they are first asked for, and fails where two threads ask at once
-    with _loading, explained(place, "tokenizer"):
-        from transformers import AutoTokenizer
-
-        return AutoTokenizer.from_pretrained(place, local_files_only=is_local(place))
-
-
-def fetch_tokenizer(source: str, revision: str) -> Path:
-    """Return the folder with the tokenizer of a commit of the hub, downloaded where it is not; a folder as it is.
-
-    Raises:
-        UserError: There is none, it is gated, or the hub cannot be reached.
-    """
-    if is_local(source):
-        return Path(source)
-    with explained(source, "tokenizer"):
-        from huggingface_hub import snapshot_download
-
-        return Path(snapshot_download(source, revision=revision, allow_patterns=list(TOKENIZER_FILES)))
-
-
 class TokenCounter:
     """Counts tokens of conversations as a server with this tokenizer reports them.
 
@@ -106,19 +72,18 @@ class TokenCounter:
 
     def __call__(self, messages: Sequence[Message]) -> int:
         """Return the tokens of a conversation; with the generation prompt unless it ends with a reply."""
-        prompt = 0 if messages and messages[-1].role == "assistant" else self._generation_prompt
-        return prompt + sum(self._message_tokens(message) for message in messages)
-
-    def _message_tokens(self, message: Message) -> int:
-        key = (message.role, message.content)
-        if key in self._counts:
-            self._counts.move_to_end(key)
-            return self._counts[key]
-        count = self._length([{"role": message.role, "content": message.content}], with_prompt=False)
-        self._counts[key] = count
-        if len(self._counts) > self._cached_messages:
-            self._counts.popitem(last=False)
-        return count
+        total = 0 if messages and messages[-1].role == "assistant" else self._generation_prompt
+        for message in messages:
+            key = (message.role, message.content)
+            if key in self._counts:
+                self._counts.move_to_end(key)
+            else:
+                shown = {"role": message.role, "content": message.content}
+                self._counts[key] = self._length([shown], with_prompt=False)
+            total += self._counts[key]
+            if len(self._counts) > self._cached_messages:
+                self._counts.popitem(last=False)
+        return total
 
     def _length(self, messages: list[dict[str, str]], *, with_prompt: bool) -> int:
         text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=with_prompt)

@@ -1,27 +1,23 @@
 """One fine-tuning, top to bottom: load, prepare, train, save (arXiv 2603.01209, appendix C.2)."""
 
 import math
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from carryover.tasks.datasets.conversations import Conversation, digest_of_file, read_conversations
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.hub import expanded
 from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
 from carryover.tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
-from carryover.tasks.sft.hub import expanded
-from carryover.tasks.sft.load import load_start
+from carryover.tasks.sft.load import load_start, quiet_libraries
 from carryover.tasks.sft.prepare import prepare_data
-from carryover.tasks.sft.quiet import quiet_libraries
-from carryover.tasks.sft.resources import seconds_per_token
-from carryover.tasks.sft.room import check_room, find_shape, telling_of_memory
+from carryover.tasks.sft.resources import check_room, find_shape, seconds_per_token, telling_of_memory
 from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.trainer import can_validate, open_trainer, train_to_the_end
 from carryover.tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel
 
 
@@ -48,20 +44,25 @@ def train(
 
     Args:
         spec: What to train, and how.
-        dataset: JSONL of conversations, as `conversations.py` defines it.
+        dataset: JSONL of conversations.
         output: Folder of the model; a finished training of the same inputs there is returned as it is.
         contract: Contract of the training traces; none for a base.
         seed: Seed of weights, data order, dropout and the validation split.
         base_model: What to start from instead of `spec.base_model`; required for a `common` base.
         tokenizer: Tokenizer's folder; required for `scratch`, other bases bring theirs.
-        plan_digest: Digest of the plan, for the card.
+        plan_digest: For the card.
         on_log: Told of every logging step.
 
     Raises:
         UserError: Data, base, disk or memory do not fit, or `output` holds another training or is being trained into.
         DivergedError: Loss, gradients or weights are not finite; nothing finished is left.
     """
-    source = _source(spec, base_model, tokenizer)
+    start = tokenizer if spec.base == "scratch" else base_model or spec.base_model
+    if start is None and spec.base == "scratch":
+        raise UserError(f"training {spec.name} starts from scratch and needs a tokenizer; build one first")
+    if start is None:
+        raise UserError(f"training {spec.name} adapts a base of our own and needs base_model; train the base first")
+    source = expanded(str(start))
     conversations = read_conversations(dataset)
     identity = {"contract": contract, "dataset": digest_of_file(dataset), "seed": seed, "start": start_digests(source)}
     with held(output):
@@ -105,13 +106,16 @@ def _train_held(
     processing.save_pretrained(output)
 
     metrics = read_log(output / LOG_NAME)
+    states = [(parameter, getattr(parameter, "quant_state", None)) for parameter in trained.parameters()]
+    # A four-bit tensor tells how many numbers it packs.
+    counts = [parameter.numel() if state is None else math.prod(state.shape) for parameter, state in states]
     return {
         "kind": "checkpoint" if spec.method == "full" else "adapter",
         "base_model": "untrained" if spec.base == "scratch" else source,
         "example_count": len(data.train),
         "model_digest": digest_of_tensors(output),
-        "parameter_count": _count_parameters(trained.parameters()),
-        "trained_parameter_count": _count_parameters(p for p in trained.parameters() if p.requires_grad),
+        "parameter_count": sum(counts),
+        "trained_parameter_count": sum(c for p, c in zip(trained.parameters(), counts, strict=True) if p.requires_grad),
         "token_count": trainer.state.num_input_tokens_seen,
         "step_count": trainer.state.global_step,
         "final_loss": metrics[-1].loss,
@@ -126,21 +130,3 @@ def _train_held(
 def read_trained(folder: Path) -> TrainedModel:
     """Return the finished training in a folder."""
     return TrainedModel(path=folder, **dict(read_card(folder)))
-
-
-def _source(spec: TrainingSpec, base_model: str | Path | None, tokenizer: Path | None) -> str:
-    """What the training starts from, as one path or hub id."""
-    if spec.base == "scratch":
-        if tokenizer is None:
-            raise UserError(f"training {spec.name} starts from scratch and needs a tokenizer; build one first")
-        return expanded(str(tokenizer))
-    source = base_model or spec.base_model
-    if source is None:
-        raise UserError(f"training {spec.name} adapts a base of our own and needs base_model; train the base first")
-    return expanded(str(source))
-
-
-def _count_parameters(parameters: "Iterable[torch.nn.Parameter]") -> int:
-    """Count numbers; a four-bit tensor tells how many it packs."""
-    states = ((parameter, getattr(parameter, "quant_state", None)) for parameter in parameters)
-    return sum(parameter.numel() if state is None else math.prod(state.shape) for parameter, state in states)

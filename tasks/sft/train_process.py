@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from carryover.tasks.running.errors import UserError, name_write_remedy
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.train import TrainedModel, read_trained, train
 from carryover.tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
@@ -36,10 +35,8 @@ ORPHAN_CODE = 3
 """Exit code of a training whose starter is gone."""
 
 
-class TrainingJob(BaseModel):
+class TrainingJob(FrozenModel):
     """The arguments of one `train`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     spec: TrainingSpec
     dataset: Path
@@ -52,16 +49,7 @@ class TrainingJob(BaseModel):
 
     def run(self) -> TrainedModel:
         """Train in this process."""
-        return train(
-            self.spec,
-            self.dataset,
-            self.output,
-            contract=self.contract,
-            seed=self.seed,
-            base_model=self.base_model,
-            tokenizer=self.tokenizer,
-            plan_digest=self.plan_digest,
-        )
+        return train(**dict(self))
 
 
 def train_in_process(
@@ -82,6 +70,14 @@ def train_in_process(
     description, printed = job.output / "training_job.json", job.output / OUTPUT_NAME
     description.write_text(job.model_dump_json(), encoding="utf-8")
     told = 0
+
+    def tell() -> None:
+        nonlocal told
+        for metric in read_log(job.output / LOG_NAME) if on_log else ():
+            if metric.optimizer_step > told:
+                told = metric.optimizer_step
+                on_log(metric)
+
     with ExitStack() as stack:
         gpus, gpu = visible_gpus(os.environ) if job.spec.is_for_gpu else [], None
         if gpus:
@@ -98,11 +94,11 @@ def train_in_process(
             while process.poll() is None:
                 check()
                 time.sleep(poll_seconds)
-                told = _tell(job.output / LOG_NAME, told, on_log)
+                tell()
         finally:
             process.kill()
             process.communicate()
-    _tell(job.output / LOG_NAME, told, on_log)
+    tell()
     if process.returncode:
         raise UserError(_failure(job, process.returncode, printed))
     return read_trained(job.output)
@@ -139,37 +135,22 @@ def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpu: 
     return {**variables, "OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": gpu or ""}
 
 
-def _tell(log: Path, told: int, on_log: Callable[[TrainingMetric], None] | None) -> int:
-    """Pass on the lines behind step `told` and return the last step passed on."""
-    if on_log is None:
-        return told
-    for metric in read_log(log):
-        if metric.optimizer_step > told:
-            told = metric.optimizer_step
-            on_log(metric)
-    return told
-
-
 def _failure(job: TrainingJob, code: int, printed: Path) -> str:
     lines = [line for line in printed.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     if code == USER_ERROR_CODE and lines:
         return lines[-1]
+    probe = job.output / f"{OUTPUT_NAME}.unfinished"
     try:
-        _try_to_write(job.output / f"{OUTPUT_NAME}.unfinished")  # on a full disk even what it said last is cut off
+        probe.write_bytes(bytes(ROOM_BYTES))  # on a full disk even what it said last is cut off
     except OSError as error:
         return f"cannot write {job.output}: {error.strerror}; {name_write_remedy(error)} and start again"
+    finally:
+        probe.unlink(missing_ok=True)
     reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
     last = " | ".join(lines[-LAST_LINES:]) or "no output"
     return (
         f"training {job.spec.name} of {job.contract or 'the base'} failed ({reason}): {last}; all of it is in {printed}"
     )
-
-
-def _try_to_write(path: Path) -> None:
-    try:
-        path.write_bytes(bytes(ROOM_BYTES))
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def _end_with_input() -> None:

@@ -1,12 +1,11 @@
 """The trainer: TRL's, with batches by length and our optimizer where the spec asks for them."""
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from carryover.tasks.sft.batches import LengthBatches, right_padded
+from carryover.tasks.sft.batches import LengthBatches, learned_loss, right_padded
 from carryover.tasks.sft.folder import LAST_FILE
-from carryover.tasks.sft.intervals import interval_callback
-from carryover.tasks.sft.loss import learned_loss
 from carryover.tasks.sft.optimizer import muon_with_adamw
 from carryover.tasks.sft.prepare import PreparedData
 from carryover.tasks.sft.spec import TrainingSpec
@@ -17,6 +16,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
     from trl.trainer.sft_config import SFTConfig
     from trl.trainer.sft_trainer import SFTTrainer
+
+SPARED_SHARE = 0.25
+"""Share of its steps, rounded up to whole ones, that a killed training loses at most."""
+VALIDATIONS = 10
+"""Validation losses of a training of at least as many steps."""
 
 
 def open_trainer(
@@ -30,18 +34,24 @@ def open_trainer(
     callback: "TrainerCallback",
 ) -> "SFTTrainer":
     """Return the trainer of a spec, ready to train from the start or from one of its checkpoints."""
-    from transformers.trainer_callback import PrinterCallback, ProgressCallback
+    from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
+
+    class IntervalCallback(TrainerCallback):
+        """Replaces the intervals that the trainer took from its arguments, once the steps are counted."""
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            state.logging_steps, state.save_steps, state.eval_steps = find_intervals(spec, state.max_steps)
 
     padding = tokenizer.get_vocab()[str(tokenizer.pad_token or tokenizer.eos_token)]
     trainer = _trainer_class(spec, start, data, seed)(
         model=start,
-        args=_arguments(spec, checkpoints, seed, is_validated=can_validate(spec, data)),
+        args=trainer_settings(spec, checkpoints, seed, is_validated=can_validate(spec, data)),
         data_collator=None if spec.batch.packing else right_padded(padding),
         train_dataset=data.train,
         eval_dataset=data.validation,
         processing_class=tokenizer,
-        peft_config=_adapter(spec),
-        callbacks=[interval_callback(spec), callback],
+        peft_config=adapter_settings(spec),
+        callbacks=[IntervalCallback(), callback],
     )
     if spec.method == "qlora":  # TRL gives adapters bfloat16, in which most updates round to nothing
         for parameter in start.parameters():
@@ -128,7 +138,8 @@ def can_validate(spec: TrainingSpec, data: PreparedData) -> bool:
     return data.validation is not None and (spec.method != "qlora" or torch.cuda.is_available())
 
 
-def _arguments(spec: TrainingSpec, checkpoints: Path, seed: int, *, is_validated: bool) -> "SFTConfig":
+def trainer_settings(spec: TrainingSpec, checkpoints: Path, seed: int, *, is_validated: bool) -> "SFTConfig":
+    """Return TRL's arguments of a spec."""
     import torch
     from trl.trainer.sft_config import SFTConfig
 
@@ -171,12 +182,11 @@ def _arguments(spec: TrainingSpec, checkpoints: Path, seed: int, *, is_validated
     )
 
 
-def _adapter(spec: TrainingSpec) -> "LoraConfig | None":
+def adapter_settings(spec: TrainingSpec) -> "LoraConfig | None":
+    """Return PEFT's description of a spec's adapters."""
     from peft import LoraConfig
 
-    if spec.lora is None:
-        return None
-    return LoraConfig(
+    return spec.lora and LoraConfig(
         r=spec.lora.rank,
         lora_alpha=spec.lora.alpha,
         lora_dropout=spec.lora.dropout,
@@ -185,4 +195,24 @@ def _adapter(spec: TrainingSpec) -> "LoraConfig | None":
         ensure_weight_tying=spec.lora.has_trained_embedding,
         task_type="CAUSAL_LM",
         revision=spec.base_revision,
+    )
+
+
+class Intervals(NamedTuple):
+    """Optimizer steps from one log line, one checkpoint and one validation to the next."""
+
+    logging: int
+    saving: int
+    """A multiple of `logging`, so that a resumed run logs the same averages as an unbroken one."""
+    validation: int
+    """A multiple of `logging`, so that each loss stands in a log line."""
+
+
+def find_intervals(spec: TrainingSpec, step_count: int) -> Intervals:
+    """Return the spec's intervals, or shorter ones: a kill loses a quarter of the steps, ten validations fit in."""
+    longest = math.ceil(step_count * SPARED_SHARE)
+    between = max(1, min(spec.evaluation_steps, step_count // VALIDATIONS))
+    logging = min(spec.logging_steps, between if spec.validation_share else longest)
+    return Intervals(
+        logging, min(spec.save_steps, longest) // logging * logging, max(logging, between // logging * logging)
     )

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
-
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -17,10 +16,8 @@ if TYPE_CHECKING:
 LOG_NAME = "training_log.jsonl"
 
 
-class TrainingMetric(BaseModel):
+class TrainingMetric(FrozenModel):
     """What a logging step saw; the fields of `TrainingMetricRow`, and the step at which the training ends."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     optimizer_step: int
     total_steps: int
@@ -78,6 +75,7 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
     A resumed training drops the lines behind its checkpoint and adds to their time.
     A loss or gradient norm that is not finite is a `DivergedError` before the step is logged or saved.
     """
+    import torch
     from transformers import TrainerCallback
 
     class LogCallback(TrainerCallback):
@@ -93,8 +91,10 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
 
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
             if logs is None or "loss" not in logs:
-                if logs is not None and "eval_loss" in logs:
-                    self._add_validation(state.global_step, logs["eval_loss"])
+                *before, last = read_log(path) or [None]
+                if logs is not None and "eval_loss" in logs and last and last.optimizer_step == state.global_step:
+                    lines = [*before, last.model_copy(update={"validation_loss": logs["eval_loss"]})]
+                    path.write_text("".join(f"{each.model_dump_json()}\n" for each in lines if each), encoding="utf-8")
                 return
             for name, what in (("loss", "the loss"), ("grad_norm", "the gradient norm")):
                 if not math.isfinite(logs.get(name, 0.0)):
@@ -115,7 +115,11 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
                 wall_seconds=seconds,
                 token_accuracy=logs.get("mean_token_accuracy"),
                 entropy=logs.get("entropy"),
-                peak_memory_bytes=_peak_memory(),
+                peak_memory_bytes=(
+                    torch.cuda.max_memory_allocated()
+                    if torch.cuda.is_available()
+                    else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+                ),
                 utilization=tokens * seconds_per_token / passed if seconds_per_token and passed > 0 else None,
             )
             with path.open("a", encoding="utf-8") as file:
@@ -123,18 +127,4 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
             if on_log is not None:
                 on_log(metric)
 
-        def _add_validation(self, step: int, loss: float) -> None:
-            *earlier, last = read_log(path) or [None]
-            if last is not None and last.optimizer_step == step:
-                lines = [*earlier, last.model_copy(update={"validation_loss": loss})]
-                path.write_text("".join(f"{each.model_dump_json()}\n" for each in lines if each), encoding="utf-8")
-
     return LogCallback()
-
-
-def _peak_memory() -> int:
-    import torch
-
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -53,11 +53,6 @@ def parse_block(code: str, tools: Collection[str]) -> ParsedBlock:
     return _parse_kept(code, names) if len(code) <= KEPT_LENGTH else _parse(code, names)
 
 
-@lru_cache(maxsize=KEPT_BLOCKS)
-def _parse_kept(code: str, tools: tuple[str, ...]) -> ParsedBlock:
-    return _parse(code, tools)
-
-
 def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
     call_site_count = count_call_sites(code, tools)
     try:
@@ -71,6 +66,9 @@ def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
         events=walked.events,
         imported_names=walked.imported_names,
     )
+
+
+_parse_kept = lru_cache(maxsize=KEPT_BLOCKS)(_parse)
 
 
 def count_call_sites(code: str, tools: Collection[str]) -> int:

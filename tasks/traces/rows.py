@@ -9,13 +9,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
+
+from carryover.tasks.running.frozen_model import FrozenModel
 
 
-class Row(BaseModel):
+class Row(FrozenModel):
     """A row of one table; every row names the run that landed it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
@@ -24,6 +24,10 @@ class Row(BaseModel):
 
     run_id: str
     """Run that landed the row."""
+
+
+HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
+"""Texts of errors that no density counts: the environment refused, or the per-turn cap was spent."""
 
 
 class FinishReason(StrEnum):

@@ -46,10 +46,8 @@ def walk_block(code: str, tools: Collection[str]) -> Walked:
     """Return what a block does with names.
 
     Raises:
-        SyntaxError: The block is not valid Python.
-        ValueError: It holds null bytes.
-        RecursionError: It is nested too deep.
-        MemoryError: It is nested far too deep.
+        SyntaxError, ValueError: The block is not valid Python, or holds null bytes.
+        RecursionError, MemoryError: It is nested too deep.
     """
     walker = _Walker(code, frozenset(tools))
     walker.visit(parse_python(code))
@@ -224,7 +222,10 @@ class _Walker(ast.NodeVisitor):
     def _scope(self, name: str, line: int, *, is_function: bool) -> Iterator[None]:
         outer = (self._globals, self._is_deferred)
         table = self._scopes[name, line].popleft()
-        self._globals = _global_names(table)
+        if isinstance(table, symtable.Function):  # the same as below in a tenth of the time
+            self._globals = frozenset(table.get_globals())
+        else:
+            self._globals = frozenset(symbol.get_name() for symbol in table.get_symbols() if symbol.is_global())
         self._is_deferred = self._is_deferred or is_function
         yield
         self._globals, self._is_deferred = outer
@@ -242,12 +243,10 @@ class _Walker(ast.NodeVisitor):
 
     def _note_name(self, kind: EventKind, name: str, line: int, *, is_definition: bool = False) -> None:
         is_module_name = self._globals is None or name in self._globals
-        if is_module_name and name not in self._handler_names and self._may_be_user_name(name):
-            self._note(kind, name, line, is_definition=is_definition)
-
-    def _may_be_user_name(self, name: str) -> bool:
         is_dunder = name.startswith("__") and name.endswith("__")
-        return not is_dunder and name not in BUILTIN_NAMES and name not in self._tools
+        is_taken = is_dunder or name in BUILTIN_NAMES or name in self._tools or name in self._handler_names
+        if is_module_name and not is_taken:
+            self._note(kind, name, line, is_definition=is_definition)
 
     def _note(self, kind: EventKind, name: str, line: int, *, is_definition: bool = False) -> None:
         self._notes.append((kind, name, line, is_definition, self._is_deferred))
@@ -258,8 +257,18 @@ class _Walker(ast.NodeVisitor):
 
     @cached_property
     def _scopes(self) -> dict[tuple[str, int], deque[symtable.SymbolTable]]:
-        """The scopes below the module; most blocks have none, and a symbol table costs as much as the syntax tree."""
-        return _inner_scopes(symtable.symtable(self._code, FILENAME, "exec"))
+        """The scopes below the module by name and line; several on one line stand in order of evaluation.
+
+        Most blocks have none, and a symbol table costs as much as the syntax tree.
+        """
+        scopes: dict[tuple[str, int], deque[symtable.SymbolTable]] = defaultdict(deque)
+        pending = list(reversed(symtable.symtable(self._code, FILENAME, "exec").get_children()))
+        while pending:
+            scope = pending.pop()
+            if scope.get_type() in ("function", "class"):  # not the annotation scopes of newer Pythons
+                scopes[scope.get_name().strip("<>"), scope.get_lineno()].append(scope)
+            pending.extend(reversed(scope.get_children()))
+        return scopes
 
 
 _VISITORS: dict[type[ast.AST], Callable[[_Walker, Any], None]] = {
@@ -276,22 +285,3 @@ _FIELDS_WITHOUT_NAMES = frozenset({"attr", "ctx", "kind", "op", "ops", "type_com
 def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
     """Return the fields of a node that may hold nodes with names; none for what is no node."""
     return tuple(field for field in getattr(kind, "_fields", ()) if field not in _FIELDS_WITHOUT_NAMES)
-
-
-def _global_names(table: symtable.SymbolTable) -> frozenset[str]:
-    """Return the names that mean the module's in a scope."""
-    if isinstance(table, symtable.Function):  # the same as below in a tenth of the time
-        return frozenset(table.get_globals())
-    return frozenset(symbol.get_name() for symbol in table.get_symbols() if symbol.is_global())
-
-
-def _inner_scopes(table: symtable.SymbolTable) -> dict[tuple[str, int], deque[symtable.SymbolTable]]:
-    """Return the scopes below the module by name and line; several on one line stand in order of evaluation."""
-    scopes: dict[tuple[str, int], deque[symtable.SymbolTable]] = defaultdict(deque)
-    pending = list(reversed(table.get_children()))
-    while pending:
-        scope = pending.pop()
-        if scope.get_type() in ("function", "class"):  # not the annotation scopes of newer Pythons
-            scopes[scope.get_name().strip("<>"), scope.get_lineno()].append(scope)
-        pending.extend(reversed(scope.get_children()))
-    return scopes

@@ -55,7 +55,7 @@ class ChatApi:
                 Route("/v1/models/{name:path}", self._show_model),
                 Route("/v1/chat/completions", self._complete, methods=["POST"]),
             ],
-            exception_handlers={ApiError: _answer_error, HTTPException: _answer_http_error, Exception: _answer_failure},
+            exception_handlers=dict.fromkeys((ApiError, HTTPException, Exception), _answer_error),
             lifespan=self._lifespan,
         )
 
@@ -91,7 +91,24 @@ class ChatApi:
         request = parse_request(await _read_body(http_request))
         model = self._find(request.model)
         prompt_ids = await asyncio.to_thread(self._render, model, request)  # a long text takes seconds
-        parameters = self._parameters(request, len(prompt_ids))
+        wanted, prompt_length = request.max_completion_tokens or request.max_tokens, len(prompt_ids)
+        if (total := prompt_length + (wanted or 1)) > self._max_tokens:
+            message = (
+                f"This model's maximum context length is {self._max_tokens} tokens. However, you requested "
+                f"{wanted or 1} output tokens and your prompt contains {prompt_length} input tokens, for a total of "
+                f"{total} tokens. Please reduce the length of the input prompt or the number of requested output "
+                "tokens."
+            )
+            raise ApiError(400, "BadRequestError", message)
+        stop = [request.stop] if isinstance(request.stop, str) else request.stop
+        parameters = SamplingParameters(
+            max_tokens=wanted or self._max_tokens - prompt_length,
+            temperature=request.temperature,
+            top_p=request.top_p,
+            seed=None if request.seed is None else request.seed % 2**64,
+            stop=tuple(text for text in stop if text),
+            ignores_end=request.ignore_eos,
+        )
         generation = GenerationRequest(prompt_ids, parameters, episode_id=http_request.headers.get(EPISODE_HEADER))
         working = asyncio.ensure_future(self._scheduler.complete(model.name, generation))
         if request.stream:
@@ -101,7 +118,11 @@ class ChatApi:
             await asyncio.wait((working, hanging_up), return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
                 raise ApiError(499, "ClientDisconnected", "the client closed the connection")
-            return JSONResponse(_completion(model.name, working.result()))
+            reply = working.result()
+            message = {"role": "assistant", "content": reply.text, "refusal": None}
+            choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
+            identity = {**_identity(model.name), "object": "chat.completion"}
+            return JSONResponse({**identity, "choices": [choice], "usage": _usage(reply)})
         finally:
             hanging_up.cancel()
             working.cancel()
@@ -122,20 +143,6 @@ class ChatApi:
         if not prompt_ids:
             raise ApiError(400, "BadRequestError", f"The chat template of `{model.name}` writes an empty prompt.")
         return prompt_ids
-
-    def _parameters(self, request: ChatRequest, prompt_length: int) -> SamplingParameters:
-        wanted = request.max_completion_tokens or request.max_tokens
-        if prompt_length + (wanted or 1) > self._max_tokens:
-            raise ApiError(400, "BadRequestError", _overflow_message(self._max_tokens, prompt_length, wanted or 1))
-        stop = [request.stop] if isinstance(request.stop, str) else request.stop
-        return SamplingParameters(
-            max_tokens=wanted or self._max_tokens - prompt_length,
-            temperature=request.temperature,
-            top_p=request.top_p,
-            seed=None if request.seed is None else request.seed % 2**64,
-            stop=tuple(text for text in stop if text),
-            ignores_end=request.ignore_eos,
-        )
 
 
 async def _tell_version(_: Request) -> JSONResponse:
@@ -197,34 +204,15 @@ def _event(data: dict[str, Any]) -> str:
     return f"data: {json.dumps(data)}\n\n"
 
 
-async def _answer_error(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, ApiError)
-    return JSONResponse(error.body, status_code=error.status)
-
-
-async def _answer_http_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    kind = "NotFoundError" if error.status_code == 404 else "BadRequestError"
-    body = ApiError(error.status_code, kind, f"{request.method} {request.url.path}: {error.detail}").body
-    return JSONResponse(body, status_code=error.status_code, headers=error.headers)
-
-
-async def _answer_failure(_: Request, error: Exception) -> JSONResponse:
-    return JSONResponse(ApiError(500, "InternalServerError", str(error)).body, status_code=500)
-
-
-def _overflow_message(max_tokens: int, prompt_length: int, wanted: int) -> str:
-    return (
-        f"This model's maximum context length is {max_tokens} tokens. However, you requested {wanted} output tokens "
-        f"and your prompt contains {prompt_length} input tokens, for a total of {prompt_length + wanted} tokens. "
-        "Please reduce the length of the input prompt or the number of requested output tokens."
-    )
-
-
-def _completion(model_name: str, reply: Reply) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply.text, "refusal": None}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
-    return {**_identity(model_name), "object": "chat.completion", "choices": [choice], "usage": _usage(reply)}
+async def _answer_error(request: Request, error: Exception) -> JSONResponse:
+    headers = None
+    if isinstance(error, HTTPException):
+        kind = "NotFoundError" if error.status_code == 404 else "BadRequestError"
+        headers = error.headers
+        error = ApiError(error.status_code, kind, f"{request.method} {request.url.path}: {error.detail}")
+    elif not isinstance(error, ApiError):
+        error = ApiError(500, "InternalServerError", str(error))
+    return JSONResponse(error.body, status_code=error.status, headers=headers)
 
 
 def _identity(model_name: str) -> dict[str, Any]:

@@ -123,7 +123,16 @@ class CachePool:
 
     def lease(self, model_name: str, shape: CacheShape, prompt_ids: list[int], episode_id: str | None) -> Lease:
         """Lend the cache with which the prompt needs the least work."""
-        key = (model_name, episode_id) if episode_id is not None else self._find_conversation(model_name, prompt_ids)
+        key: Hashable | None = (model_name, episode_id)
+        if episode_id is None:
+            extended = [
+                (entry.prompt_length, key)
+                for key, entry in self._entries.items()
+                if entry.model_name == model_name
+                and not entry.is_in_use
+                and shared_prefix_length(entry.cache.token_ids, prompt_ids) >= entry.prompt_length
+            ]
+            key = max(extended, key=lambda candidate: candidate[0])[1] if extended else None
         entry = self._entries.get(key) if key is not None else None
         if key is None or (entry is not None and entry.is_in_use):
             key, entry = (model_name, next(self._numbers)), None
@@ -131,7 +140,18 @@ class CachePool:
             entry = _Entry(model_name, KeyValueCache(shape), 0, is_in_use=True)
         entry.is_in_use = True
         entry.prompt_length = len(prompt_ids)
-        self._reuse_prefix(entry, prompt_ids)
+        # One token at least must be computed: its logits choose the first token of the reply.
+        reusable = prompt_ids[:-1]
+        held, shared, source = shared_prefix_length(entry.cache.token_ids, reusable), 0, None
+        if not entry.cache.token_ids:  # one that goes on shares no more with another conversation than with itself
+            for other in self._entries.values():
+                if other.model_name == model_name:
+                    length = shared_prefix_length(other.cache.token_ids, reusable)
+                    shared, source = max((shared, source), (length, other.cache), key=lambda found: found[0])
+        if source is not None and shared >= held + MIN_SHARED_TOKENS:
+            entry.cache.copy_prefix(source, shared)
+        else:
+            entry.cache.truncate(held)
         self._entries[key] = entry
         self._entries.move_to_end(key)
         self.evict()
@@ -150,33 +170,3 @@ class CachePool:
             if excess <= 0:
                 return
             excess -= self._entries.pop(key).cache.byte_count
-
-    def _reuse_prefix(self, entry: _Entry, prompt_ids: list[int]) -> None:
-        # One token at least must be computed: its logits choose the first token of the reply.
-        reusable = prompt_ids[:-1]
-        held = shared_prefix_length(entry.cache.token_ids, reusable)
-        shared, source = max(
-            ((shared_prefix_length(other.cache.token_ids, reusable), other.cache) for other in self._others(entry)),
-            key=lambda found: found[0],
-            default=(0, None),
-        )
-        if source is not None and shared >= held + MIN_SHARED_TOKENS:
-            entry.cache.copy_prefix(source, shared)
-        else:
-            entry.cache.truncate(held)
-
-    def _others(self, entry: _Entry) -> list[_Entry]:
-        # A conversation that goes on shares no more with another one than with itself.
-        if entry.cache.token_ids:
-            return []
-        return [other for other in self._entries.values() if other.model_name == entry.model_name]
-
-    def _find_conversation(self, model_name: str, prompt_ids: list[int]) -> Hashable | None:
-        candidates = [
-            (entry.prompt_length, key)
-            for key, entry in self._entries.items()
-            if entry.model_name == model_name
-            and not entry.is_in_use
-            and shared_prefix_length(entry.cache.token_ids, prompt_ids) >= entry.prompt_length
-        ]
-        return max(candidates, key=lambda candidate: candidate[0])[1] if candidates else None

@@ -99,14 +99,9 @@ class ModelEngine:
         max_draft_tokens: int = 16,
         max_batch_tokens: int = 2048,
     ) -> None:
-        """Serve a model.
+        """Serve a model with at most `max_running` requests in a batch.
 
-        Args:
-            loaded: The model with its tokenizer.
-            pool: Where caches of conversations are, of this model and others.
-            max_running: Requests in the batch.
-            max_draft_tokens: Guesses per request and pass; 0 for none.
-            max_batch_tokens: New tokens per pass; a longer prompt takes several.
+        A prompt longer than `max_batch_tokens` takes several passes. The pool holds other models' caches, too.
         """
         self.loaded = loaded
         self._hidden = frozenset(loaded.tokenizer.all_special_ids)
@@ -216,27 +211,22 @@ class ModelEngine:
             request.draft_length = next_draft_length(len(member.draft), accepted, self._max_draft_tokens)
 
     def _finish_if_done(self, request: GenerationRequest, token: int) -> None:
-        parameters = request.parameters
+        parameters, generated = request.parameters, request.generated
+        tail = ""
+        if parameters.stop:
+            # A shown token holds one byte at least, so the longest stop text lies within as many as it has bytes.
+            shown = [each for each in generated if each not in self._hidden]
+            tail = self._decode(shown[-max(len(stop.encode()) for stop in parameters.stop) :])
+        text, reason = None, "stop"
         if token in self.loaded.end_ids and not parameters.ignores_end:
-            self._finish(request, self._decode(request.generated[:-1]), "stop")
-        elif parameters.stop and (stopped := self._text_before_stop(request)) is not None:
-            self._finish(request, stopped, "stop")
-        elif len(request.generated) >= parameters.max_tokens:
-            self._finish(request, self._decode(request.generated), "length")
-
-    def _text_before_stop(self, request: GenerationRequest) -> str | None:
-        stops = request.parameters.stop
-        # A token that is shown holds one byte at least, so the longest stop text lies within as many as it has bytes.
-        shown = [token for token in request.generated if token not in self._hidden]
-        tail = self._decode(shown[-max(len(stop.encode()) for stop in stops) :])
-        if not any(stop in tail for stop in stops):
-            return None
-        text = self._decode(request.generated)
-        return text[: min(text.find(stop) for stop in stops if stop in text)]
-
-    def _finish(self, request: GenerationRequest, text: str, reason: Literal["stop", "length"]) -> None:
-        prompt, completion = len(request.prompt_ids), len(request.generated)
-        request.reply = Reply(text, reason, prompt, request.cached_tokens, completion)
+            text = self._decode(generated[:-1])
+        elif any(stop in tail for stop in parameters.stop):
+            text = self._decode(generated)
+            text = text[: min(text.find(stop) for stop in parameters.stop if stop in text)]
+        elif len(generated) >= parameters.max_tokens:
+            text, reason = self._decode(generated), "length"
+        if text is not None:
+            request.reply = Reply(text, reason, len(request.prompt_ids), request.cached_tokens, len(generated))
 
     def _leave(self, request: GenerationRequest) -> None:
         self._running.remove(request)

@@ -1,4 +1,7 @@
-"""Loading of bases, adapters and checkpoints as models that the CPU server can batch."""
+"""Loading of bases, adapters and checkpoints as models that the CPU server can batch.
+
+Any causal transformers model with full attention is served: its own modules compute all but attention.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carryover.tasks.serving.cpu.any_model import ATTENTION_NAME, module_forward, register_ragged_attention
+from carryover.tasks.running.errors import first_line
 from carryover.tasks.serving.cpu.cache import CacheShape
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
-from carryover.tasks.serving.cpu.ragged import Forward
-from carryover.tasks.sft.hub import first_line
+from carryover.tasks.serving.cpu.ragged import Forward, Row, RowViews, attend, close_pass, open_pass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from carryover.tasks.serving.spec import ServedModels
+
+
+ATTENTION_NAME = "ragged"
+"""Name under which transformers knows the attention function."""
 
 
 class ModelLoadError(Exception):
@@ -41,9 +50,7 @@ class LoadedModel:
 def load_models(models: ServedModels, *, template_path: Path | None = None) -> list[LoadedModel]:
     """Load every model, an adapter as a merged copy of the base.
 
-    Args:
-        models: Base, adapters and checkpoints.
-        template_path: Chat template of the adapters; the base keeps its own where it brings one.
+    `template_path` is the chat template of the adapters; the base keeps its own where it brings one.
 
     Raises:
         ModelLoadError: A model or adapter cannot be served.
@@ -91,14 +98,60 @@ def _load(
     tokenizer.chat_template = template or tokenizer.chat_template or spare_template
     if tokenizer.chat_template is None:
         raise ModelLoadError(f"tokenizer of model {name!r} at {source} has no chat template")
+    configured = model.generation_config and model.generation_config.eos_token_id
+    ends: list[Any] = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
     return LoadedModel(
         name=name,
         forward=Qwen3Forward(model) if Qwen3Forward.fits(model) else module_forward(model),
         tokenizer=tokenizer,
-        end_ids=_end_ids(model, tokenizer),
+        end_ids=frozenset(end for end in ends if end is not None),
         cache_shape=_cache_shape(name, model.config),
         max_positions=model.config.max_position_embeddings,
     )
+
+
+def register_ragged_attention() -> None:
+    """Make the attention function known to transformers; harmless when done twice."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(ATTENTION_NAME, _attend)
+
+
+def module_forward(model: PreTrainedModel) -> Forward:
+    """Return the forward pass of a model that was loaded with the attention function of `ATTENTION_NAME`."""
+
+    def forward(rows: Sequence[Row]) -> Tensor:
+        opened = open_pass(rows)
+        output = model(
+            input_ids=opened.token_ids[None],
+            position_ids=opened.positions[None],
+            use_cache=False,
+            logits_to_keep=opened.wanted,
+            ragged_rows=opened.views,
+        )
+        close_pass(rows)
+        return output.logits[0].float()
+
+    return forward
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    _attention_mask: Tensor | None,
+    *,
+    scaling: float,
+    ragged_rows: Sequence[RowViews],
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """Attention of one layer: query (1, heads, tokens, dimension) to (1, tokens, heads, dimension)."""
+    import torch
+
+    layer: int = module.layer_idx  # pyright: ignore[reportAssignmentType]
+    attended = attend(layer, query[0] * scaling, torch.cat((key[0], value[0])), ragged_rows)
+    return attended.transpose(0, 1).unsqueeze(0), None
 
 
 def _merge_adapter(name: str, model: PreTrainedModel, adapter: Path) -> PreTrainedModel:
@@ -127,14 +180,6 @@ def _merge_adapter(name: str, model: PreTrainedModel, adapter: Path) -> PreTrain
         raise ModelLoadError(
             f"adapter {name!r} at {adapter} does not fit the base model: {first_line(error)}"
         ) from error
-
-
-def _end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    ends: list[Any] = [tokenizer.eos_token_id]
-    if model.generation_config is not None:
-        configured = model.generation_config.eos_token_id
-        ends += configured if isinstance(configured, list) else [configured]
-    return frozenset(end for end in ends if end is not None)
 
 
 def _cache_shape(name: str, config: Any) -> CacheShape:

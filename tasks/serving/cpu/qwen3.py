@@ -66,14 +66,16 @@ class Qwen3Forward:
 
     def __call__(self, rows: Sequence[Row]) -> Tensor:
         """Append every row's tokens to its cache and return the logits that rows want."""
-        from torch.nn.functional import embedding, linear
+        import torch
+        from torch.nn.functional import embedding, linear, silu
 
         opened = open_pass(rows)
         hidden = embedding(opened.token_ids, self._embedding)
         cosine, sine = self._cosine[opened.positions], self._sine[opened.positions]
         for index, layer in enumerate(self._layers):
             hidden = self._attend(index, hidden, (cosine, sine), opened.views)
-            hidden = self._transform(layer, hidden)
+            gate, value = linear(self._normalize(hidden, layer.mlp_norm), layer.mlp_input).chunk(2, -1)
+            hidden = torch.addmm(hidden, silu(gate) * value, layer.mlp_output)
         close_pass(rows)
         return linear(self._normalize(hidden[opened.wanted], self._norm), self._head)
 
@@ -91,13 +93,6 @@ class Qwen3Forward:
         added = torch.cat((turning.narrow(1, queries, keys), heads.narrow(1, queries + keys, keys)), 1)
         attended = attend(index, turning.narrow(1, 0, queries).transpose(0, 1), added.transpose(0, 1), views)
         return torch.addmm(hidden, attended.transpose(0, 1).flatten(1), layer.attention_output)
-
-    def _transform(self, layer: _Layer, hidden: Tensor) -> Tensor:
-        import torch
-        from torch.nn.functional import linear, silu
-
-        gate, value = linear(self._normalize(hidden, layer.mlp_norm), layer.mlp_input).chunk(2, -1)
-        return torch.addmm(hidden, silu(gate) * value, layer.mlp_output)
 
     def _normalize(self, hidden: Tensor, weight: Tensor) -> Tensor:
         from torch.nn.functional import rms_norm

@@ -76,7 +76,18 @@ def open_pass(rows: Sequence[Row]) -> Pass:
         wanted += range(len(ids) - row.logit_count, len(ids))
     longest = min(max(len(row.token_ids) for row in rows), SHORT_ROW_TOKENS)
     triangle = torch.full((longest, longest), float("-inf")).triu(1)
-    views = [_view(row, triangle) for row in rows]
+    views = []
+    for row in rows:
+        held, added, heads = len(row.cache.token_ids), len(row.token_ids), row.cache.shape.head_count
+        row.cache.reserve(held + added)
+        tensor = row.cache.tensor.narrow(2, 0, held + added)
+        mask = None
+        if added > SHORT_ROW_TOKENS:
+            mask = torch.full((added, held + added), float("-inf")).triu(held + 1)
+        elif added > 1:
+            mask = triangle[:added, :added]
+        slots, keys = tensor.narrow(2, held, added).unbind(0), tensor.narrow(1, 0, heads).transpose(2, 3).unbind(0)
+        views.append(RowViews(added, slots, keys, tensor.narrow(1, heads, heads).unbind(0), mask))
     return Pass(torch.tensor(ids), torch.tensor(positions), torch.tensor(wanted), views)
 
 
@@ -89,14 +100,8 @@ def close_pass(rows: Sequence[Row]) -> None:
 def attend(layer: int, query: Tensor, added: Tensor, rows: Sequence[RowViews]) -> Tensor:
     """Store the new keys and values of a layer and return what its queries find.
 
-    Args:
-        layer: Index of the layer.
-        query: Scaled queries of all new tokens: (heads, tokens, dimension).
-        added: Their keys, then values: (2 x key-value heads, tokens, dimension).
-        rows: The rows in the order of their tokens.
-
-    Returns:
-        Of the shape of `query`.
+    `query` holds the scaled queries of all new tokens, and so does what is returned: (heads, tokens, dimension).
+    `added` holds their keys, then values: (2 x key-value heads, tokens, dimension).
     """
     import torch
 
@@ -107,29 +112,6 @@ def attend(layer: int, query: Tensor, added: Tensor, rows: Sequence[RowViews]) -
         attend_row = _attend_short if row.token_count <= SHORT_ROW_TOKENS else _attend_long
         outputs.append(attend_row(row_query, row.keys[layer], row.values[layer], row.mask))
     return torch.cat(outputs, dim=1)
-
-
-def _view(row: Row, triangle: Tensor) -> RowViews:
-    held, added, heads = len(row.cache.token_ids), len(row.token_ids), row.cache.shape.head_count
-    row.cache.reserve(held + added)
-    tensor = row.cache.tensor.narrow(2, 0, held + added)
-    return RowViews(
-        token_count=added,
-        slots=tensor.narrow(2, held, added).unbind(0),
-        keys=tensor.narrow(1, 0, heads).transpose(2, 3).unbind(0),
-        values=tensor.narrow(1, heads, heads).unbind(0),
-        mask=_mask(held, added, triangle),
-    )
-
-
-def _mask(held: int, added: int, triangle: Tensor) -> Tensor | None:
-    import torch
-
-    if added == 1:
-        return None
-    if added <= SHORT_ROW_TOKENS:
-        return triangle[:added, :added]
-    return torch.full((added, held + added), float("-inf")).triu(held + 1)
 
 
 def _attend_short(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:

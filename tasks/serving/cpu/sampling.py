@@ -40,19 +40,12 @@ def choose_tokens(logits: Tensor, parameters: Sequence[SamplingParameters], unif
     temperatures = torch.tensor([row.temperature or 1.0 for row in parameters])
     probabilities = torch.softmax(logits / temperatures[:, None], -1)
     if any(row.top_p < 1 for row in parameters):
-        probabilities = _keep_top(probabilities, torch.tensor([row.top_p for row in parameters]))
+        # The smallest set of most likely tokens that holds `top_p` of the probability is kept.
+        ordered, order = probabilities.sort(-1, descending=True)
+        is_outside = ordered.cumsum(-1) - ordered >= torch.tensor([row.top_p for row in parameters])[:, None]
+        probabilities = torch.zeros_like(probabilities).scatter(-1, order, ordered.masked_fill(is_outside, 0.0))
     cumulative = probabilities.double().cumsum(-1)
     thresholds = torch.tensor(uniforms, dtype=torch.float64)[:, None] * cumulative[:, -1:]
     # Right-hand side: a token of probability zero, whose interval is empty, is never chosen.
     drawn = torch.searchsorted(cumulative, thresholds, right=True)[:, 0]
     return torch.where(is_greedy, logits.argmax(-1), drawn.clamp(max=logits.shape[-1] - 1)).tolist()
-
-
-def _keep_top(probabilities: Tensor, top_p: Tensor) -> Tensor:
-    """Zero what lies outside the smallest set of most likely tokens that holds `top_p` of the probability."""
-    import torch
-
-    ordered, order = probabilities.sort(-1, descending=True)
-    before = ordered.cumsum(-1) - ordered
-    kept = ordered.masked_fill(before >= top_p[:, None], 0.0)
-    return torch.zeros_like(probabilities).scatter(-1, order, kept)

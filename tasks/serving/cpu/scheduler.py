@@ -63,22 +63,20 @@ class Scheduler:
             await asyncio.wait([working])
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        import torch
+
         while not self._is_stopping:
             self._has_news.wait()
             self._has_news.clear()
             while not self._is_stopping and any(engine.has_work for engine in self.engines.values()):
                 for engine in self.engines.values():
-                    for request in self._step(engine):
+                    try:
+                        with torch.inference_mode():
+                            ended = engine.step() if engine.has_work else []
+                    except Exception as error:  # noqa: BLE001 - no request may end the thread that serves all others
+                        ended = engine.fail(error)
+                    for request in ended:
                         loop.call_soon_threadsafe(self._answer, request)
-
-    def _step(self, engine: ModelEngine) -> list[GenerationRequest]:
-        import torch
-
-        try:
-            with torch.inference_mode():
-                return engine.step() if engine.has_work else []
-        except Exception as error:  # noqa: BLE001 - no request may end the thread that serves all others
-            return engine.fail(error)
 
     def _answer(self, request: GenerationRequest) -> None:
         future = self._waiting.get(request)

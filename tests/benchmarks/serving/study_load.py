@@ -20,11 +20,12 @@ from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPlan
+from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.model_shape import ModelShape
 from carryover.tasks.sft.spec import LoraSpec, TokenizerSpec
-from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer, load_tokenizer
+from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer
 from carryover.tasks.train import TrainedFolder
 from tests.benchmarks.gpu import QWEN3_ROPE, utilisation_in_words
 

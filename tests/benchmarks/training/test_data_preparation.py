@@ -11,8 +11,9 @@ import pytest
 from carryover.tasks.datasets.dataset import prepare_dataset
 from carryover.tasks.datasets.spec import DatasetSpec
 from carryover.tasks.datasets.token_costs import BATCH_TEXTS
+from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.sft.spec import TokenizerSpec
-from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from carryover.tasks.sft.tokenizer import build_tokenizer
 
 INSTANCES = 5_000
 CONTRACTS = ("persistent", "stateless")

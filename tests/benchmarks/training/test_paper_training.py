@@ -10,12 +10,13 @@ from typing import NamedTuple
 import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
+from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.sft.load import load_start
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.resources import CORE_FLOPS, GIB, GPU_GIB, estimate_resources
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
-from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainedModel, train
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback, read_log

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
+from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.sft.load import new_model
 from carryover.tasks.sft.optimizer import muon_with_adamw
 from carryover.tasks.sft.prepare import IGNORED, prepare_data
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
-from carryover.tasks.sft.tiny import new_model
-from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback
 

@@ -15,7 +15,7 @@ from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import table_names, table_query
-from carryover.tasks.knapsack.signatures import describe_tools
+from carryover.tasks.knapsack.environment import describe_tools
 
 NEW_EPISODES = 1_000
 WARM_PASSES = 3

@@ -13,10 +13,11 @@ from carryover.tasks.datasets.conversations import Conversation, read_conversati
 from carryover.tasks.datasets.dataset import OMITTED, PLACEHOLDERS, prepare_dataset
 from carryover.tasks.datasets.spec import OPTIONS, DatasetSpec, ValidationSpec
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.running.progress import no_bar
 from carryover.tasks.sft.prepare import tokenize
 from carryover.tasks.sft.spec import TokenizerSpec
-from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template, load_tokenizer
+from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
 from carryover.tasks.traces.rows import FinishReason
 from tests.bars import RecordedBars
 

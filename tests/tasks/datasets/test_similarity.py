@@ -3,7 +3,7 @@ from difflib import SequenceMatcher
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carryover.tasks.datasets.similarity import smallest_similarity
+from carryover.tasks.datasets.validation import smallest_similarity
 
 texts = st.lists(st.text(alphabet="abc \n", max_size=30), min_size=2, max_size=4)
 

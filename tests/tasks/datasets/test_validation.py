@@ -6,8 +6,9 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import to_rows
 from carryover.tasks.datasets.spec import ValidationSpec
-from carryover.tasks.datasets.validation import calls_finish, judge_traces, rules, verdict_rows
+from carryover.tasks.datasets.validation import judge_traces, rules, verdict_rows
 from carryover.tasks.lint.sources import traces_of_rows
+from carryover.tasks.running.syntax import calls_finish
 from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.study_rows import TABLES
 

@@ -1,4 +1,4 @@
-from carryover.tasks.knapsack.signatures import describe_tools
+from carryover.tasks.knapsack.environment import describe_tools
 
 
 def test_tools_are_described_by_their_own_signatures():

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carryover.tasks.knapsack.instance import Item
-from carryover.tasks.knapsack.solver import solve
+from carryover.tasks.knapsack.sampling import solve
 
 
 def make_items(*attributes):

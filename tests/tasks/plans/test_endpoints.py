@@ -4,9 +4,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from carryover.tasks.plans.endpoints import endpoint_lacks
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.preflight import check_needs
+from carryover.tasks.plans.preflight import check_needs, endpoint_lacks
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.running.errors import UserError
 

@@ -153,11 +153,13 @@ def test_our_server_reads_what_we_write():
     command = cpu_command(spec, models, host="127.0.0.1", port=8000)
     assert command[:3] == [sys.executable, "-m", "carryover.tasks.serving.cpu_server"]
     options = parse_options(command[3:])
-    assert options.models == models
+    assert (options.model, options.served_model_name, options.revision) == ("Qwen/Qwen3-8B", "base", "b968826")
+    assert (dict(options.lora_modules), dict(options.checkpoints)) == (models.adapters, models.checkpoints)
     assert (options.host, options.port) == ("127.0.0.1", 8000)
-    assert (options.max_tokens, options.max_running, options.threads, options.cache_bytes) == (4096, 100, 2, 1000)
-    assert options.template is None
-    assert options.template_kwargs == {"enable_thinking": False}
+    assert (options.max_model_len, options.max_num_seqs, options.threads) == (4096, 100, 2)
+    assert options.kv_cache_memory_bytes == 1000
+    assert options.chat_template is None
+    assert options.default_chat_template_kwargs == {"enable_thinking": False}
 
 
 def test_a_pair_without_a_path_is_refused(capsys):

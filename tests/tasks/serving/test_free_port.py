@@ -4,8 +4,7 @@ from operator import methodcaller
 
 import pytest
 
-from carryover.tasks.serving.free_port import TRIES, start_on_free_port
-from carryover.tasks.serving.process import ServerError
+from carryover.tasks.serving.process import TRIES, ServerError, start_on_free_port
 
 
 class Stub:

@@ -7,7 +7,7 @@ from importlib import metadata
 import openai
 import pytest
 
-from carryover.tasks.serving import free_port
+from carryover.tasks.serving import process
 from carryover.tasks.serving.ask import ask
 from carryover.tasks.serving.process import LOOPBACK, ManagedProcess, ServerError
 from carryover.tasks.serving.server import open_server, vllm_program
@@ -118,8 +118,8 @@ def mortal_server(tmp_path, monkeypatch):
 def test_a_server_whose_port_was_taken_meanwhile_starts_on_another(tmp_path, monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        ports = [taken.getsockname()[1], free_port.find_free_port()]
-        monkeypatch.setattr(free_port, "find_free_port", iter(ports).__next__)
+        ports = [taken.getsockname()[1], process.find_free_port()]
+        monkeypatch.setattr(process, "find_free_port", iter(ports).__next__)
         with open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log") as server:
             assert server.base_url == f"http://127.0.0.1:{ports[1]}/v1"
             assert str(ports[1]) in server.command

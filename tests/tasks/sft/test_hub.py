@@ -11,12 +11,11 @@ from huggingface_hub.errors import GatedRepoError
 
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.sft.hub import expanded, explained, is_local
-from carryover.tasks.sft.load import load_start
-from carryover.tasks.sft.room import find_shape
+from carryover.tasks.running.hub import expanded, explained, fetch_tokenizer, is_local, load_tokenizer
+from carryover.tasks.sft.load import load_start, save_untrained
+from carryover.tasks.sft.resources import find_shape
 from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, TokenizerSpec
-from carryover.tasks.sft.tiny import save_untrained
-from carryover.tasks.sft.tokenizer import build_tokenizer, fetch_tokenizer, load_tokenizer
+from carryover.tasks.sft.tokenizer import build_tokenizer
 from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 
 PAPER = TRAINING["paper"]

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from carryover.tasks.sft.intervals import Intervals, find_intervals
 from carryover.tasks.sft.spec import TRAINING
+from carryover.tasks.sft.trainer import Intervals, find_intervals
 
 PAPER = TRAINING["paper"]
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from carryover.tasks.sft.batches import right_padded
-from carryover.tasks.sft.loss import learned_loss
+from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.sft.batches import learned_loss, right_padded
+from carryover.tasks.sft.load import new_model
 from carryover.tasks.sft.prepare import IGNORED, PreparedData
 from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, LoraSpec, TokenizerSpec
-from carryover.tasks.sft.tiny import new_model
-from carryover.tasks.sft.tokenizer import build_tokenizer, load_tokenizer
+from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback
 

@@ -7,7 +7,7 @@ import sys
 
 def test_bitsandbytes_asks_the_hub_for_nothing_where_kernels_is_installed(tmp_path):
     (tmp_path / "kernels.py").write_text("def get_kernel(*_, **__):\n    raise SystemExit('asked the hub')\n")
-    imported = "from carryover.tasks.sft.quiet import quiet_libraries"
+    imported = "from carryover.tasks.sft.load import quiet_libraries"
     code = f"{imported}; quiet_libraries(); import kernels; print(kernels.__name__)"
     path = os.pathsep.join([str(tmp_path), *sys.path])
     ran = subprocess.run(

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.sft.resources import GIB
-from carryover.tasks.sft.room import check_room, find_shape, smallest_limit, telling_of_memory, unknown_size
+from carryover.tasks.sft.resources import GIB, check_room, find_shape, smallest_limit, telling_of_memory, unknown_size
 from carryover.tasks.sft.spec import TRAINING
 
 PAPER = TRAINING["paper"].model_copy(update={"base_revision": None})

@@ -9,8 +9,9 @@ import pytest
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.sft.spec import TokenizerSpec
-from carryover.tasks.sft.tokenizer import TokenCounter, build_tokenizer, load_tokenizer
+from carryover.tasks.sft.tokenizer import TokenCounter, build_tokenizer
 
 BYTES_ONLY = TokenizerSpec(vocabulary_size=259)
 TEXTS = [

@@ -15,10 +15,9 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.serving.cpu.models import load_models
 from carryover.tasks.serving.spec import ServedModels
 from carryover.tasks.sft.folder import held
-from carryover.tasks.sft.load import load_start
+from carryover.tasks.sft.load import load_start, save_untrained
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec, TrainingSpec
-from carryover.tasks.sft.tiny import save_untrained
 from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
 from carryover.tasks.sft.train import train
 from carryover.tasks.sft.trainer import open_trainer

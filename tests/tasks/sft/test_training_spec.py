@@ -3,9 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from carryover.tasks.sft.load import _four_bit
+from carryover.tasks.sft.load import four_bit_settings
 from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, TrainingSpec
-from carryover.tasks.sft.trainer import _adapter, _arguments
+from carryover.tasks.sft.trainer import adapter_settings, trainer_settings
 
 
 def test_the_paper_preset_is_appendix_c2():
@@ -29,7 +29,7 @@ def test_the_paper_preset_is_appendix_c2():
 
 
 def test_the_paper_s_base_is_held_in_nf4_with_double_quantization():
-    settings = _four_bit().to_dict()
+    settings = four_bit_settings().to_dict()
     assert {name: settings[name] for name in settings if name.startswith("bnb_4bit") and "storage" not in name} == {
         "bnb_4bit_quant_type": "nf4",
         "bnb_4bit_use_double_quant": True,
@@ -39,7 +39,7 @@ def test_the_paper_s_base_is_held_in_nf4_with_double_quantization():
 
 
 def test_the_trainer_is_told_what_the_paper_preset_says(tmp_path):
-    told = _arguments(TRAINING["paper"], tmp_path, 3407, is_validated=True)
+    told = trainer_settings(TRAINING["paper"], tmp_path, 3407, is_validated=True)
     assert (told.seed, told.data_seed, told.optim, told.lr_scheduler_type) == (3407, 3407, "adamw_torch", "cosine")
     assert (told.learning_rate, told.warmup_steps, told.weight_decay) == (1e-4, 0.03, 0.01)
     assert (told.adam_beta1, told.adam_beta2, told.max_grad_norm) == (0.9, 0.999, 1.0)
@@ -49,7 +49,7 @@ def test_the_trainer_is_told_what_the_paper_preset_says(tmp_path):
 
 def test_an_adapter_names_the_commit_of_its_base():
     adapters = [
-        _adapter(TRAINING["paper"].model_copy(update={"base_revision": commit})) for commit in (None, "b968826")
+        adapter_settings(TRAINING["paper"].model_copy(update={"base_revision": commit})) for commit in (None, "b968826")
     ]
     assert [adapter and adapter.revision for adapter in adapters] == [None, "b968826"]
 

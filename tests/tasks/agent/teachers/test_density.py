@@ -16,8 +16,7 @@ from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.teachers.density import read_known, read_task, write_density_reply
 from carryover.tasks.agent.teachers.open import open_teacher
 from carryover.tasks.agent.teachers.small import PlayedTurn
-from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.solver import solve
+from carryover.tasks.knapsack.sampling import sample_instance, solve
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.traces.rows import FinishReason
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from carryover.tasks.serving.cpu.any_model import ATTENTION_NAME, module_forward, register_ragged_attention
 from carryover.tasks.serving.cpu.cache import CacheShape, KeyValueCache
+from carryover.tasks.serving.cpu.models import ATTENTION_NAME, module_forward, register_ragged_attention
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
 from carryover.tasks.serving.cpu.ragged import Row
 from tests.tasks.serving.tiny import build_model, prompt_of

@@ -1,16 +1,25 @@
 """Models and tokenizers by folder or hub id; what can go wrong on the way is one line."""
 
 import errno
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.errors import UserError, first_line
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 WEIGHT_FILES = (
     "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"
 )  # fmt: skip
 """What the hub's models call their weights."""
+TOKENIZER_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
+"""What a tokenizer of the hub is made of."""
+_loading = threading.Lock()
+"""Held by the thread that loads a tokenizer: conditions are played side by side in threads."""
 
 
 def is_local(source: str) -> bool:
@@ -21,13 +30,6 @@ def is_local(source: str) -> bool:
 def expanded(source: str) -> str:
     """Return a source with a leading `~` as the home folder that it stands for."""
     return str(Path(source).expanduser()) if source.startswith("~") else source
-
-
-def cache_folder() -> Path:
-    """Return the folder that models of the hub are downloaded to."""
-    from huggingface_hub import constants
-
-    return Path(constants.HF_HUB_CACHE)
 
 
 def find_file(source: str, name: str, revision: str | None) -> Path:
@@ -42,12 +44,6 @@ def find_file(source: str, name: str, revision: str | None) -> Path:
         return Path(source) / name
     cached = try_to_load_from_cache(source, name, revision=revision)
     return Path(cached if isinstance(cached, str) else hf_hub_download(source, name, revision=revision))
-
-
-def check_folder(source: str, what: str) -> None:
-    """Raise `UserError` where a source is meant as a folder and there is none."""
-    if is_local(source) and not Path(source).is_dir():
-        raise UserError(f"no {what} at {source}: there is no such folder; train or copy it there, or name a hub id")
 
 
 def is_downloaded(source: str, revision: str | None) -> bool:
@@ -67,11 +63,14 @@ def explained(source: str, what: str) -> Iterator[None]:
     """
     from huggingface_hub.errors import GatedRepoError
 
-    check_folder(source, what)
+    if is_local(source) and not Path(source).is_dir():
+        raise UserError(f"no {what} at {source}: there is no such folder; train or copy it there, or name a hub id")
     try:
         yield
     except (OSError, ValueError) as error:
-        causes = list(_causes(error))
+        causes: list[BaseException] = [error]
+        while cause := causes[-1].__cause__ or causes[-1].__context__:
+            causes.append(cause)
         if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in causes):
             raise UserError(
                 f"the disk is full while {what} {source} is read into the hub's cache; free some space or set HF_HOME "
@@ -87,13 +86,29 @@ def explained(source: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
+    """Return the tokenizer of a folder or hub id.
+
+    Raises:
+        UserError: There is none, it is gated, or the hub cannot be reached.
+    """
+    place = expanded(str(source))
+    # transformers imports its parts when they are first asked for, and fails where two threads ask at once
+    with _loading, explained(place, "tokenizer"):
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(place, local_files_only=is_local(place))
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's text without its full stop; its type where it has none."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+def fetch_tokenizer(source: str, revision: str) -> Path:
+    """Return the folder with the tokenizer of a commit of the hub, downloaded where it is not; a folder as it is.
+
+    Raises:
+        UserError: There is none, it is gated, or the hub cannot be reached.
+    """
+    if is_local(source):
+        return Path(source)
+    with explained(source, "tokenizer"):
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(source, revision=revision, allow_patterns=list(TOKENIZER_FILES)))

@@ -1,0 +1,11 @@
+"""Rows of one table, in whatever the caller holds them."""
+
+import polars as pl
+import pyarrow as pa
+
+Frame = pl.LazyFrame | pl.DataFrame | pa.Table
+
+
+def lazy(frame: Frame) -> pl.LazyFrame:
+    """Return rows as a lazy frame, without a copy."""
+    return pl.DataFrame(pl.from_arrow(frame)).lazy() if isinstance(frame, pa.Table) else frame.lazy()
