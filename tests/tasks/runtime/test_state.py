@@ -245,5 +245,5 @@ def test_lifetime_of_what_was_injected_is_one_small_class(fork_tree):
     engine.close()
 
 
-def test_contracts_of_the_study_are_two():
-    assert sorted(CONTRACTS) == ["persistent", "stateless"]
+def test_contracts_are_the_studys_two_and_the_two_that_inject():
+    assert sorted(CONTRACTS) == ["injected", "injected+persistent", "persistent", "stateless"]
