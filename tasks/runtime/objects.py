@@ -10,9 +10,9 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from carryover.tasks.runtime.inside.values.plain import Record  # noqa: F401 - what a retrieval may return
 from carryover.tasks.runtime.inside.values import transfer
 from carryover.tasks.runtime.inside.values.frames import LIBRARIES
+from carryover.tasks.runtime.inside.values.plain import Record  # noqa: F401 - what a retrieval may return
 from carryover.tasks.runtime.inside.values.portable import NotPortableError
 from carryover.tasks.runtime.inside.values.tree import decode, encode
 
