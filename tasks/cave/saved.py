@@ -23,7 +23,7 @@ from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.journal import Entry as Done
 from carryover.tasks.runtime.journal import Journal, Ran
-from carryover.tasks.runtime.objects import Binding
+from carryover.tasks.runtime.objects import Binding, Memory
 from carryover.tasks.runtime.protocol import Difference
 
 _VERSION = 1
@@ -183,10 +183,11 @@ def _record(before: SavedAgent | None, agent: SavedAgent) -> dict[str, Any]:
 
 
 def _write_input(entry: Injected, binding: Binding) -> dict[str, Any]:
-    content = None if binding.content is None else base64.b64encode(binding.content).decode()
-    return {"entry": entry, "message": binding.message, "content": content}
+    content = binding.content.view() if isinstance(binding.content, Memory) else binding.content
+    encoded = None if content is None else base64.b64encode(content).decode()
+    return {"entry": entry, "message": binding.message, "content": encoded}
 
 
 def _read_input(record: dict[str, Any]) -> tuple[Injected, Binding]:
-    content = None if record["content"] is None else base64.b64decode(record["content"])
+    content = None if record["content"] is None else bytearray(base64.b64decode(record["content"]))
     return Injected(*record["entry"]), Binding(tuple(record["message"]), content)

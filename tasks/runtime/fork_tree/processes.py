@@ -84,10 +84,15 @@ class LiveProcesses:
         self._live = live or Fork(root).take()[0]
         self._standby: Frozen | None = None
         """The copy of the present state, once it is made."""
-        self._ahead: Fork | None = Fork(self._live)
+        self._ahead: Fork | None = None if live else Fork(self._live)
+        self._is_unused_branch = live is not None
+        """A branch is copied when it is first used: of a thousand, most may never be."""
 
     def next(self) -> Node:
         """Return the live process, once its copy is made; without a copy of its present state it counts as gone."""
+        if self._is_unused_branch:
+            self._is_unused_branch = False
+            self._ahead = Fork(self._live)
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
             self._standby = self._take(ahead)
@@ -151,6 +156,7 @@ class LiveProcesses:
     def _replace(self, live: Node) -> None:
         """Put another process in the place of the live one, and end all that the live one left."""
         self.close()
+        self._is_unused_branch = False
         end_strays(self._root)
         self._live = live
         self._standby = None

@@ -16,6 +16,7 @@ from .seeding import Seeder
 from .step import StepRunner
 from .walls import confine
 
+_COLLECTED_AT_ONCE = 8
 _FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
 _ERROR_LIMIT = 1000
 """Characters of an error that is passed to the host."""
@@ -111,7 +112,7 @@ class Server:
         if not self.is_root:  # a root runs no block, so it has nothing to put back
             self.runner.tidy()
             self.runner.forget(dropped)
-            self._children = [process for process in self._children if not _has_ended(process)]
+            self._collect_children()
         process = self._fork_process()
         if process == 0:
             self.take_over(descriptor, outputs)
@@ -121,6 +122,11 @@ class Server:
         self.channel.send(("forked", self.runner.canary(), has_strays, _thread_count(), self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             os.close(used)
+
+    def _collect_children(self) -> None:
+        """Collect those of the oldest few that have ended, the others in a later turn: of a thousand, few have."""
+        oldest, others = self._children[:_COLLECTED_AT_ONCE], self._children[_COLLECTED_AT_ONCE:]
+        self._children = [*others, *(process for process in oldest if not _has_ended(process))]
 
     def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
         """Listen on another descriptor, as a process does that was just forked."""

@@ -11,6 +11,8 @@ from carryover.tasks.runtime.process.strays import end_all
 
 logger = logging.getLogger(__name__)
 
+_LOOKING_SHARE = 0.05
+"""Share of the time that looking at one episode may take: of a thousand branches it takes a second."""
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 4.0
 """Between two looks at an episode; each pause of one doubles, as most blocks leave nothing that grows."""
 
@@ -57,14 +59,16 @@ class Watcher:
                         logger.warning("an episode's memory could not be read: %s", error)
 
     def _look(self, root: Node, watched: _Watched) -> None:
+        started = time.monotonic()
         used = excess_bytes(root.process_id(), watched.limit_bytes)
+        least_pause = (time.monotonic() - started) / _LOOKING_SHARE
         with self._lock:
             if self._watched.get(root) is not watched:  # a step has begun, or the episode was closed
                 return
             if used or not root.is_alive():
                 del self._watched[root]
             else:
-                pause = min(2 * watched.pause_seconds, _LONGEST_PAUSE_SECONDS)
+                pause = max(min(2 * watched.pause_seconds, _LONGEST_PAUSE_SECONDS), least_pause)
                 self._watched[root] = _Watched(watched.limit_bytes, pause, time.monotonic() + pause)
             if used and root.is_alive():  # the number of one that ended may be another's by now, and so its memory
                 allowed = watched.limit_bytes >> 20

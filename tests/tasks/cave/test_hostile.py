@@ -60,9 +60,18 @@ class Point:
 
 
 def is_plain(value: object) -> bool:
-    """Tell whether a value is of builtin types alone, as far as eight levels down."""
-    inside = value if isinstance(value, list | tuple) else [*value, *value.values()] if type(value) is dict else []
-    return type(value).__module__ == "builtins" and all(map(is_plain, inside[:8]))
+    """Tell whether a value is of builtin types alone, however deep or cyclic."""
+    waiting, seen = [value], {}
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        if type(one).__module__ != "builtins":
+            return False
+        if type(one) in (list, tuple, dict):
+            waiting += [*one, *one.values()] if type(one) is dict else one
+    return True
 
 
 @pytest.fixture

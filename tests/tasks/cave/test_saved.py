@@ -148,6 +148,7 @@ def test_killed_agent_resumes_to_what_its_file_says(save_file, fork_tree, watche
 
 @pytest.mark.slow
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_a_hundred_kills_resume_or_name_what_was_lost(tmp_path, fork_tree, watched):
     for number in range(100):
         test_killed_agent_resumes_to_what_its_file_says(tmp_path / f"{number}", fork_tree, watched, 1 + number % 13)

@@ -77,9 +77,9 @@ def test_every_check_export_lint_and_the_viewer_read_it(recorded, tmp_path, caps
         }
         assert {name: rows for name, rows in broken.items() if rows} == {}
         for name in ("authors", "jsonl", "parquet", "atif"):
-            assert export_episodes(warehouse, tmp_path / name, name, "agent = 'cave'") == 1
-        assert lint_warehouse(warehouse, per_trace=True).height == 1
-        print_episode(warehouse, recorded.episode.episode_id)
+            assert export_episodes(warehouse, tmp_path / name, name, "agent = 'cave'", None) == 1
+        assert lint_warehouse(warehouse, None, per_trace=True).height == 1
+        print_episode(warehouse, recorded.episode.episode_id, None)
     assert "answer after 6 turns" in capsys.readouterr().out
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
@@ -38,14 +39,17 @@ def play(runtime, bucket: str, contract: str, seed: int, teacher=None, **fields)
     prompt_set: PromptSet = "full" if bucket in ("easy", "hard") else "compact"
     return asyncio.run(
         run_episode(
-            sample_instance(KNAPSACK[bucket], seed),
-            condition,
-            teacher or open_teacher(bucket, contract),
-            runtime,
-            EpisodeSpec(prompt_set=prompt_set, **fields),
-            run_id="run",
-            plan_digest="plan",
-            scale="smoke",
+            EpisodeContext(
+                condition=condition,
+                client=teacher or open_teacher(bucket, contract),
+                runtime=runtime,
+                spec=EpisodeSpec(prompt_set=prompt_set, **fields),
+                run_id="run",
+                plan_digest="plan",
+                scale="smoke",
+                stage_digest="stage",
+            ),
+            PlannedEpisode(sample_instance(KNAPSACK[bucket], seed), 0),
         )
     )
 

@@ -1,0 +1,44 @@
+"""Continuations of one state, side by side."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.background import wait_for
+from carryover.tasks.cave.events import Answer
+from carryover.tasks.runtime.journal import Ran
+
+
+class Continuation(NamedTuple):
+    """What one branch made of a question."""
+
+    agent: Agent
+    answer: Answer
+    """With the stop reason and the tokens."""
+    changed: dict[str, str | None]
+    """Variables that it bound, or bound to another type, by name with the new type; None for one that is gone."""
+    state_hash: str | None
+    """Of the state after its last block: equal ones ended in the same state. None where it cannot be told."""
+
+
+def compare(question: str, branches: Sequence[Agent]) -> list[Continuation]:
+    """Ask every branch the same question, all at a time, and return the continuations in the branches' order.
+
+    for one in compare("Clean the orders.", agent.branch(4)):
+        print(one.answer.text, one.answer.completion_tokens, one.changed)
+    """
+    before = [branch.variables() for branch in branches]
+
+    async def ask_all() -> list[Answer]:
+        return await asyncio.gather(*(branch.ask_async(question) for branch in branches))
+
+    answers = wait_for(ask_all())
+    return [_continuation(*parts) for parts in zip(branches, answers, before, strict=True)]
+
+
+def _continuation(branch: Agent, answer: Answer, before: dict[str, str]) -> Continuation:
+    after = branch.variables()
+    changed = {name: after.get(name) for name in sorted({*before, *after}) if before.get(name) != after.get(name)}
+    ran = [entry for entry in branch.runtime.interpreter.journal().entries if isinstance(entry, Ran)]
+    return Continuation(branch, answer, changed, ran[-1].observed.state_hash if ran else None)
