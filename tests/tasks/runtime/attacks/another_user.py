@@ -55,5 +55,5 @@ def become_another_user() -> None:
 
 def may_become_another_user() -> bool:
     """Tell whether this machine lets a process have a user namespace of its own, in which it chooses its user."""
-    asks = "from carryover.tasks.runtime.inside import confine; print(confine.unshare_user(processes=False))"
+    asks = "from carryover.tasks.runtime.inside.walls import confine; print(confine.unshare_user(processes=False))"
     return subprocess.run([sys.executable, "-c", asks], check=True, capture_output=True).stdout == b"True\n"
