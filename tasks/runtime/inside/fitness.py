@@ -48,7 +48,7 @@ class Fitness:
         if self._lacked_builtins:
             return "builtins"
         try:
-            mmap.mmap(-1, _SPARE_BYTES).close()
+            mmap.mmap(-1, _SPARE_BYTES, mmap.MAP_PRIVATE).close()  # a shared mapping is a file, which costs more
             return self._shortage()
         except (MemoryError, OSError):
             return "memory"

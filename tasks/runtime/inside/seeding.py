@@ -2,31 +2,36 @@
 
 import os
 import sys
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
-
-_register, os.register_at_fork = os.register_at_fork, lambda **_hooks: None
-import random  # noqa: E402 - without its hook, so that a fork goes on with the draws of its parent
-
-os.register_at_fork = _register
 
 
 class Seeder:
-    """Seeds `random` and NumPy before a block, and NumPy also when a block is the first to import it."""
+    """Seeds `random` and NumPy before a block, and also when the block is the first to import them.
+
+    `random` is loaded from the start, so that a block's import costs nothing, but out of sight until it is imported:
+    a block that draws no number does not pay for the seeding.
+    """
 
     def __init__(self) -> None:
         self._seed = "0"
+        self._random = _import_random()
+        self._random_spec = self._random.__spec__
         sys.meta_path.insert(0, self)
 
     def reseed(self, seed: str) -> None:
         """Seed what is imported now, and what the block will import; the seed is hexadecimal."""
         self._seed = seed
-        random.seed(int(seed, 16))
-        if "numpy.random.mtrand" in sys.modules:
-            self._seed_numpy(sys.modules["numpy.random.mtrand"])
+        modules = sys.modules
+        if "random" in modules:
+            self._random.seed(int(seed, 16))
+        if "numpy.random.mtrand" in modules:
+            self._seed_numpy(modules["numpy.random.mtrand"])
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        """Find NumPy's generator with a loader that seeds it; leave the rest to the other finders."""
+        """Find `random` where it is kept, and NumPy's generator with a loader that seeds it; leave the rest."""
+        if fullname == "random":
+            return ModuleSpec(fullname, self)  # type: ignore[arg-type]
         if fullname != "numpy.random.mtrand":
             return None
         spec = PathFinder.find_spec(fullname, path, target)
@@ -40,6 +45,25 @@ class Seeder:
             spec.loader.exec_module = execute_and_seed
         return spec
 
+    def create_module(self, _spec: Any) -> Any:
+        """Return `random` as it is kept."""
+        return self._random
+
+    def exec_module(self, module: Any) -> None:
+        """Seed it."""
+        module.__spec__ = self._random_spec
+        module.seed(int(self._seed, 16))
+
     def _seed_numpy(self, module: Any) -> None:
         seed = int(self._seed, 16)
         module.seed([seed >> shift & 0xFFFFFFFF for shift in range(0, 256, 32)])
+
+
+def _import_random() -> Any:
+    """Import `random` so that a fork neither re-seeds it nor pays for that, and hide it."""
+    register, os.register_at_fork = os.register_at_fork, lambda **_hooks: None
+    try:
+        import random
+    finally:
+        os.register_at_fork = register
+    return sys.modules.pop(random.__name__)

@@ -158,8 +158,8 @@ def drop_capabilities(kept: int = 0) -> None:
 
 def keep_capabilities(kept: int) -> None:
     """Give up every capability of this process but those of a mask, for good."""
-    words = (kept & 0xFFFFFFFF, kept >> _CAPABILITY_WORD_BITS)
-    sets = b"".join(struct.pack("<III", word, word, 0) for word in words)  # effective, permitted, inheritable
+    low, high = kept & 0xFFFFFFFF, kept >> _CAPABILITY_WORD_BITS
+    sets = struct.pack("<6I", low, low, 0, high, high, 0)  # effective, permitted, inheritable; for each word
     _check(_libc.capset(_OWN_CAPABILITIES, sets), "capset")
 
 
