@@ -64,7 +64,8 @@ def _traces(run: Run, part: StudyPart, tokenizer: Path) -> _Traces:
 
 def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
     """Return the identity of a part's data: the ids of its traces count, because rows of the data name them."""
-    spec = part.dataset, part.validation, part.variant, part.teacher.contracts, part.training.base
+    training = part.training.base, part.training.chat_template  # both decide the length of an example
+    spec = part.dataset, part.validation, part.variant, part.teacher.contracts, training
     return stage_digest(
         Stage.DATA, *spec, tokenizer_identity(part, tokenizer), _traces(run, part, tokenizer).episode_ids
     )

@@ -5,11 +5,16 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import hypothesis
 import pytest
 
 from tests.benchmarks.control_group import can_make_control_group
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
 from tests.tasks.serving.vllm_environment import can_provide_vllm
+
+# No property test depends on the machine's pace or on luck.
+hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("steady")
 
 LEFT_OUT = pytest.StashKey[list[str]]()
 

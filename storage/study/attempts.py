@@ -36,7 +36,10 @@ def missing_episodes(zone: LandingZone, shard: ShardSpec, *, plays_again: bool =
     for seed, replicate, attempts in _landed_attempts(landed, shard):
         is_last = bool(attempts) and (
             landed[attempts[-1]] is not FinishReason.ERROR
-            or len(attempts) - len(unheard.intersection(attempts)) == shard.maximum_attempts
+            or (
+                shard.maximum_attempts is not None
+                and len(attempts) - len(unheard.intersection(attempts)) >= shard.maximum_attempts
+            )
         )
         if plays_again or not is_last:
             places.append(EpisodePlace(seed, replicate, len(attempts)))

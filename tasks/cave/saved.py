@@ -86,6 +86,7 @@ class SaveFile:
         if before is not None and not _goes_on(before, agent):
             before = None
         line = json.dumps(_record(before, agent)) + "\n"
+        self._written = None  # a write that fails is made good by a whole one
         target = self._path if before is not None else self._path.with_name(f"{self._path.name}.part")
         with target.open("a" if before is not None else "w", encoding="utf-8") as file:
             file.write(line)

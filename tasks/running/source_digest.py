@@ -60,7 +60,7 @@ def _closure(entries: Sequence[str]) -> set[Path]:
 
 
 def _shipped(folder: Path) -> list[Path]:
-    files = (file for file in folder.rglob("*") if file.suffix in SHIPPED_SUFFIXES)
+    files = (file for file in folder.rglob("*") if file.suffix in SHIPPED_SUFFIXES and file.name != "README.md")
     return [file for file in files if not any(part.startswith(".") for part in file.relative_to(ROOT).parts)]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
+from carryover.tasks.runtime.inside.step import RESULT_LIMIT
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_value
 from carryover.tasks.runtime.output import Output
@@ -18,6 +19,8 @@ from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import Fetched, fetch, fetch_types, send_binding
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
+_MARK_LIMIT = 1_000
+"""Characters of a state hash or a canary."""
 
 Answer = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
 """From tool, positional and keyword arguments to the reply for the sandbox; may raise `CallInterruptedError`."""
@@ -213,7 +216,14 @@ def parse_report(message: Any) -> Report:
             "length": int(length),
             "hiding": list(hiding),
             "excess": int(excess),
-        } if all(type(name) is str for name in (*names, *hiding)) and _BUILTIN_NAMES.issuperset(hiding):
+        } if (
+            all(type(name) is str for name in (*names, *hiding))
+            and _BUILTIN_NAMES.issuperset(hiding)
+            and sum(map(len, names)) <= NAMES_LIMIT
+            and len(result or "") <= RESULT_LIMIT
+            and max(len(state_hash or ""), len(canary)) <= _MARK_LIMIT
+            and min(length, excess) >= 0
+        ):
             error_type, error_text = (_encodable(error[0]), _encodable(error[1])) if error else (None, "")
             told = []
             if result is not None and length > len(result):

@@ -198,15 +198,15 @@ def test_the_study_s_own_server_costs_nothing_and_an_endpoint_given_by_url_does(
         play(run, PERSISTENT, endpoint)  # a teacher; the evaluation that has landed adds nothing
     external = resolve_plan("smoke", Overrides(train_count=COUNT, endpoint_url=endpoint.endpoint.base_url))
     with start_run("toy", external, dear) as run, pytest.raises(LimitReachedError, match=r"0\.06 is spent"):
-        play(run, evaluation, endpoint)
+        play(run, evaluation.model_copy(update={"variant": "external"}), endpoint)
 
 
 def test_a_kept_reply_is_paid_for_once(home, endpoint):
     kept = endpoint.model_copy(update={"cache": home / "responses"})
     collect(kept)
-    again = PLAN.model_copy(update={"source": "another"})
-    with start_run("toy", again, Limits(max_tokens_total=1)) as run:
-        assert play(run, PERSISTENT, kept).played_count == COUNT
+    again = PERSISTENT.model_copy(update={"variant": "again"})
+    with start_run("toy", PLAN.model_copy(update={"source": "another"}), Limits(max_tokens_total=1)) as run:
+        assert play(run, again, kept).played_count == COUNT
     replayed = LandingZone(home / "landing").scan("turns").filter(turn=1).collect()["is_replayed"]
     assert sorted(replayed) == [False] * COUNT + [True] * COUNT
 

@@ -17,7 +17,7 @@ from .namespace import drop_excess, hash_state, heal, user_values
 from .seeding import Seeder
 from .tools import StepTimeout, ToolLine, make_stub
 
-_RESULT_LIMIT = 100_000
+RESULT_LIMIT = 100_000
 _CANARY_NAME, _CANARY_BYTES = "__canary__", 16
 
 
@@ -136,7 +136,7 @@ class StepRunner:
         values = user_values(self.namespace, self.own)
         excess = drop_excess(self.namespace, values)
         return {
-            "result": None if result is None else result[:_RESULT_LIMIT],
+            "result": None if result is None else result[:RESULT_LIMIT],
             "length": 0 if result is None else len(result),
             "error": describe_error(error) if error is not None else None,
             "call": getattr(error, "call", None),

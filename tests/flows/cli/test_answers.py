@@ -13,6 +13,11 @@ from tests.storage.conftest import build_episode, build_row
 
 
 @pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     return tmp_path

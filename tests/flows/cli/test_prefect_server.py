@@ -6,7 +6,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from carryover.flows.cli.prefect_server import own_server, prefect_server, unavailable_server
 from carryover.flows.gpu_pool import gpu_pool_lacks
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.serving import free_port
+from carryover.tasks.serving import process
 
 NOBODY = "http://127.0.0.1:9/api"
 """An address at which nothing listens."""
@@ -47,7 +47,7 @@ def test_a_server_whose_port_was_taken_meanwhile_starts_on_another(tmp_path, mon
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        ports = [taken.getsockname()[1], free_port.find_free_port()]
-        monkeypatch.setattr(free_port, "find_free_port", iter(ports).__next__)
+        ports = [taken.getsockname()[1], process.find_free_port()]
+        monkeypatch.setattr(process, "find_free_port", iter(ports).__next__)
         with own_server(tmp_path / "home", tmp_path / "log") as address:
             assert address == f"http://127.0.0.1:{ports[1]}/api"

@@ -6,6 +6,11 @@ from carryover.tasks.running.errors import UserError
 from tests.flows.cli.calling import import_records, run
 
 
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """A data folder with two imported episodes of one cell."""

@@ -16,6 +16,10 @@ LIBRARIES = ("numpy", "pandas", "polars", "pyarrow")
 """Packages that codecs use, by the first word of their tags."""
 
 
+_EXTENSION = b"ARROW:extension:name"
+"""Key of a column's metadata that names an extension type."""
+
+
 def _split_array(value: Any) -> Any:
     import numpy as np
     from numpy.lib import format as numpy_format
@@ -61,7 +65,7 @@ def _split_table(table: Any) -> Any:
     import pyarrow as pa
 
     for field in table.schema:
-        if isinstance(field.type, pa.BaseExtensionType):
+        if _EXTENSION in pa.schema([field]).serialize().to_pybytes():
             raise NotPortableError(f"column {field.name!r:.100} of Arrow type {field.type!s:.100} does not travel")
     sizing = pa.MockOutputStream()
     _write_stream(sizing, table)
@@ -79,6 +83,10 @@ def _write_stream(target: Any, table: Any) -> None:
 def _make_table(_kind: Any, content: memoryview) -> Any:
     import pyarrow as pa
 
+    # Arrow calls the code of an extension type that this process has registered with what the stream says of it.
+    schema = pa.ipc.MessageReader.open_stream(pa.py_buffer(content)).read_next_message()
+    if _EXTENSION in schema.metadata.to_pybytes():
+        raise NotPortableError("a table with an Arrow extension type does not travel")
     table = pa.ipc.open_stream(pa.py_buffer(content)).read_all()
     table.validate(full=True)
     return table

@@ -50,12 +50,20 @@ def _check_hashes(members: list[Any]) -> None:
 
 def _members(kind: type, *parts: Any) -> Any:
     _check_hashes(list(parts))
-    return kind(parts)
+    return _whole(kind(parts), len(parts))
 
 
 def _fill_set(target: set[Any], parts: list[Any]) -> None:
     _check_hashes(parts)
     target.update(parts)
+    _whole(target, len(parts))
+
+
+def _whole(members: Any, count: int) -> Any:
+    """Return a set that still has all of its members; NaNs and instances told apart by identity may merge."""
+    if len(members) != count:
+        raise NotPortableError("a set whose members are equal on arrival does not travel; use a list")
+    return members
 
 
 def _split_defaultdict(value: Any) -> list[Any]:
@@ -97,7 +105,9 @@ def _split_record(value: Any) -> list[Any]:
 
 
 def _fits_record(kind: type, parts: list[Any]) -> bool:
-    return parts[1::2] == list(kind.__dict__.get("__dataclass_fields__", _PYDANTIC_STATE))
+    own = kind.__dict__.get("__dataclass_fields__")
+    names = _PYDANTIC_STATE if own is None and hasattr(kind, "__pydantic_fields__") else own
+    return names is not None and parts[1::2] == list(names)
 
 
 def _make_record(kind: type, name: str, *_parts: Any) -> Any:

@@ -164,6 +164,8 @@ def _cut(nodes: list[Any], blob: memoryview, end: int) -> dict[int, _Node]:
                 raise ValueError(f"a content of {size!r:.100} bytes")
             contents.append(blob[start : start + size])
             start = _aligned(start + size)
+        if tag in frames.PICTURES:  # a picture is sent as bytes
+            raise ValueError(f"no value has the tag {tag}")
         cut[place] = _Node(_CODECS[tag], tag, parts, contents)
     return cut
 

@@ -309,3 +309,53 @@ def test_only_what_takes_no_library_and_shares_nothing_is_harmless():
 def test_library_that_was_not_announced_is_not_imported():
     with pytest.raises(NotPortableError, match="numpy was not announced"):
         decode(forged([0], [["numpy.ndarray", ["'<i8'", 1, 1], 8]], bytes(8)), {}, libraries=())
+
+
+class Registered(pa.ExtensionType):
+    """What a library registers in the host's process."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.int64(), "tests.registered")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, _storage: Any, _told: bytes) -> "Registered":
+        raise AssertionError("code of the host's ran on data of the sandbox's")
+
+
+@pytest.mark.parametrize("wrap", [lambda kind: kind, pa.list_], ids=["column", "nested"])
+def test_extension_type_that_the_host_registered_runs_no_code(wrap):
+    field = pa.field("x", pa.int64(), metadata={"ARROW:extension:name": "tests.registered"})
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, pa.schema([field if wrap is not pa.list_ else pa.field("y", pa.list_(field))])):
+        pass
+    content = stream.getvalue().to_pybytes()
+    pa.register_extension_type(Registered())
+    try:
+        with pytest.raises(NotPortableError, match="extension type"):
+            decode(forged([0], [["pyarrow.Table", [], len(content)]], content), {}, libraries=("pyarrow",))
+    finally:
+        pa.unregister_extension_type("tests.registered")
+
+
+@pytest.mark.parametrize("tag", ["PIL.Image.Image", "matplotlib.figure.Figure"])
+def test_no_constructor_of_a_picture_runs_on_what_was_sent(tag):
+    with pytest.raises(NotPortableError):
+        decode(forged([0], [[tag, []]]), {})
+
+
+def test_instance_of_a_class_without_fields_is_a_record():
+    class Plain:
+        pass
+
+    state = ["__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"]
+    parts = ["Plain", *(part for name in state for part in (name, [1]))]
+    sent = forged([0], [["class.record", parts], ["builtins.dict", []]])
+    assert type(decode(sent, {"Plain": Plain})) is not Plain
+
+
+def test_set_whose_members_would_merge_is_refused():
+    with pytest.raises(NotPortableError, match="use a list"):
+        travelled({float("nan"), -float("nan")})
