@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,8 @@ class Point:
 
 def is_plain(value: object) -> bool:
     """Tell whether a value is of builtin types alone, however deep or cyclic."""
-    waiting, seen = [value], {}
+    waiting: list[Any] = [value]
+    seen: dict[int, Any] = {}
     while waiting:
         one = waiting.pop()
         if id(one) in seen:
@@ -70,7 +72,7 @@ def is_plain(value: object) -> bool:
         if type(one).__module__ != "builtins":
             return False
         if type(one) in (list, tuple, dict):
-            waiting += [*one, *one.values()] if type(one) is dict else one
+            waiting += [*one, *one.values()] if type(one) is dict else [*one]
     return True
 
 

@@ -346,8 +346,11 @@ def test_training_moves_the_adapter_and_no_tensor_of_its_base(world, base, tmp_p
         name for name, value in before.items() if value.dtype == torch.uint8 and name.endswith("base_layer.weight")
     ]
     assert len(packed) == (7 if is_paper else 0)  # the projections of one layer
-    trained = [parameter for parameter in trainer.model.parameters() if parameter.requires_grad]
-    moments = [value for state in trainer.optimizer.state.values() for value in state.values()]
+    model, optimizer = trainer.model, trainer.optimizer
+    assert isinstance(model, torch.nn.Module)
+    assert optimizer is not None
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    moments = [value for state in optimizer.state_dict()["state"].values() for value in state.values()]
     assert {value.dtype for value in [*trained, *moments]} == {torch.float32}
 
 
