@@ -348,7 +348,7 @@ def test_training_moves_the_adapter_and_no_tensor_of_its_base(world, base, tmp_p
     assert len(packed) == (7 if is_paper else 0)  # the projections of one layer
     model, optimizer = trainer.model, trainer.optimizer
     assert isinstance(model, torch.nn.Module)
-    assert optimizer is not None
+    assert isinstance(optimizer, torch.optim.Optimizer)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     moments = [value for state in optimizer.state_dict()["state"].values() for value in state.values()]
     assert {value.dtype for value in [*trained, *moments]} == {torch.float32}
