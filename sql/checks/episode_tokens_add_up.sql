@@ -1,4 +1,4 @@
--- episodes whose prompt, cached or completion tokens are not the sums over their turns, or whose total is not theirs, or
+-- token counts that differ from the sum over turns, a total that is not its parts, cached tokens beyond those sent
 -- with more cached than sent
 with summed_turns as (
     select
