@@ -1,5 +1,5 @@
--- token counts that differ from the sum over turns, a total that is not its parts, cached tokens beyond those sent
--- with more cached than sent
+-- episodes whose tokens are not the sums over their turns, whose total is not that of its parts,
+-- or with more cached than sent
 with summed_turns as (
     select
         turns.episode_id,
