@@ -1,4 +1,4 @@
-"""What happens while an agent answers, for whoever watches."""
+"""Events of an answering agent, one per step."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -51,7 +51,6 @@ def test_a_result_is_arrow_and_polars_over_the_same_memory(merged):
 
 def test_the_readme_s_example_reads_a_warehouse(landing, make_episode, tmp_path, monkeypatch):
     examples = re.findall(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    pytest.importorskip("carryover")
     (example,) = (code for code in examples if "carryover.Warehouse" in code)
     assert len(example.strip().splitlines()) <= 10
     for contract, score in (("persistent", 0.5), ("stateless", 0.25)):
