@@ -124,7 +124,8 @@ class StepRunner:
         namespace = self.namespace
         self._is_running = True
         try:
-            exec(compiled.statements, namespace)
+            for statements in compiled.statements:
+                exec(statements, namespace)
             value = eval(compiled.value, namespace) if compiled.value is not None else None
             return None if value is None else repr(value)
         finally:
