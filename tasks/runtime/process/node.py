@@ -62,6 +62,9 @@ class Node:
         self.channel.deadline = time.monotonic() + _SEND_SECONDS
         try:
             self.channel.send(message, descriptors)
+        except BlockingIOError as error:
+            self.end()  # a part of the message may have gone out
+            raise NodeGoneError(_SILENT) from error
         except OSError as error:
             raise NodeGoneError(_ENDED) from error
 
@@ -77,7 +80,7 @@ class Node:
             raise NodeGoneError(_MEDDLED if isinstance(error, FrameError) else _ENDED) from error
 
     def ask(self, message: Any, descriptors: tuple[int, ...] = (), answer_limit_bytes: int = ANSWER_LIMIT_BYTES) -> Any:
-        """Send a message that runs no block, and return the answer's content."""
+        """Send a message that runs no block, and return the answer's content; who does not answer is ended."""
         self.send(message, descriptors)
         self.channel.limit_bytes = answer_limit_bytes
         deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
@@ -86,6 +89,9 @@ class Node:
                 self.resume()
                 if time.monotonic() > deadline:
                     raise NodeGoneError(_SILENT)
+        except BaseException:
+            self.end()  # a late answer would be read as that of the next question
+            raise
         finally:
             self.channel.limit_bytes = ANSWER_LIMIT_BYTES
         match reply:
