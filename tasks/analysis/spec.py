@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from carryover.tasks.running.contract_name import ContractName
+
 
 class StatisticsSpec(BaseModel):
     """Parameters of every test and interval; each lands in the `method` of the rows it shaped."""
@@ -44,12 +46,12 @@ class Comparison(NamedTuple):
     b: Arm
 
 
-PP = Arm("persistent", "persistent")
-PS = Arm("persistent", "stateless")
-SP = Arm("stateless", "persistent")
-SS = Arm("stateless", "stateless")
-BASE_P = Arm(None, "persistent")
-BASE_S = Arm(None, "stateless")
+PP = Arm(ContractName.PERSISTENT, ContractName.PERSISTENT)
+PS = Arm(ContractName.PERSISTENT, ContractName.STATELESS)
+SP = Arm(ContractName.STATELESS, ContractName.PERSISTENT)
+SS = Arm(ContractName.STATELESS, ContractName.STATELESS)
+BASE_P = Arm(None, ContractName.PERSISTENT)
+BASE_S = Arm(None, ContractName.STATELESS)
 
 COMPARISONS: tuple[Comparison, ...] = (
     Comparison("trained_vs_base", PP, BASE_P),

@@ -12,7 +12,9 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers.density import read_task
 from carryover.tasks.agent.teachers.small import SENTENCES, PlayedTurn, read_turns
 from carryover.tasks.agent.teachers.small_blocks import INSPECTED_PER_TURN, TAKEN_PER_TURN
+from carryover.tasks.running.contract_name import ContractName
 
+INJECTING = (ContractName.INJECTED, ContractName.INJECTED_PERSISTENT)
 _LOOK = """\
 new = [i for i in json.loads(list_items()) if i not in items.index][:min(n, budget)]
 for i in new: inspect(i)
@@ -44,8 +46,8 @@ def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, 
         is_capped: Whether a block does as much as the cap of tool calls allows, as in the Easy and Hard buckets, or
             as little as in the small ones.
     """
-    if contract not in ("injected", "injected+persistent"):
-        raise ValueError(f"no such contract {contract!r}; choose from injected, injected+persistent")
+    if contract not in INJECTING:
+        raise ValueError(f"no such contract {contract!r}; choose from {', '.join(INJECTING)}")
     inspected, taken = INSPECTED_PER_TURN, TAKEN_PER_TURN
     if is_capped:
         task = read_task(messages)
@@ -57,7 +59,7 @@ def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, 
     ending = _FINISH if is_taking else "print(state)"
     count = taken if is_taking else inspected
     imports = "" if is_taking else "import json\n"
-    if contract == "injected":
+    if contract == ContractName.INJECTED:
         code = f"{imports}n = {count}\n{body}\n{ending}"
     else:
         name = "grab" if is_taking else "look"

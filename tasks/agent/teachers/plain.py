@@ -19,6 +19,7 @@ from carryover.tasks.agent.teachers.small import SENTENCES
 from carryover.tasks.agent.variation import WORDINGS, Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.protocol import ToolError
 
 WHOLE_SHARE = 0.4
@@ -105,7 +106,7 @@ _CALL_SENTENCES = ("I call a tool.", "I use one tool.", "I look at this.", "I go
 def write_plain_conversation(instance: Instance) -> tuple[Message, ...]:
     """Return one conversation, from the system message to the last reply; a function of the instance's seed."""
     draw = random.Random(f"plain {instance.seed}")
-    system, task = _SILENT.opening_messages(instance, "persistent", instance.spec.tool_call_cap, None)
+    system, task = _SILENT.opening_messages(instance, ContractName.PERSISTENT, instance.spec.tool_call_cap, None)
     kind = draw.random()
     if kind < WHOLE_SHARE:
         names = {name: draw.choice(choices) for name, choices in _NAMES.items()}
