@@ -28,12 +28,12 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "Every block is fresh. Runtime: RESET.",
     ),
     ContractName.INJECTED: (
-        "Runtime: INJECTED. Names do not stay; items, taken, refused, budget and room are there in every block.",
-        "Every block is fresh, but items, taken, refused, budget and room are bound anew.",
+        "Runtime: INJECTED. Names do not stay; seen, taken, refused, budget and room are there in every block.",
+        "Every block is fresh, but seen, taken, refused, budget and room are bound anew.",
     ),
     ContractName.INJECTED_PERSISTENT: (
-        "Runtime: INJECTED and PERSISTENT. Names stay; items, taken, refused, budget and room are bound anew.",
-        "Names stay defined, and items, taken, refused, budget and room follow what you learn.",
+        "Runtime: INJECTED and PERSISTENT. Names stay; seen, taken, refused, budget and room are bound anew.",
+        "Names stay defined, and seen, taken, refused, budget and room follow what you learn.",
     ),
 }
 """Other wordings of the runtime instruction, by contract."""

@@ -62,6 +62,10 @@ class Protocol(FrozenModel):
     """Seeds of every setting of the full run; pilots use others."""
     added_seeds: tuple[int, ...]
     """Further seeds of the main setting, added after the verdicts on the first ones."""
+    injected_seeds: tuple[int, ...]
+    """Seeds of the study of four contracts, for each base."""
+    injected_instances_per_cell: int
+    """Instances of each of its cells."""
     shuffled_seeds: tuple[int, ...]
     """Seeds of the control of shuffled labels, each with halves of its own."""
     confidence: float

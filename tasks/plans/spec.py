@@ -13,6 +13,7 @@ from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.runtime.protocol import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import TrainingSpec
@@ -21,6 +22,8 @@ Scale = Literal["smoke", "laptop", "paper"]
 """What a result may be compared with; never mixed."""
 BaseName = Literal["scratch", "common", "both", "hub"]
 
+FRAME_MODULES = ("json", "pandas", "pyarrow")
+"""Modules that injected frames are made of, and `json`, which pandas brings along."""
 SCALE_LABEL: dict[Scale, str] = {
     "smoke": "smoke, numbers without meaning",
     "laptop": "laptop, not Qwen3-8B",
@@ -196,6 +199,12 @@ class StudyPlan(FrozenModel):
     def digest(self) -> str:
         """Digest of every field but those of pace, source included."""
         return hashlib.sha256(canonical_json(self.model_dump(mode="json", exclude=_PACE)).encode()).hexdigest()[:16]
+
+    def runtime_under(self, contract: ContractName) -> RuntimeSpec:
+        """Return the runtime of a contract's episodes: where frames are injected, no block waits for pandas."""
+        if CONTRACTS[contract].binds == "nothing":
+            return self.runtime
+        return self.runtime.model_copy(update={"preload": (*self.runtime.preload, *FRAME_MODULES)})
 
     @property
     def label(self) -> str:
