@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES, Channel, FrameError
+from carryover.tasks.runtime.process.memory import Holdings
 
 _TICK = struct.pack("ll", 0, 100_000)
 """Seconds and microseconds after which a wait for the sandbox looks around: deadline, life, memory."""
@@ -45,7 +46,7 @@ class Node:
     All processes of an episode that the host knows of form its family: whatever else descends from the root is stray.
     """
 
-    __slots__ = ("_process_id", "channel", "family", "handle", "looked_at")
+    __slots__ = ("_process_id", "channel", "family", "handle", "holdings")
 
     def __init__(self, channel: Channel, handle: int, family: "set[Node] | None" = None) -> None:
         self.channel = channel
@@ -54,8 +55,8 @@ class Node:
         self.family: set[Node] = set() if family is None else family
         self.family.add(self)
         self._process_id: int | None = None
-        self.looked_at = time.monotonic()
-        """When the memory of what descends from it was looked at last."""
+        self.holdings = Holdings()
+        """Memory of what descends from it."""
 
     def send(self, message: Any, descriptors: tuple[int, ...] = ()) -> None:
         """Send a message; raise `NodeGoneError` when the process does not take it."""
