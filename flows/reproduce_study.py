@@ -39,7 +39,7 @@ def reproduce_study(
 
     Args:
         scale: Name of the plan: smoke (a minute, numbers without meaning), laptop (small models on two cores),
-            laptop_full (its seeds, arms and controls: hours), laptop_injected (objects injected or not: hours), or paper
+            laptop_full (its seeds, arms and controls: hours), laptop_injected (with injected objects: hours), or paper
             (Qwen3-8B on a GPU).
         overrides: Fields of the plan to change.
         limits: When to stop cleanly, to be resumed.
