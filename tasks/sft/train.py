@@ -14,7 +14,7 @@ from carryover.tasks.sft.load import load_start, quiet_libraries
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.resources import check_room, find_shape, seconds_per_token, telling_of_memory
 from carryover.tasks.sft.spec import TrainingSpec
-from carryover.tasks.sft.trainer import can_validate, open_trainer, train_to_the_end
+from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
 
 if TYPE_CHECKING:
@@ -97,11 +97,10 @@ def _train_held(
     checkpoints = output / CHECKPOINTS
     trainer = open_trainer(spec, model, processing, data, checkpoints=checkpoints, seed=seed, callback=callback)
     with telling_of_memory(spec):
-        train_to_the_end(trainer, last_checkpoint(checkpoints))
+        trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     trained = cast("PreTrainedModel", trainer.model)
     if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
         raise DivergedError("weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate, output)
-    validation_loss = trainer.evaluate()["eval_loss"] if can_validate(spec, data) else None
     trained.save_pretrained(output)
     processing.save_pretrained(output)
 
@@ -119,7 +118,7 @@ def _train_held(
         "token_count": trainer.state.num_input_tokens_seen,
         "step_count": trainer.state.global_step,
         "final_loss": metrics[-1].loss,
-        "validation_loss": validation_loss,
+        "validation_loss": metrics[-1].validation_loss,
         "device": device,
         "attention": model.config._attn_implementation,
         "wall_seconds": metrics[-1].wall_seconds,

@@ -28,6 +28,8 @@ EPISODE_HEADER = "x-episode-id"
 """Names the conversation, so that its cache is found without searching."""
 BODY_BYTES = 8 * 2**20
 """Largest request; the longest context of the study takes a hundredth of it."""
+DISCONNECT_SECONDS = 0.5
+"""Time between two looks at whether a client still waits."""
 STREAM_SECONDS = 0.02
 """Time between two looks at a reply that is streamed."""
 UNFINISHED = "\ufffd"
@@ -113,18 +115,16 @@ class ChatApi:
         working = asyncio.ensure_future(self._scheduler.complete(model.name, generation))
         if request.stream:
             return StreamingResponse(_stream(request, model, generation, working), media_type="text/event-stream")
-        hanging_up = asyncio.ensure_future(_wait_for_disconnect(http_request))
         try:
-            await asyncio.wait((working, hanging_up), return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                raise ApiError(499, "ClientDisconnected", "the client closed the connection")
+            while not (await asyncio.wait((working,), timeout=DISCONNECT_SECONDS))[0]:
+                if await http_request.is_disconnected():
+                    raise ApiError(499, "ClientDisconnected", "the client closed the connection")
             reply = working.result()
             message = {"role": "assistant", "content": reply.text, "refusal": None}
             choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
             identity = {**_identity(model.name), "object": "chat.completion"}
             return JSONResponse({**identity, "choices": [choice], "usage": _usage(reply)})
         finally:
-            hanging_up.cancel()
             working.cancel()
 
     def _render(self, model: LoadedModel, request: ChatRequest) -> list[int]:
@@ -159,11 +159,6 @@ async def _read_body(request: Request) -> bytes:
     except ClientDisconnect as error:
         raise ApiError(499, "ClientDisconnected", "the client closed the connection") from error
     return bytes(body)
-
-
-async def _wait_for_disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _stream(

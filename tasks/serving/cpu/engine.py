@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carryover.tasks.serving.cpu.models import LoadedModel
-
-RANDOM_BLOCK = 64
-"""Random numbers drawn ahead for a request."""
 
 
 class Reply(NamedTuple):
@@ -42,12 +40,10 @@ class GenerationRequest:
     prompt_ids: list[int]
     parameters: SamplingParameters
     episode_id: str | None = None
-    is_cancelled: bool = False
-    """Set by the caller when nobody waits any more."""
+    answer: Future[Reply] = field(default_factory=Future)
+    """Cancelled by the caller when nobody waits any more."""
     reply: Reply | None = None
-    """Set when the request is done."""
-    error: Exception | None = None
-    """Set instead when computing it failed."""
+    """Set when the request is done; the answer follows when its cache is free for the next turn."""
     generated: list[int] = field(default_factory=list)
     lease: Lease | None = None
     cached_tokens: int = 0
@@ -73,8 +69,7 @@ class GenerationRequest:
     def uniforms(self, count: int) -> list[float]:
         """Return the random numbers of the next `count` tokens of the reply, each token having its own."""
         start = len(self.generated)
-        if len(self._uniforms) < start + count:
-            self._uniforms += self._generator.random(count + RANDOM_BLOCK).tolist()
+        self._uniforms += self._generator.random(max(0, start + count - len(self._uniforms))).tolist()
         return self._uniforms[start : start + count]
 
 
@@ -123,41 +118,37 @@ class ModelEngine:
         """Queue a request; safe from any thread."""
         self._submitted.append(request)
 
-    def step(self) -> list[GenerationRequest]:
-        """Compute one pass over the batch and return the requests that ended with it, cancelled ones included."""
-        cancelled = [request for request in self._running if request.is_cancelled]
-        for request in cancelled:
-            self._leave(request)
-        if members := self._next_batch():
-            self._advance(members)
-        finished = [request for request in self._running if request.reply is not None]
-        for request in finished:
-            self._leave(request)
-        return cancelled + finished
-
-    def fail(self, error: Exception) -> list[GenerationRequest]:
-        """Give up every request of the model, queued ones included, and return them; the next one starts afresh."""
-        failed = [*self._running, *self._submitted]
-        self._submitted.clear()
-        for request in failed:
-            request.error = error
-            if request in self._running:
-                self._leave(request)
-        return failed
-
-    def _next_batch(self) -> list[_Member]:
-        """Take every running request that the token budget allows, then admit queued ones."""
+    def step(self) -> None:
+        """Compute one pass over every running request that the token budget allows, then over queued ones."""
+        self._dismiss()
         members: list[_Member] = []
         budget = self._max_batch_tokens
         candidates = iter(list(self._running))
-        while budget > 0:
-            request = next(candidates, None) or self._admit()
-            if request is None:
-                break
-            member = self._enter(request, budget)
-            budget -= len(member.row.token_ids)
-            members.append(member)
-        return members
+        while budget > 0 and (request := next(candidates, None) or self._admit()) is not None:
+            members.append(self._enter(request, budget))
+            budget -= len(members[-1].row.token_ids)
+        if members:
+            self._advance(members)
+        self._dismiss()
+
+    def fail(self, error: Exception) -> None:
+        """Give up every request of the model, queued ones included; the next one starts afresh."""
+        queued = [self._submitted.popleft() for _ in range(len(self._submitted))]
+        for request in [*self._running, *queued]:
+            if request.answer.set_running_or_notify_cancel():
+                request.answer.set_exception(error)
+            if request.lease is not None:
+                self._pool.give_back(request.lease)
+        self._running.clear()
+
+    def _dismiss(self) -> None:
+        """Answer the running requests that are done, and let those go that nobody waits for."""
+        for request in [each for each in self._running if each.reply is not None or each.answer.cancelled()]:
+            self._running.remove(request)
+            if request.lease is not None:
+                self._pool.give_back(request.lease)
+            if request.answer.set_running_or_notify_cancel():
+                request.answer.set_result(cast("Reply", request.reply))
 
     def _enter(self, request: GenerationRequest, budget: int) -> _Member:
         assert request.lease is not None
@@ -173,7 +164,7 @@ class ModelEngine:
             if self._running and not self._pool.has_room():
                 return None
             request = self._submitted.popleft()
-            if request.is_cancelled:
+            if request.answer.cancelled():
                 continue
             self._running.append(request)
             loaded = self.loaded
@@ -227,11 +218,6 @@ class ModelEngine:
             text, reason = self._decode(generated), "length"
         if text is not None:
             request.reply = Reply(text, reason, len(request.prompt_ids), request.cached_tokens, len(generated))
-
-    def _leave(self, request: GenerationRequest) -> None:
-        self._running.remove(request)
-        if request.lease is not None:
-            self._pool.give_back(request.lease)
 
     def _decode(self, token_ids: list[int]) -> str:
         text = self.loaded.tokenizer.decode(token_ids, skip_special_tokens=True)
