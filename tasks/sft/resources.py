@@ -25,7 +25,7 @@ PACKED_SHARE = 0.92
 """How full best-fit packing fills a sequence with traces as long as Table 5's."""
 UTILISATION = 0.4
 """Share of a GPU's peak that training reaches on the operations counted here; not measured on this code."""
-PEAK_FLOPS: dict[str, float] = {"one A100": 312e12, "one H100": 989e12}
+PEAK_FLOPS: dict[str, float] = {"A100": 312e12, "H100": 989e12}
 """Dense bfloat16 operations per second (vendor's data sheets)."""
 CORE_FLOPS = 2e10
 """Sustained float32 operations per second of one CPU core on models of a million parameters; ours."""
@@ -119,19 +119,17 @@ def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) ->
     return 2 * matrices * (2 + again + (spec.lora is None)) + attention * (3.5 + again)
 
 
-def training_hours(
-    spec: TrainingSpec, shape: ModelShape, token_count: float, mean_length: float, device: str = "one H100"
-) -> float:
-    """Return the hours of a training that sees `token_count` tokens in examples of `mean_length`."""
+def training_hours(spec: TrainingSpec, shape: ModelShape, token_count: float, mean_length: float) -> float:
+    """Return the hours on an H100 of a training that sees `token_count` tokens in examples of `mean_length`."""
     operations = training_flops(spec, shape, mean_length) * token_count
     if not spec.is_for_gpu:
         return operations / (CORE_FLOPS * spec.cpu_threads) / 3600
-    return operations / (PEAK_FLOPS[device] * UTILISATION) / 3600
+    return operations / (PEAK_FLOPS["H100"] * UTILISATION) / 3600
 
 
 def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float, device: str) -> float | None:
     """Return the seconds that a token takes at the peak of a GPU, found by name; none for another device."""
-    peak = next((peak for name, peak in PEAK_FLOPS.items() if name.removeprefix("one ") in device), None)
+    peak = next((peak for name, peak in PEAK_FLOPS.items() if name in device), None)
     return None if peak is None else training_flops(spec, shape, mean_length) / peak
 
 
