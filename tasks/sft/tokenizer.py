@@ -65,7 +65,9 @@ class TokenCounter:
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", cached_messages: int = 100_000) -> None:
         self._tokenizer = tokenizer
-        self._count = lru_cache(cached_messages)(self._count_message)
+        self._count = lru_cache(cached_messages)(
+            lambda role, content: self._length([{"role": role, "content": content}], with_prompt=False)
+        )
         opening = [{"role": "user", "content": ""}]
         self._generation_prompt = self._length(opening, with_prompt=True) - self._length(opening, with_prompt=False)
 
@@ -73,9 +75,6 @@ class TokenCounter:
         """Return the tokens of a conversation; with the generation prompt unless it ends with a reply."""
         prompt = 0 if messages and messages[-1].role == "assistant" else self._generation_prompt
         return prompt + sum(self._count(message.role, message.content) for message in messages)
-
-    def _count_message(self, role: str, content: str) -> int:
-        return self._length([{"role": role, "content": content}], with_prompt=False)
 
     def _length(self, messages: list[dict[str, str]], *, with_prompt: bool) -> int:
         text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=with_prompt)

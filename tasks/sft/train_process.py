@@ -82,7 +82,7 @@ def train_in_process(
             process.communicate()
     tell()
     if process.returncode:
-        raise UserError(_failure(job, process.returncode, printed))
+        raise UserError(describe_failure(job, process.returncode, printed))
     return read_trained(job.output)
 
 
@@ -117,7 +117,8 @@ def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpu: 
     return {**variables, "OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": gpu or ""}
 
 
-def _failure(job: TrainingJob, code: int, printed: Path) -> str:
+def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:
+    """Return in a line why a training's process ended with a code, from what it printed."""
     lines = [line for line in printed.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     if code == USER_ERROR_CODE and lines:
         return lines[-1]

@@ -51,7 +51,7 @@ def open_trainer(
     # On a CPU bitsandbytes repacks NF4 weights for inference, and a training that goes on with them has no gradients.
     can_validate = data.validation is not None and (spec.method != "qlora" or torch.cuda.is_available())
     padding = tokenizer.get_vocab()[str(tokenizer.pad_token or tokenizer.eos_token)]
-    trainer = _trainer_class(spec, start, data, seed)(
+    trainer = trainer_class(spec, start, data, seed)(
         model=start,
         args=trainer_settings(spec, checkpoints, seed, is_validated=can_validate),
         data_collator=None if spec.batch.packing else right_padded(padding),
@@ -70,7 +70,7 @@ def open_trainer(
     return trainer
 
 
-def _trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedData, seed: int) -> "type[SFTTrainer]":
+def trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedData, seed: int) -> "type[SFTTrainer]":
     """Return TRL's trainer with our optimizer, schedule, loss and batches where the spec asks for them."""
     from torch.utils.data import DataLoader
     from trl.trainer.sft_trainer import SFTTrainer

@@ -99,8 +99,6 @@ class ModelEngine:
         A prompt longer than `max_batch_tokens` takes several passes. The pool holds other models' caches, too.
         """
         self.loaded = loaded
-        self._hidden = frozenset(loaded.tokenizer.all_special_ids)
-        """Tokens that no text shows."""
         self._pool = pool
         self._max_running = max_running
         self._max_draft_tokens = max_draft_tokens
@@ -174,46 +172,40 @@ class ModelEngine:
         return None
 
     def _advance(self, members: Sequence[_Member]) -> None:
-        """Compute the rows and take what they say, up to and including the first token that was guessed wrong."""
+        """Compute the rows and take what they say, up to and including the first token that was guessed wrong.
+
+        The rest of a prompt that is not all in its cache comes with the next pass.
+        """
         logits = self.loaded.forward([member.row for member in members])
         counts = [member.row.logit_count for member in members]
         parameters = [member.request.parameters for member in members for _ in range(member.row.logit_count)]
         uniforms = [number for member in members for number in member.request.uniforms(member.row.logit_count)]
         tokens = iter(choose_tokens(logits, parameters, uniforms))
         for member, count in zip(members, counts, strict=True):
-            self._take(member, list(islice(tokens, count)))
-
-    def _take(self, member: _Member, tokens: Sequence[int]) -> None:
-        request, cache = member.request, member.row.cache
-        if len(cache.token_ids) < len(request.prompt_ids):
-            # The rest of the prompt comes with the next pass.
-            return
-        accepted = 0
-        for token, guess in zip_longest(tokens, member.draft):
-            self._drafter.learn(request.generated, token)
-            request.generated.append(token)
-            self._finish_if_done(request, token)
-            if request.reply is not None or token != guess:
-                break
-            accepted += 1
-        # The last token is the next pass's input; wrong guesses leave the cache.
-        cache.truncate(len(request.prompt_ids) + len(request.generated) - 1)
-        if member.draft:
-            request.draft_length = next_draft_length(len(member.draft), accepted, self._max_draft_tokens)
+            request, cache, chosen = member.request, member.row.cache, list(islice(tokens, count))
+            if len(cache.token_ids) < len(request.prompt_ids):
+                continue
+            accepted = 0
+            for token, guess in zip_longest(chosen, member.draft):
+                self._drafter.learn(request.generated, token)
+                request.generated.append(token)
+                self._finish_if_done(request, token)
+                if request.reply is not None or token != guess:
+                    break
+                accepted += 1
+            # The last token is the next pass's input; wrong guesses leave the cache.
+            cache.truncate(len(request.prompt_ids) + len(request.generated) - 1)
+            if member.draft:
+                request.draft_length = next_draft_length(len(member.draft), accepted, self._max_draft_tokens)
 
     def _finish_if_done(self, request: GenerationRequest, token: int) -> None:
         parameters, generated = request.parameters, request.generated
-        tail = ""
-        if parameters.stop:
-            # A shown token holds one byte at least, so the longest stop text lies within as many as it has bytes.
-            shown = [each for each in generated if each not in self._hidden]
-            tail = self._decode(shown[-max(len(stop.encode()) for stop in parameters.stop) :])
         text, reason = None, "stop"
+        written = self._decode(generated) if parameters.stop else ""
         if token in self.loaded.end_ids and not parameters.ignores_end:
             text = self._decode(generated[:-1])
-        elif any(stop in tail for stop in parameters.stop):
-            text = self._decode(generated)
-            text = text[: min(text.find(stop) for stop in parameters.stop if stop in text)]
+        elif stops := [written.find(stop) for stop in parameters.stop if stop in written]:
+            text = written[: min(stops)]
         elif len(generated) >= parameters.max_tokens:
             text, reason = self._decode(generated), "length"
         if text is not None:
