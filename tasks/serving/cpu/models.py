@@ -79,6 +79,10 @@ def _load(
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    if Path(source).is_absolute() and not Path(source).is_dir():
+        raise ModelLoadError(
+            f"model {name!r}: {source} is no directory; give the one that training saved, or a hub name"
+        )
     print(f"loading {name} from {adapter or source}", flush=True)
     register_ragged_attention()
     try:
