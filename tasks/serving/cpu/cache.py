@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 GROWTH_TOKENS = 256
 """A cache grows by this many tokens, or by a quarter of what it holds."""
+MIN_SHARED_TOKENS = 16
+"""A prefix of another conversation is worth copying from here on."""
 
 
 class CacheShape(NamedTuple):
@@ -132,7 +134,7 @@ class CachePool:
             entry = _Entry(model_name, KeyValueCache(shape), is_in_use=True)
             others = [each.cache for each in self._entries.values() if each.model_name == model_name]
             shared = [shared_prefix_length(each.token_ids, reusable) for each in others]
-            if shared:
+            if max(shared, default=0) >= MIN_SHARED_TOKENS:
                 entry.cache.copy_prefix(others[shared.index(max(shared))], max(shared))
         self._entries[key] = entry
         self._entries.move_to_end(key)
