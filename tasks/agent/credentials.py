@@ -1,7 +1,10 @@
 """Addresses and keys of endpoints: a key is read from the environment and never recorded."""
 
 import os
+from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
+
+from pydantic import AfterValidator
 
 from carryover.tasks.running.errors import UserError
 
@@ -60,6 +63,10 @@ def plain_address(address: str) -> str:
             "environment variable that holds the key"
         )
     return address.rstrip("/")
+
+
+PlainAddress = Annotated[str, AfterValidator(plain_address)]
+"""An endpoint's address as a field."""
 
 
 def _split(address: str) -> SplitResult | None:
