@@ -1,7 +1,8 @@
 """Addresses and keys of endpoints: a key is read from the environment and never recorded."""
 
 import os
-from urllib.parse import SplitResult, urlsplit
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 from carryover.tasks.running.errors import UserError
 
@@ -49,7 +50,9 @@ def plain_address(address: str) -> str:
         UserError: It is no HTTP address, or holds more than a host and a path, where credentials are. The message does
             not repeat it; Pydantic would add the value to a `ValueError`.
     """
-    parts = _split(address)
+    parts = None
+    with suppress(ValueError):  # a bracket is left open
+        parts = urlsplit(address)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError("an endpoint's url must be an http address; write e.g. http://127.0.0.1:8000/v1")
     if "@" in parts.netloc:
@@ -60,11 +63,3 @@ def plain_address(address: str) -> str:
             "environment variable that holds the key"
         )
     return address.rstrip("/")
-
-
-def _split(address: str) -> SplitResult | None:
-    """Return the parts of an address; `None` where a bracket is left open."""
-    try:
-        return urlsplit(address)
-    except ValueError:
-        return None

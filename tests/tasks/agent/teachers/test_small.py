@@ -75,7 +75,7 @@ def play(contract, bucket="small", seed=0, faults=None, *, write_reply=None, cal
     while not environment.is_finished and len(errors) < 60:
         reply = write_reply(contract, messages, seed=len(errors), **options)
         code = reply.partition("```python\n")[2].removesuffix("\n```")
-        injector.before_step(len(errors) + 1, code, namespace.alive(), namespace, environment)
+        injector.before_step(len(errors) + 1, code, namespace.alive(), namespace.drop_name, environment)
         result = namespace.run(code)
         injected.append(injector.after_step(result, environment))
         errors.append(result.error and result.error.type)
