@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from carryover.tasks.agent.prompt_format import CompactWire, Feedback
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers import careful_blocks, small_blocks
+from carryover.tasks.agent.teachers import small_blocks
 from carryover.tasks.agent.teachers.small import SENTENCES
 from carryover.tasks.agent.variation import WORDINGS, Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
@@ -90,12 +90,12 @@ _SNIPPETS: tuple[tuple[str, str], ...] = (
 _PIECE = re.compile(r" ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+")
 _TEACHER_TEXTS = (
     *(text for texts in (*SENTENCES.values(), *WORDINGS.values()) for text in texts),
-    small_blocks.PERSISTENT_REPAIR,
+    small_blocks.persistent_repair(),
     small_blocks.PERSISTENT_LOOK,
     small_blocks.stateless_look(1, "len(items)"),
     small_blocks.stateless_take("items"),
-    careful_blocks.persistent_repair("[]"),
-    careful_blocks.stateless_take("items", "[]"),
+    small_blocks.persistent_repair("[]"),
+    small_blocks.stateless_take("items", "[]"),
 )
 _PIECES = tuple(sorted({piece for text in _TEACHER_TEXTS for piece in _PIECE.findall(text)} - {"```"}))
 _WHOLE_SENTENCES = ("I do it in one block.", "This needs one block.", "I solve it now.", "I do all of it at once.")
