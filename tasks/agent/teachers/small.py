@@ -9,7 +9,6 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
@@ -73,21 +72,12 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
     for reply, answer in itertools.pairwise(messages):
         if reply.role != "assistant" or answer.role != "user":
             continue
-        turns.append(_read_turn(reply.content, answer.content))
+        block = _BLOCK.search(reply.content)
+        content = json.loads(answer.content)
+        observation = content.get("observation", content)
+        code, output = block.group(1) if block else "", observation.get("output") or ""
+        turns.append(PlayedTurn(code, output, has_failed=bool(observation.get("error"))))
     return turns
-
-
-@lru_cache(maxsize=256)
-def _read_turn(reply: str, answer: str) -> PlayedTurn:
-    """Return one turn; each is looked back at in every later one."""
-    block = _BLOCK.search(reply)
-    content = json.loads(answer)
-    observation = content.get("observation", content)
-    return PlayedTurn(
-        code=block.group(1) if block else "",
-        output=observation.get("output") or "",
-        has_failed=bool(observation.get("error")),
-    )
 
 
 def _persistent_block(turns: list[PlayedTurn], refused: str | None) -> tuple[str, str]:
