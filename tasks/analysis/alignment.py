@@ -16,12 +16,8 @@ Draw = tuple[int | None, int]
 """Training seed and replicate."""
 
 
-class ArmTable(NamedTuple):
-    """One arm's metric by draw and instance."""
-
-    draws: tuple[Draw, ...]
-    instance_ids: tuple[str, ...]
-    values: Values
+ArmTable = dict[Draw, dict[str, float]]
+"""One arm's metric by draw and instance."""
 
 
 class Aligned(NamedTuple):
@@ -112,23 +108,17 @@ def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
     Raises:
         ValueError: if two episodes share seed, replicate and instance.
     """
-    keys = episodes.select("training_seed", "replicate", "instance_id")
-    if keys.is_duplicated().any():
-        twice = keys.filter(keys.is_duplicated()).row(0)
-        raise ValueError(f"two episodes for (training seed, replicate, instance) {twice}; keep the last attempt only")
-    draws = sorted(
-        set(zip(episodes["training_seed"].to_list(), episodes["replicate"].to_list(), strict=True)),
-        key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1]),
-    )
-    instance_ids = sorted(set(episodes["instance_id"].to_list()))
-    row_of = {draw: row for row, draw in enumerate(draws)}
-    column_of = {instance_id: column for column, instance_id in enumerate(instance_ids)}
-    values = np.full((len(draws), len(instance_ids)), np.nan)
-    measured = episodes[metric].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    rows = [row_of[draw] for draw in zip(episodes["training_seed"], episodes["replicate"], strict=True)]
-    columns = [column_of[instance_id] for instance_id in episodes["instance_id"]]
-    values[rows, columns] = measured
-    return ArmTable(tuple(draws), tuple(instance_ids), values)
+    table: ArmTable = {}
+    measured = pl.col(metric).cast(pl.Float64)
+    for *draw, instance_id, value in episodes.select("training_seed", "replicate", "instance_id", measured).rows():
+        values = table.setdefault((draw[0], draw[1]), {})
+        if instance_id in values:
+            twice = (*draw, instance_id)
+            raise ValueError(
+                f"two episodes for (training seed, replicate, instance) {twice}; keep the last attempt only"
+            )
+        values[instance_id] = np.nan if value is None else value
+    return table
 
 
 def align(arms: Sequence[ArmTable]) -> Aligned:
@@ -136,27 +126,20 @@ def align(arms: Sequence[ArmTable]) -> Aligned:
 
     An arm without training seeds (the base model) stands beside every seed of the others, replicate by replicate.
     """
-    instance_ids = sorted(set.intersection(*(set(arm.instance_ids) for arm in arms)))
-    seeded = [arm for arm in arms if any(seed is not None for seed, _ in arm.draws)] or list(arms)
-    shared = set.intersection(*(set(arm.draws) for arm in seeded))
-    draws = [
-        draw
-        for draw in seeded[0].draws
-        if draw in shared and all(draw in arm.draws or (None, draw[1]) in arm.draws for arm in arms)
-    ]
-    values = [_values_at(arm, draws, instance_ids) for arm in arms]
-    is_missing = np.isnan(np.stack(values)).any(axis=0)
+
+    def values_of(arm: ArmTable, draw: Draw) -> dict[str, float] | None:
+        return arm.get(draw) or arm.get((None, draw[1]))
+
+    instance_ids = sorted(set.intersection(*(set().union(*arm.values()) for arm in arms)))
+    seeded = [arm for arm in arms if any(seed is not None for seed, _ in arm)] or list(arms)
+    shared = (draw for draw in seeded[0] if all(values_of(arm, draw) for arm in arms))
+    draws = sorted(shared, key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1]))
+    values = np.array(
+        [[[(values_of(arm, draw) or {}).get(i, np.nan) for i in instance_ids] for draw in draws] for arm in arms]
+    ).reshape(len(arms), len(draws), len(instance_ids))
+    is_missing = np.isnan(values).any(axis=0)
     return Aligned(
         training_seeds=tuple(seed for seed, _ in draws),
         instance_ids=tuple(instance_ids),
         arms=tuple(np.where(is_missing, np.nan, own) for own in values),
     )
-
-
-def _values_at(arm: ArmTable, draws: Sequence[Draw], instance_ids: Sequence[str]) -> Values:
-    """Return values at draws and instances that the arm has; without training seeds, a draw's replicate decides."""
-    row_of = {draw: row for row, draw in enumerate(arm.draws)}
-    column_of = {instance_id: column for column, instance_id in enumerate(arm.instance_ids)}
-    rows = [row_of[draw] if draw in row_of else row_of[None, draw[1]] for draw in draws]
-    columns = [column_of[instance_id] for instance_id in instance_ids]
-    return arm.values[np.ix_(rows, columns)] if rows and columns else np.empty((len(rows), len(columns)))
