@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.analysis.spec import Arm, PlannedGroup
 
 Values = NDArray[np.float64]
 """Values by (training seed and replicate, instance); NaN where there is no episode or no value."""
@@ -71,33 +71,44 @@ class Aligned(NamedTuple):
 
 
 class Arms:
-    """One group's episodes by arm, laid out once per metric."""
+    """One group's episodes by arm, laid out once per metric, beside what the plan plays of the group."""
 
-    def __init__(self, episodes: pl.DataFrame) -> None:
+    def __init__(self, episodes: pl.DataFrame, planned: PlannedGroup = PlannedGroup()) -> None:  # noqa: B008 - a tuple
         parts = episodes.partition_by("train_contract", "runtime_contract", as_dict=True)
-        self.frames = {Arm(train, runtime): frame for (train, runtime), frame in parts.items()}
+        self._frames = {Arm(train, runtime): frame for (train, runtime), frame in parts.items()}
+        self._none = episodes.clear()
         self._tables: dict[tuple[Arm, str], ArmTable] = {}
+        self.planned = planned.arms | self._frames.keys()
+        """Arms that the plan plays, whether they have episodes or not."""
+        trained = episodes.filter(pl.col("train_contract").is_not_null())
+        self.replicates = sorted({*range(planned.replicates), *trained["replicate"]})
+        """Replicates of the trained arms, likewise."""
 
     @property
     def present(self) -> list[Arm]:
         """Arms with episodes, in a fixed order."""
-        return sorted(self.frames, key=lambda arm: (arm.train or "", arm.runtime))
+        return sorted(self._frames, key=lambda arm: (arm.train or "", arm.runtime))
 
     def has(self, *arms: Arm) -> bool:
         """Tell whether all given arms have episodes."""
-        return all(arm in self.frames for arm in arms)
+        return all(arm in self._frames for arm in arms)
+
+    def episodes(self, arm: Arm) -> pl.DataFrame:
+        """Return an arm's episodes; none for one that was not played."""
+        return self._frames.get(arm, self._none)
 
     def align(self, metric: str, *arms: Arm) -> Aligned:
         """Return a metric of the arms on the draws and instances that they share."""
         for arm in arms:
             if (arm, metric) not in self._tables:
-                self._tables[arm, metric] = arm_table(self.frames[arm], metric)
+                self._tables[arm, metric] = arm_table(self.episodes(arm), metric)
         return align([self._tables[arm, metric] for arm in arms])
 
 
-def mean_pair(aligned: Aligned) -> list[float | None]:
-    """Return each arm's mean over instances; None where the arms share no instance."""
-    return [float(values.mean()) if values.size else None for values in aligned.per_instance()]
+def means(aligned: Aligned) -> dict[str, float | None]:
+    """Return two arms' means over instances as columns; None where they share no instance."""
+    a, b = (float(values.mean()) if values.size else None for values in aligned.per_instance())
+    return {"mean_a": a, "mean_b": b}
 
 
 def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:

@@ -44,6 +44,13 @@ class Comparison(NamedTuple):
     b: Arm
 
 
+class PlannedGroup(NamedTuple):
+    """What a plan plays of one group of episodes: it fixes the families of Holm's correction."""
+
+    arms: frozenset[Arm] = frozenset()
+    replicates: int = 1
+
+
 PP = Arm("persistent", "persistent")
 PS = Arm("persistent", "stateless")
 SP = Arm("stateless", "persistent")
