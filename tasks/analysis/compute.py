@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -75,6 +76,14 @@ def compute_statistics(
             rows.extend(analysis)
             advance(1)
     return rows
+
+
+def kept_statistics(
+    episodes: pl.DataFrame, plan_digest: str, settings: dict[str, Any], open_bar: OpenBar = no_bar
+) -> list[StatisticRow]:
+    """Return the statistics of kept episodes of one plan digest, by a plan's settings for its statistics."""
+    spec = StatisticsSpec.model_validate(settings)
+    return compute_statistics(episodes, plan_digest=plan_digest, run_id=plan_digest, spec=spec, open_bar=open_bar)
 
 
 def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[Iterator[StatisticRow]]:
