@@ -26,6 +26,7 @@ from carryover.tasks.analysis.spec import (
     COMPARISONS,
     COST_COMPARISONS,
     DIFFERENCE_METRICS,
+    INJECTION_COMPARISONS,
     INTERACTION_METRICS,
     INTERACTION_RATIO_METRICS,
     MEAN_METRICS,
@@ -100,7 +101,7 @@ def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> I
         yield holm_family(map(partial(rank_test_row, group, arms, metric), family))
     for metric in BINARY_METRICS:
         yield holm_family(map(partial(mcnemar_row, group, arms, metric), family))
-    for comparison in COST_COMPARISONS:
+    for comparison in (*COST_COMPARISONS, *INJECTION_COMPARISONS):
         if arms.has(comparison.a, comparison.b):
             yield _interval_rows(group, arms, comparison, spec)
     if arms.has(PP, PS, SP, SS):

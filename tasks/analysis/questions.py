@@ -59,9 +59,9 @@ def replace_answers(text: str, answers: Mapping[int, pl.DataFrame]) -> str:
 
 def answer_table(frame: pl.DataFrame) -> str:
     """Return rows as a Markdown table, numbers to the right, with all the digits that the query left."""
-    rules = ["---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes]
-    rows = (["" if value is None else _cell(value) for value in row] for row in frame.rows())
-    return "\n".join(map(markdown_row, (frame.columns, rules, *rows))) + "\n"
+    rule = "|" + "|".join("---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes) + "|"
+    rows = (markdown_row(["" if value is None else _cell(value) for value in row]) for row in frame.rows())
+    return "\n".join([markdown_row(frame.columns), rule, *rows]) + "\n"
 
 
 def _cell(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers import small_blocks as blocks
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "list": (
@@ -56,12 +57,12 @@ def write_small_reply(
     turns = read_turns(messages)
     printed = (_REFUSED.match(turn.output) for turn in reversed(turns))
     refused = next((match.group(1) for match in printed if match), "[]") if is_careful else None
-    if contract == "persistent":
+    if contract == ContractName.PERSISTENT:
         action, code = _persistent_block(turns, refused)
-    elif contract == "stateless":
+    elif contract == ContractName.STATELESS:
         action, code = _stateless_block(turns, refused, "items" if prints_table else "len(items)")
     else:
-        raise ValueError(f"no small teacher plays contract {contract!r}; choose from persistent, stateless")
+        raise ValueError(f"no small teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
     sentence = random.Random(f"sentence {seed}").choice(SENTENCES[action])
     return f"{sentence}\n```python\n{code}\n```"
 
