@@ -43,4 +43,5 @@ def view(descriptor: int, size: int) -> memoryview:
     if address == _FAILED:
         raise OSError(ctypes.get_errno(), f"cannot map {size} bytes")
     unmap = {"__del__": lambda mapped, unmap=_libc.munmap: unmap(ctypes.addressof(mapped), size)}
-    return memoryview(type("Mapped", (ctypes.c_ubyte * size,), unmap).from_address(address)).cast("B")
+    kind: Any = type("Mapped", (ctypes.c_ubyte * size,), unmap)
+    return memoryview(kind.from_address(address)).cast("B")
