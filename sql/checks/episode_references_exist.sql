@@ -66,15 +66,11 @@ without_parent as (
     -- foreign traces name problems that are not ours, and a CaveAgent's conversation is about none
     where episodes.backend <> 'imported'
     and coalesce(episodes.agent, 'study') = 'study'
-),
-
-final as (
-    select
-        without_parent.episode_id,
-        without_parent.table_name,
-        without_parent.missing
-    from without_parent
 )
 
-select * from final
+select
+    without_parent.episode_id,
+    without_parent.table_name,
+    without_parent.missing
+from without_parent
 order by episode_id, table_name, missing

@@ -8,31 +8,27 @@ with summed_turns as (
         sum(turns.completion_tokens)::bigint as completion_tokens
     from main.turns
     group by turns.episode_id
-),
-
-final as (
-    select
-        episodes.episode_id,
-        episodes.prompt_tokens,
-        coalesce(summed_turns.prompt_tokens, 0) as turn_prompt_tokens,
-        episodes.cached_prompt_tokens,
-        coalesce(summed_turns.cached_prompt_tokens, 0) as turn_cached_prompt_tokens,
-        episodes.completion_tokens,
-        coalesce(summed_turns.completion_tokens, 0) as turn_completion_tokens
-    from main.episodes
-    left join summed_turns on episodes.episode_id = summed_turns.episode_id
-    where episodes.cached_prompt_tokens > episodes.prompt_tokens
-    or episodes.total_tokens <> episodes.prompt_tokens + episodes.completion_tokens
-    -- foreign traces may know the tokens of an episode only
-    or (
-        episodes.token_source <> 'imported'
-        and (
-            episodes.prompt_tokens <> coalesce(summed_turns.prompt_tokens, 0)
-            or episodes.cached_prompt_tokens <> coalesce(summed_turns.cached_prompt_tokens, 0)
-            or episodes.completion_tokens <> coalesce(summed_turns.completion_tokens, 0)
-        )
-    )
 )
 
-select * from final
+select
+    episodes.episode_id,
+    episodes.prompt_tokens,
+    coalesce(summed_turns.prompt_tokens, 0) as turn_prompt_tokens,
+    episodes.cached_prompt_tokens,
+    coalesce(summed_turns.cached_prompt_tokens, 0) as turn_cached_prompt_tokens,
+    episodes.completion_tokens,
+    coalesce(summed_turns.completion_tokens, 0) as turn_completion_tokens
+from main.episodes
+left join summed_turns on episodes.episode_id = summed_turns.episode_id
+where episodes.cached_prompt_tokens > episodes.prompt_tokens
+or episodes.total_tokens <> episodes.prompt_tokens + episodes.completion_tokens
+-- foreign traces may know the tokens of an episode only
+or (
+    episodes.token_source <> 'imported'
+    and (
+        episodes.prompt_tokens <> coalesce(summed_turns.prompt_tokens, 0)
+        or episodes.cached_prompt_tokens <> coalesce(summed_turns.cached_prompt_tokens, 0)
+        or episodes.completion_tokens <> coalesce(summed_turns.completion_tokens, 0)
+    )
+)
 order by episode_id

@@ -39,16 +39,12 @@ in_both as (
     from described
     group by described.content_hash
     having count(distinct described.split) > 1
-),
-
-final as (
-    select
-        described.instance_id,
-        list(described.split order by described.split) as splits
-    from described
-    semi join in_both on described.content_hash = in_both.content_hash
-    group by described.instance_id
 )
 
-select * from final
+select
+    described.instance_id,
+    list(described.split order by described.split) as splits
+from described
+semi join in_both on described.content_hash = in_both.content_hash
+group by described.instance_id
 order by instance_id

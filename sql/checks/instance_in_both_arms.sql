@@ -22,33 +22,29 @@ contracts as (
         played.split,
         played.runtime_contract
     from played
-),
-
-final as (
-    select
-        instance_arms.instance_id,
-        instance_arms.replicate,
-        instance_arms.plan_digest,
-        instance_arms.variant,
-        contracts.runtime_contract as missing_contract
-    from (
-        select distinct * exclude (runtime_contract)
-        from played
-    ) as instance_arms
-    inner join contracts
-        on instance_arms.plan_digest = contracts.plan_digest
-        and instance_arms.variant = contracts.variant
-        and instance_arms.bucket = contracts.bucket
-        and instance_arms.split = contracts.split
-    anti join played
-        on instance_arms.plan_digest = played.plan_digest
-        and instance_arms.variant = played.variant
-        and instance_arms.bucket = played.bucket
-        and instance_arms.split = played.split
-        and instance_arms.instance_id = played.instance_id
-        and instance_arms.replicate = played.replicate
-        and contracts.runtime_contract = played.runtime_contract
 )
 
-select * from final
+select
+    instance_arms.instance_id,
+    instance_arms.replicate,
+    instance_arms.plan_digest,
+    instance_arms.variant,
+    contracts.runtime_contract as missing_contract
+from (
+    select distinct * exclude (runtime_contract)
+    from played
+) as instance_arms
+inner join contracts
+    on instance_arms.plan_digest = contracts.plan_digest
+    and instance_arms.variant = contracts.variant
+    and instance_arms.bucket = contracts.bucket
+    and instance_arms.split = contracts.split
+anti join played
+    on instance_arms.plan_digest = played.plan_digest
+    and instance_arms.variant = played.variant
+    and instance_arms.bucket = played.bucket
+    and instance_arms.split = played.split
+    and instance_arms.instance_id = played.instance_id
+    and instance_arms.replicate = played.replicate
+    and contracts.runtime_contract = played.runtime_contract
 order by instance_id, replicate, plan_digest, variant, missing_contract

@@ -43,29 +43,25 @@ wanted as (
         and played.visibility = conditions.visibility
         and played.header = conditions.header
         and played.bucket = conditions.bucket
-),
-
-final as (
-    select
-        wanted.instance_id,
-        wanted.plan_digest,
-        wanted.variant,
-        wanted.base,
-        wanted.visibility,
-        wanted.header,
-        wanted.bucket,
-        wanted.condition as missing_condition
-    from wanted
-    anti join played
-        on wanted.plan_digest = played.plan_digest
-        and wanted.variant = played.variant
-        and wanted.base = played.base
-        and wanted.visibility = played.visibility
-        and wanted.header = played.header
-        and wanted.bucket = played.bucket
-        and wanted.instance_id = played.instance_id
-        and wanted.condition = played.condition
 )
 
-select * from final
+select
+    wanted.instance_id,
+    wanted.plan_digest,
+    wanted.variant,
+    wanted.base,
+    wanted.visibility,
+    wanted.header,
+    wanted.bucket,
+    wanted.condition as missing_condition
+from wanted
+anti join played
+    on wanted.plan_digest = played.plan_digest
+    and wanted.variant = played.variant
+    and wanted.base = played.base
+    and wanted.visibility = played.visibility
+    and wanted.header = played.header
+    and wanted.bucket = played.bucket
+    and wanted.instance_id = played.instance_id
+    and wanted.condition = played.condition
 order by instance_id, plan_digest, variant, base, visibility, header, bucket, missing_condition

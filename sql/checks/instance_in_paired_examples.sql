@@ -48,26 +48,22 @@ filled as (
         and wanted.matching = retained.matching
         and wanted.position = retained.position
         and wanted.contract = retained.contract
-),
-
-final as (
-    select
-        first_arm.instance_id,
-        first_arm.position,
-        first_arm.contract,
-        other_arm.contract as other_contract,
-        other_arm.instance_id as other_instance_id
-    from filled as first_arm
-    inner join filled as other_arm
-        on first_arm.run_id = other_arm.run_id
-        and first_arm.variant = other_arm.variant
-        and first_arm.text_format = other_arm.text_format
-        and first_arm.matching = other_arm.matching
-        and first_arm.position = other_arm.position
-        and first_arm.contract <> other_arm.contract
-    where first_arm.instance_id is not null
-    and first_arm.instance_id is distinct from other_arm.instance_id
 )
 
-select * from final
+select
+    first_arm.instance_id,
+    first_arm.position,
+    first_arm.contract,
+    other_arm.contract as other_contract,
+    other_arm.instance_id as other_instance_id
+from filled as first_arm
+inner join filled as other_arm
+    on first_arm.run_id = other_arm.run_id
+    and first_arm.variant = other_arm.variant
+    and first_arm.text_format = other_arm.text_format
+    and first_arm.matching = other_arm.matching
+    and first_arm.position = other_arm.position
+    and first_arm.contract <> other_arm.contract
+where first_arm.instance_id is not null
+and first_arm.instance_id is distinct from other_arm.instance_id
 order by instance_id, position, contract, other_contract

@@ -43,28 +43,24 @@ with counted_cells as (
     where episode_metrics.purpose = 'evaluation'
         and episode_metrics.is_counted
     group by all
-),
-
-final as (
-    select
-        counted_cells.*,
-        evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
-        100 * mean_intervals.score_low as score_pct_low,
-        100 * mean_intervals.score_high as score_pct_high,
-        mean_intervals.total_tokens_low as mean_total_tokens_low,
-        mean_intervals.total_tokens_high as mean_total_tokens_high
-    from counted_cells
-    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
-    left join staging.mean_intervals
-        on counted_cells.plan_digest = mean_intervals.plan_digest
-        and counted_cells.variant = mean_intervals.variant
-        and counted_cells.base = mean_intervals.base
-        and counted_cells.visibility = mean_intervals.visibility
-        and counted_cells.header = mean_intervals.header
-        and counted_cells.bucket = mean_intervals.bucket
-        and counted_cells.runtime_contract = mean_intervals.runtime_contract
-        and counted_cells.train_contract is not distinct from mean_intervals.train_contract
 )
 
-select * from final
+select
+    counted_cells.*,
+    evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
+    100 * mean_intervals.score_low as score_pct_low,
+    100 * mean_intervals.score_high as score_pct_high,
+    mean_intervals.total_tokens_low as mean_total_tokens_low,
+    mean_intervals.total_tokens_high as mean_total_tokens_high
+from counted_cells
+inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
+left join staging.mean_intervals
+    on counted_cells.plan_digest = mean_intervals.plan_digest
+    and counted_cells.variant = mean_intervals.variant
+    and counted_cells.base = mean_intervals.base
+    and counted_cells.visibility = mean_intervals.visibility
+    and counted_cells.header = mean_intervals.header
+    and counted_cells.bucket = mean_intervals.bucket
+    and counted_cells.runtime_contract = mean_intervals.runtime_contract
+    and counted_cells.train_contract is not distinct from mean_intervals.train_contract
 order by plan_digest, variant, base, visibility, header, bucket, condition

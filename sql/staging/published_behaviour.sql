@@ -3,15 +3,11 @@ with both_tables as (
     select * from published.table9
     union all by name
     select * from published.table10
-),
-
-final as (
-    select
-        both_tables.*,
-        table2.n_tasks as episode_count
-    from both_tables
-    inner join published.table2 using (split, train_semantics, runtime_semantics)
 )
 
-select * from final
+select
+    both_tables.*,
+    table2.n_tasks as episode_count
+from both_tables
+inner join published.table2 using (split, train_semantics, runtime_semantics)
 order by split, train_semantics, runtime_semantics

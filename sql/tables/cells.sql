@@ -47,26 +47,22 @@ widest_intervals as (
     where statistics.plan_digest = $plan_digest
         and statistics.interval_kind in ('percentile', 't over seeds')
     group by all
-),
-
-final as (
-    select
-        measured_cells.* exclude (train_contract, runtime_contract),
-        tokens.low as mean_tokens_low,
-        tokens.high as mean_tokens_high,
-        100 * missing_names.low as missing_name_pct_low,
-        100 * missing_names.high as missing_name_pct_high,
-        100 * scores.low as score_pct_low,
-        100 * scores.high as score_pct_high,
-        widest_intervals.token_ratio,
-        ratios.low as token_ratio_low,
-        ratios.high as token_ratio_high
-    from measured_cells
-    left join widest_intervals
-        using (variant, base, visibility, header, bucket, train_contract, runtime_contract)
 )
 
-select * from final
+select
+    measured_cells.* exclude (train_contract, runtime_contract),
+    tokens.low as mean_tokens_low,
+    tokens.high as mean_tokens_high,
+    100 * missing_names.low as missing_name_pct_low,
+    100 * missing_names.high as missing_name_pct_high,
+    100 * scores.low as score_pct_low,
+    100 * scores.high as score_pct_high,
+    widest_intervals.token_ratio,
+    ratios.low as token_ratio_low,
+    ratios.high as token_ratio_high
+from measured_cells
+left join widest_intervals
+    using (variant, base, visibility, header, bucket, train_contract, runtime_contract)
 order by
     variant <> 'main',
     variant,

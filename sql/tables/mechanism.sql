@@ -71,28 +71,24 @@ tested_settings as (
         arg_min(group_statistics, high / low) filter (analysis = 'interaction_ratio') as narrower
     from group_statistics
     group by all
-),
-
-final as (
-    select
-        crossed_cells.*,
-        tested_settings.p_on_s_token_ratio,
-        ended_pairs.token_ratio as p_on_s_ended_token_ratio,
-        tested_settings.s_on_p_token_ratio,
-        tested_settings.s_on_s_token_ratio,
-        tested_settings.interaction_ratio,
-        tested_settings.wider.low as interaction_ratio_low,
-        tested_settings.wider.high as interaction_ratio_high,
-        tested_settings.wider.interval_kind,
-        if(narrower.interval_kind <> wider.interval_kind, narrower.estimate, null) as narrower_ratio,
-        if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_ratio_low,
-        if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high
-    from crossed_cells
-    left join ended_pairs using (variant, base, visibility, header, bucket)
-    left join tested_settings using (variant, base, visibility, header, bucket)
 )
 
-select * from final
+select
+    crossed_cells.*,
+    tested_settings.p_on_s_token_ratio,
+    ended_pairs.token_ratio as p_on_s_ended_token_ratio,
+    tested_settings.s_on_p_token_ratio,
+    tested_settings.s_on_s_token_ratio,
+    tested_settings.interaction_ratio,
+    tested_settings.wider.low as interaction_ratio_low,
+    tested_settings.wider.high as interaction_ratio_high,
+    tested_settings.wider.interval_kind,
+    if(narrower.interval_kind <> wider.interval_kind, narrower.estimate, null) as narrower_ratio,
+    if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_ratio_low,
+    if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high
+from crossed_cells
+left join ended_pairs using (variant, base, visibility, header, bucket)
+left join tested_settings using (variant, base, visibility, header, bucket)
 order by
     variant <> 'main',
     variant,

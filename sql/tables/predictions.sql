@@ -146,24 +146,20 @@ judged as (
         end as is_refuted
     from all_values
     inner join predictions on all_values.prediction = predictions.prediction
-),
-
-final as (
-    select
-        judged.measured_on,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        judged.prediction,
-        columns(['subject', 'statement', 'wording']),
-        columns(['trained_stateless', 'trained_persistent', 'difference_low', 'difference_high']),
-        judged.rule,
-        case
-            when judged.is_refuted then 'refuted'
-            when not judged.is_refuted then 'not refuted'
-            when judged.measured_on = 'published, Qwen3-8B' then 'not published'
-            else 'no statistics'
-        end as verdict
-    from judged
 )
 
-select * from final
+select
+    judged.measured_on,
+    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    judged.prediction,
+    columns(['subject', 'statement', 'wording']),
+    columns(['trained_stateless', 'trained_persistent', 'difference_low', 'difference_high']),
+    judged.rule,
+    case
+        when judged.is_refuted then 'refuted'
+        when not judged.is_refuted then 'not refuted'
+        when judged.measured_on = 'published, Qwen3-8B' then 'not published'
+        else 'no statistics'
+    end as verdict
+from judged
 order by measured_on = 'published, Qwen3-8B', variant, base, visibility, header, bucket, prediction
