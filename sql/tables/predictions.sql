@@ -4,27 +4,12 @@ with predictions as (
     select *
     from (
         values
-            (
-                1,
-                'tokens',
-                'a persistent runtime saves both adapters about the same tokens',
-                'stated in section 5',
-                false
-            ),
-            (
-                2,
-                'missing names',
-                'in a stateless runtime, training with persistence adds no missing-name errors',
-                'rebuilt from section 4.3',
-                true
-            ),
-            (
-                3,
-                'state use',
-                'in a persistent runtime, both adapters use kept state alike',
-                'rebuilt from appendices F and G',
-                false
-            )
+            (1, 'tokens', 'a persistent runtime saves both adapters about the same tokens',
+             'stated in section 5', false),
+            (2, 'missing names', 'in a stateless runtime, training with persistence adds no missing-name errors',
+             'rebuilt from section 4.3', true),
+            (3, 'state use', 'in a persistent runtime, both adapters use kept state alike',
+             'rebuilt from appendices F and G', false)
     ) as listed (prediction, subject, statement, wording, is_one_sided)
 ),
 

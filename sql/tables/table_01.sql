@@ -56,14 +56,10 @@ select
     table1.persistent as gemini_3_flash_easy_persistent,
     table1.stateless as gemini_3_flash_easy_stateless,
     table1.stateless / table1.persistent as gemini_3_flash_easy_stateless_over_persistent,
-    if(teacher_labels.is_as_published, paired_contracts.persistent - table1.persistent, null)
-        as persistent_difference,
+    if(is_as_published, paired_contracts.persistent - table1.persistent, null) as persistent_difference,
     if(teacher_labels.is_as_published, paired_contracts.stateless - table1.stateless, null) as stateless_difference,
-    if(
-        teacher_labels.is_as_published,
-        stateless_over_persistent - gemini_3_flash_easy_stateless_over_persistent,
-        null
-    ) as stateless_over_persistent_difference
+    if(is_as_published, stateless_over_persistent - gemini_3_flash_easy_stateless_over_persistent, null)
+        as stateless_over_persistent_difference
 from paired_contracts
 inner join marts.teacher_labels using (scale, model_name)
 left join published.table1 as published_units on paired_contracts.metric = published_units.metric
