@@ -59,7 +59,7 @@ class _Traces(NamedTuple):
 
 def _traces(run: Run, part: StudyPart, tokenizer: Path) -> _Traces:
     zone, shards = LandingZone(run.landing), teacher_shards(run, part, tokenizer)
-    return _Traces(zone, shards, sorted(name for shard in shards for name in landed_episode_ids(zone, shard)))
+    return _Traces(zone, shards, sorted(name for shard in shards for name in landed_episode_ids(run, zone, shard)))
 
 
 def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
@@ -141,7 +141,7 @@ def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
 
     A model belongs to its traces: one of half of them could not give way to that of all.
     """
-    missing = [place for shard in traces.shards for place in missing_episodes(traces.zone, shard)]
+    missing = [place for shard in traces.shards for place in missing_episodes(run, traces.zone, shard)]
     total = part.train_instances.count * len(part.teacher.contracts)
     failed = sum(place.attempt > 0 for place in missing)
     if len(missing) == total and not failed:
