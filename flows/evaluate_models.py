@@ -9,7 +9,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.find_models import find_models
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.shards import ShardSpec, evaluation_shards
+from carryover.tasks.plans.shards import evaluation_shards
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.serve import serve_models
@@ -49,13 +49,10 @@ def evaluate_part(
             if chosen.holds(shard.condition)
         ]
         if variant is not None:
-            shards = [_once_more(run, shard, variant) for shard in shards]
+            zone = LandingZone(run.landing)
+            for place, shard in enumerate(shards):
+                condition = shard.condition.model_copy(update={"variant": variant})
+                again = shard.model_copy(update={"condition": condition})
+                count = count_replicates(run, zone, again)
+                shards[place] = again.model_copy(update={"replicates": count + 1})
         collect_shards(run, shards)
-
-
-def _once_more(run: Run, shard: ShardSpec, variant: str) -> ShardSpec:
-    """Return a shard under another variant, with one replicate more than has landed."""
-    condition = shard.condition.model_copy(update={"variant": variant})
-    again = shard.model_copy(update={"condition": condition})
-    count = count_replicates(run, LandingZone(run.landing), again)
-    return again.model_copy(update={"replicates": count + 1})

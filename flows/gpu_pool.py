@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -21,10 +22,7 @@ GPU_POOL = "gpu"
 TRAINING_DEPLOYMENT = "train-models/training"
 SECONDS_PER_LOOK = 2.0
 """How often a server is asked whether the training has ended."""
-
-
-def _pause() -> None:
-    time.sleep(SECONDS_PER_LOOK)
+_PAUSE = partial(time.sleep, SECONDS_PER_LOOK)
 
 
 def gpu_pool_lacks() -> str | None:
@@ -70,7 +68,7 @@ class FlowRuns(Protocol):
         ...
 
 
-def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] = _pause) -> State:
+def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] = _PAUSE) -> State:
     """Return the state in which a flow run ends; Ctrl-C and SIGTERM before that cancel it.
 
     Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint. A server
@@ -80,18 +78,14 @@ def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] 
         while not ((state := server.read_flow_run(flow_run_id).state) and state.is_final()):
             pause()
     except STOPPED:
-        _cancel(server, flow_run_id)
+        told = f"stopping: the training on the work pool {GPU_POOL!r} is cancelled"
+        try:
+            server.set_flow_run_state(flow_run_id, Cancelling())
+        except (httpx.HTTPError, ObjectNotFound) as error:
+            told = (
+                f"the training on the work pool {GPU_POOL!r} goes on, since the Prefect server does not answer "
+                f"({error}); prefect flow-run cancel {flow_run_id} ends it"
+            )
+        say(told)
         raise
     return state
-
-
-def _cancel(server: FlowRuns, flow_run_id: UUID) -> None:
-    try:
-        server.set_flow_run_state(flow_run_id, Cancelling())
-    except (httpx.HTTPError, ObjectNotFound) as error:
-        say(
-            f"the training on the work pool {GPU_POOL!r} goes on, since the Prefect server does not answer ({error}); "
-            f"prefect flow-run cancel {flow_run_id} ends it"
-        )
-    else:
-        say(f"stopping: the training on the work pool {GPU_POOL!r} is cancelled")

@@ -72,7 +72,15 @@ def create_tables() -> str:
     Keys are declared for the small tables. A primary key would double the time of a merge of episodes, and DuckDB
     refuses to replace a row within a transaction, so the other keys are checked by the gate.
     """
-    return "\n".join(_create_table(table) for table in TABLES)
+    statements = []
+    for table, model in TABLES.items():
+        columns = [
+            f"{name} {kind}{'' if is_nullable else ' not null'}" for name, kind, is_nullable in duckdb_columns(table)
+        ]
+        if model not in EPISODE_TABLES and not model.LATEST_WINS:
+            columns.append(f"primary key ({', '.join(model.KEY)})")
+        statements.append(f"create table main.{table} ({', '.join(columns)});")
+    return "\n".join(statements)
 
 
 def to_arrow(rows: Sequence[Row]) -> pa.Table:
@@ -92,16 +100,6 @@ def to_rows(table: pa.Table, model: type[RowType]) -> Iterator[RowType]:
     for batch in table.to_batches():
         for values in batch.to_pylist():
             yield model.model_validate(values)
-
-
-def _create_table(table: str) -> str:
-    columns = [
-        f"{name} {kind}{'' if is_nullable else ' not null'}" for name, kind, is_nullable in duckdb_columns(table)
-    ]
-    model = row_model(table)
-    if model not in EPISODE_TABLES and not model.LATEST_WINS:
-        columns.append(f"primary key ({', '.join(model.KEY)})")
-    return f"create table main.{table} ({', '.join(columns)});"
 
 
 def _arrow_field(table: str, name: str, annotation: Any) -> pa.Field:

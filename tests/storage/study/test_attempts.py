@@ -81,9 +81,7 @@ def test_a_replicate_counts_once_every_instance_has_been_played_also_with_an_err
 
 
 def test_instances_are_read_as_stage_1_landed_them(run, zone):
-    with pytest.raises(
-        UserError, match=r"no instances of bucket small .*run the flow generate_instances first"
-    ):
+    with pytest.raises(UserError, match=r"no instances of bucket small .*run the flow generate_instances first"):
         instance_ids(run, zone, INSTANCES)
     land(run, zone)
     ids = instance_ids(run, zone, INSTANCES)
