@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun, State, WorkerStatus
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.objects import State, WorkerStatus
 from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
@@ -56,19 +56,7 @@ def train_on_gpu_pool(parameters: dict[str, object]) -> None:
         raise UserError(f"training on the work pool {GPU_POOL!r} ended as {state}; its logs are in Prefect")
 
 
-class FlowRuns(Protocol):
-    """What is asked of a Prefect server about flow runs."""
-
-    def read_flow_run(self, flow_run_id: UUID) -> FlowRun:
-        """Return a flow run as it is now."""
-        ...
-
-    def set_flow_run_state(self, flow_run_id: UUID, state: State) -> object:
-        """Propose a state."""
-        ...
-
-
-def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] = _PAUSE) -> State:
+def wait_for_end(server: SyncPrefectClient, flow_run_id: UUID, pause: Callable[[], None] = _PAUSE) -> State:
     """Return the state in which a flow run ends; Ctrl-C and SIGTERM before that cancel it.
 
     Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint. A server

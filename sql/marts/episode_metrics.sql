@@ -1,17 +1,5 @@
 -- one row per plan and episode with every metric of the tables, under the default readings; the statistics read this
-with default_behaviour as (
-    select episode_behaviour.*
-    from marts.episode_behaviour
-    where episode_behaviour.is_default
-),
-
-default_failures as (
-    select episode_failures.*
-    from marts.episode_failures
-    where episode_failures.is_default
-),
-
-own_errors as (
+with own_errors as (
     select
         errors.episode_id,
         count(*) filter (errors.kind = 'interpreter' and not errors.is_caught) as interpreter_error_count,
@@ -146,8 +134,8 @@ select
     coalesce(own_errors.model_error_count, 0) as model_error_count,
     coalesce(own_errors.missing_name_count, 0) as missing_name_count,
     coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
-    default_failures.failure_class,
-    default_behaviour.* exclude (episode_id, reading, is_default)
+    episode_failures.failure_class,
+    episode_behaviour.* exclude (episode_id, reading, is_default)
 from staging.plan_episodes as episodes
 inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
 inner join staging.attempts
@@ -157,6 +145,8 @@ left join staging.finish_signals on episodes.finish_reason = finish_signals.fini
 left join staging.base_models
     on episodes.plan_digest = base_models.plan_digest and episodes.base = base_models.base
 left join own_errors on episodes.episode_id = own_errors.episode_id
-left join default_failures on episodes.episode_id = default_failures.episode_id
-left join default_behaviour on episodes.episode_id = default_behaviour.episode_id
+left join marts.episode_failures
+    on episodes.episode_id = episode_failures.episode_id and episode_failures.is_default
+left join marts.episode_behaviour
+    on episodes.episode_id = episode_behaviour.episode_id and episode_behaviour.is_default
 order by plan_digest, purpose, variant, base, bucket, condition, instance_id, training_seed, replicate, attempt

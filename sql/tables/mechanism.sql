@@ -8,27 +8,18 @@ with trained_episodes as (
         and episode_metrics.is_counted
 ),
 
-measured_cells as (
-    select
-        trained_episodes.measured_on,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'condition']),
-        count(*) as episode_count,
-        count(distinct trained_episodes.training_seed) as seed_count,
-        100 * avg(cast(trained_episodes.has_missing_name as integer)) as missing_pct,
-        count(*) filter (trained_episodes.finish_category <> 'normal') as unended_count
-    from trained_episodes
-    group by all
-),
-
 crossed_cells as (
     select
-        measured_cells.* exclude (condition, episode_count, seed_count, missing_pct, unended_count),
+        evaluated_cells.measured_on,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         max(seed_count) as seed_count,
         min(episode_count) as episodes_per_cell,
-        max(missing_pct) filter (condition = 'P->S') as p_on_s_missing_name_pct,
-        max(missing_pct) filter (condition <> 'P->S') as most_missing_name_pct_elsewhere,
-        max(unended_count) filter (condition = 'P->S') as p_on_s_unended_count
-    from measured_cells
+        max(missing_name_episode_pct) filter (condition = 'P->S') as p_on_s_missing_name_pct,
+        max(missing_name_episode_pct) filter (condition <> 'P->S') as most_missing_name_pct_elsewhere,
+        max(episode_count - ended_count) filter (condition = 'P->S') as p_on_s_unended_count
+    from marts.evaluated_cells
+    where evaluated_cells.plan_digest = $plan_digest
+        and evaluated_cells.model = 'sft'
     group by all
 ),
 

@@ -1,19 +1,17 @@
 """Arrow schemas of the tables, derived from the row models: the models are the one place where columns are declared."""
 
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cache
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import pyarrow as pa
 
 from carryover.tasks.traces.rows import EPISODE_TABLES, EpisodeRow, Row
 from carryover.tasks.traces.study_rows import TABLES
-
-RowType = TypeVar("RowType", bound=Row)
 
 EPISODE_CHILDREN: tuple[str, ...] = tuple(row.TABLE for row in EPISODE_TABLES if row is not EpisodeRow)
 """Tables whose rows belong to an episode and enter the warehouse together with it."""
@@ -93,13 +91,6 @@ def to_arrow(rows: Sequence[Row]) -> pa.Table:
     schema = arrow_schema(model.TABLE)
     columns = [_array(list(map(attrgetter(field.name), rows)), field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def to_rows(table: pa.Table, model: type[RowType]) -> Iterator[RowType]:
-    """Yield an Arrow table's rows as validated models; the inverse of `to_arrow`."""
-    for batch in table.to_batches():
-        for values in batch.to_pylist():
-            yield model.model_validate(values)
 
 
 def _arrow_field(table: str, name: str, annotation: Any) -> pa.Field:
