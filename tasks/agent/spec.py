@@ -1,6 +1,6 @@
 """How an episode is played, and where a model is reached."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
