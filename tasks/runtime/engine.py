@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime import notices
+from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
 from carryover.tasks.runtime.inside.step import RESULT_LIMIT
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding, Memory, RetrievalError, bind_value
 from carryover.tasks.runtime.output import Output
-from carryover.tasks.runtime.process.node import NodeGoneError
+from carryover.tasks.runtime.process.node import StateLostError
 from carryover.tasks.runtime.spec import RuntimeSpec
-from carryover.tasks.runtime.transfer import Fetched, fetch, fetch_types, send_binding
+from carryover.tasks.runtime.transfer import Fetched, fetch, send_binding
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 _MARK_LIMIT = 1_000
@@ -70,10 +71,6 @@ class CallInterruptedError(Exception):
         super().__init__(frame)
         self.frame = frame
         """The reply."""
-
-
-class StateLostError(Exception):
-    """The process that held the state has ended."""
 
 
 class ProtocolError(Exception):
@@ -159,10 +156,7 @@ class Engine(ABC):
 
     def drop(self, name: str) -> bool:
         """Remove a name from the next block's namespace; tell whether it was there."""
-        try:
-            was_there = self.ask(("drop", [name])) == 1
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        was_there = self.ask(("drop", [name])) == 1
         self.finish([])
         return was_there
 
@@ -182,7 +176,7 @@ class Engine(ABC):
         """
         try:
             return fetch(self.ask, name, self._spec.object_limit_bytes)
-        except (NodeGoneError, StateLostError) as error:
+        except StateLostError as error:
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
     def types(self) -> dict[str, str]:
@@ -192,10 +186,10 @@ class Engine(ABC):
             RetrievalError: The answer is malformed.
             StateLostError: No process holds the state.
         """
-        try:
-            return fetch_types(self.ask)
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        answer = self.ask(("types",), (), FRAME_LIMIT_BYTES)
+        if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
+            return answer
+        raise RetrievalError("the interpreter gave no types of its variables")
 
     @abstractmethod
     def freeze(self) -> Any:

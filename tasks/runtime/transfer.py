@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES, Channel, FrameError
+from carryover.tasks.runtime.inside.framing import Channel, FrameError
 from carryover.tasks.runtime.inside.values.transfer import SMALL_BYTES
 from carryover.tasks.runtime.inside.values.tree import is_harmless
 from carryover.tasks.runtime.objects import (
@@ -50,18 +50,6 @@ def send_binding(ask: Ask, binding: Binding) -> None:
     problem = ask(binding.message, () if memory is None else (memory.descriptor,))
     if problem is not None:
         raise InjectionError(f"{binding.name}: {problem}")
-
-
-def fetch_types(ask: Ask) -> dict[str, str]:
-    """Return the type of every variable by name.
-
-    Raises:
-        RetrievalError: The answer is malformed.
-    """
-    answer = ask(("types",), (), FRAME_LIMIT_BYTES)
-    if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
-        return answer
-    raise RetrievalError("the interpreter gave no types of its variables")
 
 
 def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:

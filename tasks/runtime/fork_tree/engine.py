@@ -12,7 +12,6 @@ from carryover.tasks.runtime.engine import (
     ProtocolError,
     Recovery,
     Report,
-    StateLostError,
 )
 from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
 from carryover.tasks.runtime.lifetime import Lifetime
@@ -85,13 +84,13 @@ class ForkTreeEngine(Engine):
 
     def canary(self) -> str | None:
         """Return what the parent of the next namespace's process remembered when it forked."""
-        self._next()
+        self._processes.next()
         return self._processes.canary
 
     def execute(self, block: Block, answer: Answer) -> Report:
         """Run a block; interrupt it at its time limit, and kill it if that does not help."""
         try:
-            node = self._next()
+            node = self._processes.next()
         finally:
             self._output.clear()
         try:
@@ -104,7 +103,7 @@ class ForkTreeEngine(Engine):
 
     def ask(self, *message: Any) -> Any:
         """Ask the process whose turn it is."""
-        return self._next().ask(*message)
+        return self._processes.next().ask(*message)
 
     def finish(self, dropped: list[str] | None) -> None:
         """End the step and fork ahead."""
@@ -138,22 +137,16 @@ class ForkTreeEngine(Engine):
 
     def install(self, binding: Binding) -> None:
         """Bind in the root and in the live process, and fork ahead anew."""
-        try:
-            for node in self._processes.holders():
-                send_binding(node.ask, binding)
-            self._processes.finish([])
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        for node in self._processes.holders():
+            send_binding(node.ask, binding)
+        self._processes.finish([])
         self._keep(binding)
 
     def freeze(self) -> Frozen | None:
         """Fork the state; a fresh lifetime has none."""
         if not isinstance(self._processes, LiveProcesses):
             return None
-        try:
-            return self._processes.freeze()._replace(installed_count=len(self._installed))
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        return self._processes.freeze()._replace(installed_count=len(self._installed))
 
     def thaw(self, frozen: Frozen | None) -> Recovery:
         """Go on from a fork of the frozen state, with what was installed since."""
@@ -199,17 +192,8 @@ class ForkTreeEngine(Engine):
 
     def _grow_from(self, origin: "ForkTreeEngine") -> LiveProcesses:
         assert isinstance(origin._processes, LiveProcesses)
-        try:
-            self._origin = origin._processes.freeze(self._output.descriptor)
-            return LiveProcesses(self._root.node, self._output.descriptor, self._origin.node)
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
-
-    def _next(self) -> Node:
-        try:
-            return self._processes.next()
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        self._origin = origin._processes.freeze(self._output.descriptor)
+        return LiveProcesses(self._root.node, self._output.descriptor, self._origin.node)
 
 
 def _worth(frozen: Frozen | None) -> Recovery:

@@ -13,7 +13,6 @@ from carryover.tasks.runtime.engine import (
     ProtocolError,
     Recovery,
     Report,
-    StateLostError,
 )
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.jupyter.pool import KernelPool
@@ -41,10 +40,7 @@ class JupyterEngine(Engine):
 
     def canary(self) -> str | None:
         """Ask the kernel what its namespace remembers."""
-        try:
-            return self._kernel.ask(("canary",))
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        return self._kernel.ask(("canary",))
 
     def execute(self, block: Block, answer: Answer) -> Report:
         """Send the block as a cell; its tool calls and its report come by the channel."""
@@ -89,10 +85,7 @@ class JupyterEngine(Engine):
 
     def install(self, binding: Binding) -> None:
         """Bind in this kernel, and in those that will take its place."""
-        try:
-            send_binding(self._kernel.ask, binding)
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        send_binding(self._kernel.ask, binding)
         self._keep(binding)
 
     def freeze(self) -> None:
