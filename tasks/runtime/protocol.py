@@ -1,11 +1,6 @@
-"""The runtime's vocabulary: contracts, what running a block returns, and the protocol that both backends implement.
+"""The runtime's vocabulary: contracts, and what running a block returns."""
 
-A `Runtime` belongs to a worker and opens one `Interpreter` per episode. Both are synchronous: an asyncio caller puts
-`run_block` in a thread.
-"""
-
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,9 +11,6 @@ from carryover.tasks.runtime.inside.tools import (  # noqa: F401 - part of the v
     ToolInvocationException,
     ToolRuntimeException,
 )
-
-if TYPE_CHECKING:
-    from carryover.tasks.runtime.interpreter import Interpreter
 
 SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 """Strongest first."""
@@ -142,29 +134,3 @@ class RuntimeEvent(NamedTuple):
     name: str | None = None
     """Variable or function concerned."""
     detail: dict[str, Any] | None = None
-
-
-class Runtime(Protocol):
-    """A worker's source of interpreters."""
-
-    backend: Literal["fork_tree", "jupyter"]
-    sandbox_level: SandboxLevel
-
-    def open_interpreter(
-        self,
-        contract: Contract,
-        tools: Mapping[str, Callable[..., Any]],
-        *,
-        instance_id: str,
-        salt: str = "",
-        tool_call_cap: int | None = 25,
-    ) -> "Interpreter":
-        """Start an episode's interpreter with host-side tools by name.
-
-        `instance_id` and `salt` seed `random` and NumPy before every block, equally under every contract.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the worker's processes."""
-        ...

@@ -16,8 +16,7 @@ from carryover.tasks.agent.teachers.injected import write_injected_reply
 from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.runtime.open import Runtime, open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.traces.rows import FinishReason
 
