@@ -15,7 +15,7 @@ from carryover.tasks.runtime.objects import Binding, bind_source, bind_value, ch
 from carryover.tasks.runtime.policy import describe_violations
 from carryover.tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference, RuntimeEvent
 from carryover.tasks.runtime.spec import RuntimeSpec
-from carryover.tasks.runtime.state import Done, EpisodeSnapshot, EpisodeState
+from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState
 from carryover.tasks.runtime.tools import ToolTable
 from carryover.tasks.runtime.transfer import check
 
@@ -80,7 +80,19 @@ class Interpreter:
             done = self._state.run(block, self._tools.answer, self._tools.replies)
         except (BlockKilledError, StateLostError) as ended:
             return self._roll_back(ended, started)
-        return self._observe(done, started)
+        report, error = done.report, None
+        if report.error_type is not None:
+            error = BlockError(self._tools.error_kind(report.call), report.error_type, report.error_text)
+        return self._result(
+            started,
+            error=error,
+            output=done.output,
+            result=report.result,
+            last_step_globals=report.names,
+            tool_calls=self._tools.finish_block(report.call),
+            state_hash=report.state_hash,
+            notices=report.notices,
+        )
 
     run = run_block
     """For users of `session`."""
@@ -192,7 +204,7 @@ class Interpreter:
             instance_id=self._identity.instance_id,
             salt=self._identity.salt,
             step_count=self._step,
-            entries=self._state.entries(),
+            entries=tuple(self._state.journal),
         )
 
     def reload(self, path: Path) -> tuple[Difference, ...]:
@@ -251,22 +263,6 @@ class Interpreter:
             return BlockError("interpreter", "PolicyViolation", describe_violations(violations), violations)
         return None
 
-    def _observe(self, done: Done, started: float) -> BlockResult:
-        report = done.report
-        error = None
-        if report.error_type is not None:
-            error = BlockError(self._tools.error_kind(report.call), report.error_type, report.error_text)
-        return self._result(
-            started,
-            error=error,
-            output=done.output,
-            result=report.result,
-            last_step_globals=report.names,
-            tool_calls=self._tools.finish_block(report.call),
-            state_hash=report.state_hash,
-            notices=report.notices,
-        )
-
     def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:
         output = self._state.shaped_output(self._step)
         recovered = self._state.roll_back(undoes_last=isinstance(ended, StateLostError))
@@ -283,21 +279,13 @@ class Interpreter:
             notices=recovered.notices,
         )
 
-    def _result(self, started: float, *, error: BlockError | None, **fields: Any) -> BlockResult:
-        known: dict[str, Any] = {
-            "output": "",
-            "result": None,
-            "active_globals": self._state.active,
-            "last_step_globals": self._state.active,
-            "tool_calls": (),
-            "state_event": "kept",
-            "state_hash": None,
-            "notices": (),
-        }
-        fields = known | fields
-        fields["notices"] = (*self._untold, *fields["notices"])
+    def _result(self, started: float, **fields: Any) -> BlockResult:
+        """Return what a block did, with what the model is yet to be told."""
+        active = self._state.active
+        fields = {"active_globals": active, "last_step_globals": active, **fields}
+        fields["notices"] = (*self._untold, *fields.get("notices", ()))
         self._untold = ()
-        return BlockResult(error=error, seconds=time.perf_counter() - started, **fields)
+        return BlockResult(seconds=time.perf_counter() - started, **fields)
 
     def _note(self, kind: str, name: str | None = None, detail: dict[str, Any] | None = None) -> None:
         self.events.append(RuntimeEvent(self._step, kind, name, detail))

@@ -95,22 +95,22 @@ class BlockError(NamedTuple):
 class BlockResult(NamedTuple):
     """What running one block did."""
 
-    output: str
+    output: str = ""
     """Everything printed, by Python, C code and threads, also of a block that was killed."""
-    result: str | None
+    result: str | None = None
     """The last expression's value as text; null for none or for None."""
-    error: BlockError | None
-    active_globals: tuple[str, ...]
+    error: BlockError | None = None
+    active_globals: tuple[str, ...] = ()
     """User names alive for the next block, sorted (no modules, tools, dunder names); the process's own claim."""
-    last_step_globals: tuple[str, ...]
+    last_step_globals: tuple[str, ...] = ()
     """User names that existed when the block ended, sorted; the process's own claim."""
-    tool_calls: tuple[ToolCall, ...]
-    state_event: Literal["kept", "rolled_back", "lost"]
-    state_hash: str | None
+    tool_calls: tuple[ToolCall, ...] = ()
+    state_event: Literal["kept", "rolled_back", "lost"] = "kept"
+    state_hash: str | None = None
     """Digest of the values of user names; the process's own claim."""
-    notices: tuple[str, ...]
+    notices: tuple[str, ...] = ()
     """What the model must be told beside the error (threads gone, state rolled back, ...)."""
-    seconds: float
+    seconds: float = 0.0
 
 
 class Difference(NamedTuple):
