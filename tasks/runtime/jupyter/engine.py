@@ -80,7 +80,7 @@ class JupyterEngine(Engine):
 
     def restart(self, installed: Sequence[Binding]) -> None:
         """Go on in the next warm kernel."""
-        self._installed = list(installed)
+        self.installed = list(installed)
         self._renew()
 
     def install(self, binding: Binding) -> None:
@@ -98,7 +98,7 @@ class JupyterEngine(Engine):
     def branch(self) -> tuple["JupyterEngine", Recovery]:
         """Return another kernel, in which the state is to be brought about again."""
         other = JupyterEngine(self._lifetime, self._spec, self._pool, self._tools)
-        for binding in self._installed:
+        for binding in self.installed:
             other.install(binding)
         return other, self.thaw(None)
 
@@ -115,6 +115,6 @@ class JupyterEngine(Engine):
     def _take(self) -> Kernel:
         kernel = self._pool.take()
         kernel.ask(("setup", self._tools), (self._output.descriptor,))
-        for binding in self._installed:
+        for binding in self.installed:
             send_binding(kernel.ask, binding)
         return kernel

@@ -45,15 +45,7 @@ class StepKernel(Kernel):
     server: KernelServer
 
     async def do_execute(
-        self,
-        code: str,
-        silent: bool,
-        store_history: bool = True,
-        user_expressions: dict[str, Any] | None = None,
-        allow_stdin: bool = False,
-        *,
-        cell_meta: dict[str, Any] | None = None,
-        cell_id: str | None = None,
+        self, code: str, *_settings: Any, cell_meta: dict[str, Any] | None = None, **_others: Any
     ) -> dict[str, Any]:
         """Run a cell that comes with a step and a seed; any other says that a message waits on the channel."""
         try:
