@@ -88,7 +88,8 @@ class Engine(ABC):
     def __init__(self, lifetime: Lifetime, spec: RuntimeSpec) -> None:
         self._lifetime = lifetime
         self._spec = spec
-        self._installed: list[Binding] = []
+        self.installed: list[Binding] = []
+        """In order."""
         self._output = Output()
         self.forgets = lifetime.runs_in == "fresh"
         """Whether the engine itself has emptied a namespace, rather than a block."""
@@ -135,20 +136,15 @@ class Engine(ABC):
 
         A block that ran with an older one is named when a replay shows something else.
         """
-        self._installed.append(binding)
+        self.installed.append(binding)
         room = self._spec.object_limit_bytes
         seen: set[str] = set()
-        for place, one in reversed([*enumerate(self._installed)]):
+        for place, one in reversed([*enumerate(self.installed)]):
             if one.name in seen and isinstance(one.content, Memory):
                 room -= one.content.size
                 if room < 0:
-                    self._installed[place] = one._replace(content=None)
+                    self.installed[place] = one._replace(content=None)
             seen.add(one.name)
-
-    @property
-    def installed(self) -> tuple[Binding, ...]:
-        """What was installed, in order."""
-        return tuple(self._installed)
 
     @abstractmethod
     def restart(self, installed: Sequence[Binding]) -> None:

@@ -141,7 +141,7 @@ class Interpreter:
     @property
     def bindings(self) -> tuple[Binding, ...]:
         """What was injected, as it was sent, in the order of `injected`."""
-        return self._state.engine.installed
+        return tuple(self._state.engine.installed)
 
     def retrieve(self, name: str) -> Any:
         """Return a variable as a native object: plain data, arrays, frames, dataclass instances; nothing unpickled.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from carryover.tasks.runtime.engine import Block, Report
+from carryover.tasks.runtime.engine import Block, CallInterruptedError, Report
 from carryover.tasks.runtime.protocol import Contract, Difference
 
 
@@ -102,6 +102,36 @@ class Journal(BaseModel):
     step_count: int
     """Steps executed, those included that left no state."""
     entries: tuple[Annotated[Entry, Field(discriminator="kind")], ...]
+
+
+class RecordedAnswers:
+    """Recorded replies in place of the tools, while a block runs again and asks what it asked."""
+
+    def __init__(self, replies: tuple[Reply, ...]) -> None:
+        self.asked: list[Request] = []
+        """What the block asked for, up to one request more than was recorded."""
+        self._replies = replies
+        self._position = 0
+        self._is_broken = False
+
+    def __call__(self, tool: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the recorded reply, or an error from the first request on that is another than the recorded one.
+
+        Raises:
+            CallInterruptedError: The tool was stopped by hand when it was recorded.
+        """
+        request = request_text(tool, arguments, keywords)
+        if len(self.asked) <= len(self._replies):
+            self.asked.append(request)
+        if not self._is_broken and self._position < len(self._replies):
+            expected = self._replies[self._position]
+            self._position += 1
+            if request == expected.request:
+                if expected.is_interrupt():
+                    raise CallInterruptedError(expected.frame())
+                return expected.frame()
+        self._is_broken = True
+        return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)
 
 
 def differences(recorded: Ran, replayed: Observed, asked: Sequence[Request]) -> list[Difference]:

@@ -7,10 +7,19 @@ from typing import Any, Literal, NamedTuple
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.bindings import Bindings
 from carryover.tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, Recovery, Report, StateLostError
-from carryover.tasks.runtime.journal import Difference, Dropped, Entry, Installed, Observed, Ran, Reply, differences
+from carryover.tasks.runtime.journal import (
+    Difference,
+    Dropped,
+    Entry,
+    Installed,
+    Observed,
+    Ran,
+    RecordedAnswers,
+    Reply,
+    differences,
+)
 from carryover.tasks.runtime.lifetime import Bound, Lifetime
 from carryover.tasks.runtime.objects import Binding, InjectionError
-from carryover.tasks.runtime.replay import RecordedAnswers
 from carryover.tasks.runtime.shaping import Shaping
 
 
@@ -182,7 +191,7 @@ class EpisodeState:
 
     def _bring_about(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
         """Run what was recorded in a new namespace; return every observation that came out otherwise."""
-        installed = self.engine.installed
+        installed = tuple(self.engine.installed)
         try:
             found = self._do_again(entries, list(installed))
             self.engine.canary()  # a state whose process ends again is not brought about

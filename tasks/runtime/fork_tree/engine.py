@@ -72,7 +72,7 @@ class ForkTreeEngine(Engine):
         """
         super().__init__(lifetime, spec)
         self._open_root = open_root
-        self._installed = [] if origin is None else list(origin._installed)
+        self.installed = [] if origin is None else list(origin.installed)
         self._origin: Frozen | None = None
         """The copy of another engine's state that it grew from."""
         with contextlib.ExitStack() as undone:
@@ -118,7 +118,7 @@ class ForkTreeEngine(Engine):
         try:
             frozen = self._processes.roll_back()
             if isinstance(self._processes, LiveProcesses) and frozen is not None and not self._has_room():
-                self.restart(self.installed)
+                self.restart(tuple(self.installed))
                 return "lost"
         except NodeGoneError:
             return "incomplete"
@@ -131,7 +131,7 @@ class ForkTreeEngine(Engine):
         self._root = Root(self._open_root(self._output.descriptor))
         self._processes = self._grow()
         self.forgets = self._lifetime.runs_in == "fresh"
-        self._installed = []
+        self.installed = []
         for binding in installed:
             self.install(binding)
 
@@ -146,7 +146,7 @@ class ForkTreeEngine(Engine):
         """Fork the state; a fresh lifetime has none."""
         if not isinstance(self._processes, LiveProcesses):
             return None
-        return self._processes.freeze()._replace(installed_count=len(self._installed))
+        return self._processes.freeze()._replace(installed_count=len(self.installed))
 
     def thaw(self, frozen: Frozen | None) -> Recovery:
         """Go on from a fork of the frozen state, with what was installed since."""
@@ -154,7 +154,7 @@ class ForkTreeEngine(Engine):
             return "complete"
         try:
             self._processes.thaw(frozen)
-            for binding in self._installed[frozen.installed_count :]:
+            for binding in self.installed[frozen.installed_count :]:
                 send_binding(self._processes.next().ask, binding)
             self._processes.finish([])
         except (NodeGoneError, InjectionError):
@@ -169,7 +169,7 @@ class ForkTreeEngine(Engine):
         other = ForkTreeEngine(self._lifetime, self._spec, self._open_root)
         with contextlib.ExitStack() as undone:
             undone.callback(other.close)
-            for binding in self._installed:
+            for binding in self.installed:
                 other.install(binding)
             undone.pop_all()
         return other, "complete"
