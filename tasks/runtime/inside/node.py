@@ -191,10 +191,10 @@ class Server:
 
     def answer_bind(self, name: str, is_user: bool, size: int, descriptor: int) -> str | None:
         """Bind a value from shared memory, in a root when it is left; return what keeps the value from being built."""
-        from .values import injection
+        from .values import injection, transfer
 
         try:
-            sent = injection.receive(name, size, descriptor)
+            sent = injection.Sent(name, transfer.take(descriptor, size))
             if is_user:
                 self.runner.namespace[name] = sent.build(self.runner.own)
             elif self.is_root:
