@@ -3,7 +3,7 @@
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -30,6 +30,10 @@ class Record(NamedTuple):
         return hash((self.type_name, *self.fields.values()))
 
 
+def _flat(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
+    return list(chain.from_iterable(pairs))
+
+
 def _split_set(value: Any) -> list[Any]:
     _check_nans(value, "a set")
     return list(value)
@@ -37,7 +41,7 @@ def _split_set(value: Any) -> list[Any]:
 
 def _split_dict(value: Any) -> list[Any]:
     _check_nans(value, "a dict")
-    return list(chain.from_iterable(value.items()))
+    return _flat(value.items())
 
 
 def _check_nans(members: Any, what: str) -> None:
@@ -89,11 +93,6 @@ def _split_defaultdict(value: Any) -> list[Any]:
     return [name, *_split_dict(value)]
 
 
-def _fill_defaultdict(target: Any, parts: list[Any]) -> None:
-    target.default_factory = _FACTORIES[parts[0]]
-    _fill_dict(target, parts[1:])
-
-
 def _split_zone(value: Any) -> list[Any]:
     offset, name = value.utcoffset(None), value.tzname(None)
     return [offset] if name == type(value)(offset).tzname(None) else [offset, name]
@@ -116,7 +115,7 @@ def _make_zoned(kind: Any, text: str, zone: Any, fold: int) -> Any:
 def _split_record(value: Any) -> list[Any]:
     """Return the name of a class with the names and values of an instance's fields, read without its own code."""
     names = type(value).__dict__.get("__dataclass_fields__", _PYDANTIC_STATE)
-    return [type(value).__name__, *chain.from_iterable((name, object.__getattribute__(value, name)) for name in names)]
+    return [type(value).__name__, *_flat((name, object.__getattribute__(value, name)) for name in names)]
 
 
 def _fits_record(kind: type, parts: list[Any]) -> bool:
@@ -132,10 +131,6 @@ def _fill_record(target: Any, parts: list[Any]) -> None:
             object.__setattr__(target, name, value)
     else:
         target.fields.update(fields.get("__dict__", fields))
-
-
-def _split_named_tuple(value: Any) -> list[Any]:
-    return [type(value).__name__, *chain.from_iterable(zip(type(value)._fields, tuple.__iter__(value), strict=True))]
 
 
 def _make_named_tuple(kind: type, name: str, *parts: Any) -> Any:
@@ -172,7 +167,11 @@ CODECS: dict[str, Codec] = {
     "builtins.dict": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
     "collections.OrderedDict": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
     "collections.Counter": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
-    "collections.defaultdict": Codec(_split_defaultdict, lambda kind, *_parts: kind(), _fill_defaultdict),
+    "collections.defaultdict": Codec(
+        _split_defaultdict,
+        lambda kind, factory, *_parts: kind(_FACTORIES[factory]),
+        lambda target, parts: _fill_dict(target, parts[1:]),
+    ),
     "collections.deque": Codec(lambda value: [value.maxlen, *value], lambda kind, limit, *parts: kind(parts, limit)),
     "decimal.Decimal": Codec(lambda value: [str(value)]),
     "fractions.Fraction": Codec(
@@ -194,7 +193,10 @@ CODECS: dict[str, Codec] = {
         lambda kind, name, *_parts: Record(name, {}) if kind is Record else object.__new__(kind),
         _fill_record,
     ),
-    "class.named_tuple": Codec(_split_named_tuple, _make_named_tuple),
+    "class.named_tuple": Codec(
+        lambda value: [type(value).__name__, *_flat(zip(type(value)._fields, tuple.__iter__(value), strict=True))],
+        _make_named_tuple,
+    ),
     "class.member": Codec(_split_member, _make_member),
 }
 
