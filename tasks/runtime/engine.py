@@ -131,7 +131,7 @@ class Engine(ABC):
     def roll_back(self) -> Recovery:
         """Go back to the state before the step that was killed, as far as it is there."""
 
-    def _keep(self, binding: Binding) -> None:
+    def keep(self, binding: Binding) -> None:
         """Remember what was installed for a replay; of large values that were replaced, as many as one object may have.
 
         A block that ran with an older one is named when a replay shows something else.

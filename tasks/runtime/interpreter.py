@@ -124,7 +124,14 @@ class Interpreter:
             InjectionError: The object does not travel, or no block can use the name.
         """
         check_name(name)
-        self.install(self._binding(name, value, runs_in), describe(name, value, description), runs_in)
+        if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):
+            binding = bind_source(name, value)
+        elif callable(value):
+            binding = Binding(("tool", name, self._tools.add(name, value)))
+        else:
+            limit = self._spec.object_limit_bytes
+            binding = bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
+        self.install(binding, describe(name, value, description), runs_in)
         if isinstance(value, type):
             self._types[name] = value
 
@@ -241,14 +248,6 @@ class Interpreter:
             self._is_closed = True
             self._state.engine.close()
             self.closes_last.close()
-
-    def _binding(self, name: str, value: Any, runs_in: Literal["host", "sandbox"]) -> Binding:
-        if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):
-            return bind_source(name, value)
-        if callable(value):
-            return Binding(("tool", name, self._tools.add(name, value)))
-        limit = self._spec.object_limit_bytes
-        return bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
 
     def _refusal(self, code: str) -> BlockError | None:
         """Return why a block is not run at all."""

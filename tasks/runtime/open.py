@@ -37,11 +37,11 @@ class Runtime(ABC):
         `instance_id` and `salt` seed `random` and NumPy before every block, equally under every contract.
         """
         table = ToolTable(tools, tool_call_cap)
-        engine = self._open_engine(lifetime_of(contract), table.documentation())
+        engine = self.open_engine(lifetime_of(contract), table.documentation())
         return Interpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
 
     @abstractmethod
-    def _open_engine(self, lifetime: Lifetime, tools: dict[str, str]) -> Engine:
+    def open_engine(self, lifetime: Lifetime, tools: dict[str, str]) -> Engine:
         """Start an episode's processes, with tools by name and their documentation."""
 
     @abstractmethod

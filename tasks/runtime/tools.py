@@ -42,7 +42,11 @@ class HostTool:
         self.name = name
         self.function = function
         self.signature = inspect.signature(function)
-        self._types = _annotated_types(function)
+        try:
+            hints = typing.get_type_hints(function)
+        except (NameError, TypeError):
+            hints = {}
+        self._types: dict[str, type] = {name: hint for name, hint in hints.items() if hint in _CHECKED_TYPES}
 
     @property
     def documentation(self) -> str:
@@ -191,11 +195,3 @@ def _as_json(name: str, value: Any) -> str:
     if len(text) > _RESULT_LIMIT:
         raise ToolRuntimeException(f"{name} returned {len(text)} characters; {_RESULT_LIMIT} are allowed")
     return text
-
-
-def _annotated_types(function: Callable[..., Any]) -> dict[str, type]:
-    try:
-        hints = typing.get_type_hints(function)
-    except (NameError, TypeError):
-        return {}
-    return {name: hint for name, hint in hints.items() if hint in _CHECKED_TYPES and name != "return"}

@@ -79,7 +79,12 @@ class ForkTreeEngine(Engine):
             undone.callback(self._output.close)
             self._root = Root(open_root(self._output.descriptor)) if origin is None else origin._root.share()
             undone.callback(self._root.release)
-            self._processes = self._grow() if origin is None else self._grow_from(origin)
+            if origin is None:
+                self._processes = self._grow()
+            else:
+                assert isinstance(origin._processes, LiveProcesses)
+                self._origin = origin._processes.freeze(self._output.descriptor)
+                self._processes = LiveProcesses(self._root.node, self._output.descriptor, self._origin.node)
             undone.pop_all()
 
     def canary(self) -> str | None:
@@ -117,9 +122,11 @@ class ForkTreeEngine(Engine):
         """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""
         try:
             frozen = self._processes.roll_back()
-            if isinstance(self._processes, LiveProcesses) and frozen is not None and not self._has_room():
-                self.restart(tuple(self.installed))
-                return "lost"
+            if isinstance(self._processes, LiveProcesses) and frozen is not None:
+                held = private_bytes(self._processes.next().process_id())
+                if held + _ROOM_BYTES > self._spec.episode_memory_limit_bytes:
+                    self.restart(tuple(self.installed))
+                    return "lost"
         except NodeGoneError:
             return "incomplete"
         return _worth(frozen)
@@ -140,7 +147,7 @@ class ForkTreeEngine(Engine):
         for node in self._processes.holders():
             send_binding(node.ask, binding)
         self._processes.finish([])
-        self._keep(binding)
+        self.keep(binding)
 
     def freeze(self) -> Frozen | None:
         """Fork the state; a fresh lifetime has none."""
@@ -180,20 +187,10 @@ class ForkTreeEngine(Engine):
         self._root.release()
         self._output.close()
 
-    def _has_room(self) -> bool:
-        """Tell whether a small block could run in the live process: it was looked at last some blocks ago."""
-        held = private_bytes(self._processes.next().process_id())
-        return held + _ROOM_BYTES <= self._spec.episode_memory_limit_bytes
-
     def _grow(self) -> Processes:
         if self._lifetime.runs_in == "live":
             return LiveProcesses(self._root.node, self._output.descriptor)
         return FreshProcesses(self._root.node, self._output)
-
-    def _grow_from(self, origin: "ForkTreeEngine") -> LiveProcesses:
-        assert isinstance(origin._processes, LiveProcesses)
-        self._origin = origin._processes.freeze(self._output.descriptor)
-        return LiveProcesses(self._root.node, self._output.descriptor, self._origin.node)
 
 
 def _worth(frozen: Frozen | None) -> Recovery:

@@ -20,7 +20,8 @@ class ForkTreeRuntime(Runtime):
         self._zygote = launch("zygote", spec, self.sandbox_level)
         self._lock = threading.Lock()
 
-    def _open_engine(self, lifetime: Lifetime, tools: dict[str, str]) -> ForkTreeEngine:
+    def open_engine(self, lifetime: Lifetime, tools: dict[str, str]) -> ForkTreeEngine:
+        """Grow a root for an episode and start its first namespace."""
         return ForkTreeEngine(lifetime, self.spec, lambda output: self._open_root(tools, output))
 
     def _open_root(self, tools: dict[str, str], output: int) -> Node:

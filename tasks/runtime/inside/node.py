@@ -106,7 +106,9 @@ class Server:
         if not self.is_root:  # a root runs no block, so it has nothing to put back
             self.runner.tidy()
             self.runner.forget(dropped)
-            self._collect_children()
+            # The oldest few that have ended are collected, the others in a later turn: of a thousand, few have.
+            oldest, others = self._children[:_COLLECTED_AT_ONCE], self._children[_COLLECTED_AT_ONCE:]
+            self._children = [*others, *(process for process in oldest if not _has_ended(process))]
         process = self._fork_process()
         if process == 0:
             self.take_over(descriptor, outputs)
@@ -116,11 +118,6 @@ class Server:
         self.channel.send(("forked", self.runner.canary(), has_strays, _thread_count(), self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             os.close(used)
-
-    def _collect_children(self) -> None:
-        """Collect those of the oldest few that have ended, the others in a later turn: of a thousand, few have."""
-        oldest, others = self._children[:_COLLECTED_AT_ONCE], self._children[_COLLECTED_AT_ONCE:]
-        self._children = [*others, *(process for process in oldest if not _has_ended(process))]
 
     def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
         """Listen on another descriptor, as a process does that was just forked."""

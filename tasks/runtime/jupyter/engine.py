@@ -86,7 +86,7 @@ class JupyterEngine(Engine):
     def install(self, binding: Binding) -> None:
         """Bind in this kernel, and in those that will take its place."""
         send_binding(self._kernel.ask, binding)
-        self._keep(binding)
+        self.keep(binding)
 
     def freeze(self) -> None:
         """Freeze nothing: a kernel's state can only be brought about again."""

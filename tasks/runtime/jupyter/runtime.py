@@ -17,7 +17,8 @@ class JupyterRuntime(Runtime):
         super().__init__(spec)
         self._pool = KernelPool(lambda: Kernel(spec, self.sandbox_level), spec.warm_kernel_count)
 
-    def _open_engine(self, lifetime: Lifetime, tools: dict[str, str]) -> JupyterEngine:
+    def open_engine(self, lifetime: Lifetime, tools: dict[str, str]) -> JupyterEngine:
+        """Take a warm kernel for an episode."""
         return JupyterEngine(lifetime, self.spec, self._pool, tools)
 
     def close(self) -> None:
