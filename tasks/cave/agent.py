@@ -259,7 +259,7 @@ class Agent:
             entries=tuple(self.text.entries),
             question=self.text.question,
             inputs=tuple(zip(interpreter.injected, interpreter.bindings, strict=True)),
-            journal=interpreter.journal(),
+            journal=interpreter.journal(has_digests=True),
         )
 
 

@@ -175,17 +175,17 @@ class Engine(ABC):
         except StateLostError as error:
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
-    def types(self) -> dict[str, str]:
-        """Return the type's name of every variable of the next block's namespace, by the variable's name.
+    def ask_of_variables(self, kind: Literal["types", "digests"]) -> dict[str, str]:
+        """Return the type's name, or the value's digest, of variables of the next block's namespace, by their names.
 
         Raises:
             RetrievalError: The answer is malformed.
             StateLostError: No process holds the state.
         """
-        answer = self.ask(("types",), (), FRAME_LIMIT_BYTES)
+        answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
         if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
-            return answer
-        raise RetrievalError("the interpreter gave no types of its variables")
+            return {_encodable(name): _encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
+        raise RetrievalError(f"the interpreter gave no {kind} of its variables")
 
     @abstractmethod
     def freeze(self) -> Any:

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple, Self
 
 from carryover.tasks.runtime.describe import Injected, describe
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
-from carryover.tasks.runtime.journal import Journal
+from carryover.tasks.runtime.journal import Journal, changed_variables
 from carryover.tasks.runtime.lifetime import lifetime_of
-from carryover.tasks.runtime.objects import Binding, bind_source, bind_value, check_name, read_value
+from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_source, bind_value, check_name, read_value
 from carryover.tasks.runtime.policy import describe_violations
 from carryover.tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference, RuntimeEvent
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -59,7 +59,7 @@ class Interpreter:
         """What the model must be told with the next block's result."""
         self.closes_last = contextlib.ExitStack()
         """Snapshots, and a worker that runs no other interpreter."""
-        self._is_closed = False
+        self._is_closed = self._is_running = False
 
     def __enter__(self) -> Self:
         return self
@@ -76,10 +76,13 @@ class Interpreter:
         if refusal is not None:
             return self._result(started, error=refusal)
         block = Block(self._step, self._identity.seed(self._step), code)
+        self._is_running = True
         try:
             done = self._state.run(block, self._tools.answer, self._tools.replies)
         except (BlockKilledError, StateLostError) as ended:
             return self._roll_back(ended, started)
+        finally:
+            self._is_running = False
         report, error = done.report, None
         if report.error_type is not None:
             error = BlockError(self._tools.error_kind(report.call), report.error_type, report.error_text)
@@ -168,7 +171,7 @@ class Interpreter:
         Raises:
             StateLostError: No process holds the state.
         """
-        return self._state.engine.types()
+        return self._state.engine.ask_of_variables("types")
 
     def snapshot(self) -> EpisodeSnapshot:
         """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
@@ -201,17 +204,18 @@ class Interpreter:
 
     def save(self, path: Path) -> None:
         """Write what brings the state about again; `reload` reads it, in this worker or in another."""
-        path.write_text(self.journal().model_dump_json(), encoding="utf-8")
+        path.write_text(self.journal(has_digests=True).model_dump_json(), encoding="utf-8")
         self._note("save")
 
-    def journal(self) -> Journal:
-        """Return what brings the state about again."""
+    def journal(self, *, has_digests: bool = False) -> Journal:
+        """Return what brings the state about again; with digests, what is another then is told by name."""
         return Journal(
             contract=self.contract,
             instance_id=self._identity.instance_id,
             salt=self._identity.salt,
             step_count=self._step,
             entries=tuple(self._state.journal),
+            digests=self._digests() if has_digests else {},
         )
 
     def reload(self, path: Path) -> tuple[Difference, ...]:
@@ -239,6 +243,8 @@ class Interpreter:
         self._identity = Identity(journal.instance_id, journal.salt)
         found = self._state.reload(journal.entries)
         self._step = journal.step_count
+        if any(difference.field == "state_hash" for difference in found):
+            found += changed_variables(self._step, journal.digests, self._digests())
         self._note("reload", detail={"difference_count": len(found)})
         return found
 
@@ -248,6 +254,15 @@ class Interpreter:
             self._is_closed = True
             self._state.engine.close()
             self.closes_last.close()
+
+    def _digests(self) -> dict[str, str]:
+        """Return a digest of each variable; none while a block runs, or where no process holds the state."""
+        if self._is_closed or self._is_running:
+            return {}
+        try:
+            return self._state.engine.ask_of_variables("digests")
+        except (StateLostError, RetrievalError):  # whoever runs the next block finds out
+            return {}
 
     def _refusal(self, code: str) -> BlockError | None:
         """Return why a block is not run at all."""

@@ -1,7 +1,7 @@
 """What was done to an episode's interpreter, in order: enough to bring its state about again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -102,6 +102,8 @@ class Journal(BaseModel):
     step_count: int
     """Steps executed, those included that left no state."""
     entries: tuple[Annotated[Entry, Field(discriminator="kind")], ...]
+    digests: dict[str, str] = {}
+    """Of variables when it was saved, by name: the process's own claim, and none where nobody could tell."""
 
 
 class RecordedAnswers:
@@ -146,3 +148,10 @@ def differences(recorded: Ran, replayed: Observed, asked: Sequence[Request]) -> 
     if calls != calls_again:
         found.append(Difference(step, "tool_calls", calls, calls_again))
     return found
+
+
+def changed_variables(step: int, recorded: Mapping[str, str], replayed: Mapping[str, str]) -> tuple[Difference, ...]:
+    """Return a difference for each variable whose value has another digest; none where nothing was recorded."""
+    names = sorted({*recorded, *replayed}) if recorded else []
+    pairs = ((name, recorded.get(name, "absent"), replayed.get(name, "absent")) for name in names)
+    return tuple(Difference(step, f"variable {name}", old, new) for name, old, new in pairs if old != new)

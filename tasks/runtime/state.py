@@ -217,7 +217,14 @@ class EpisodeState:
                     first = [binding.name for binding in installed].index(name)
                     self.install(installed.pop(first))
                 case Ran():
-                    found += self._run_again(entry)
+                    answers = RecordedAnswers(entry.replies)
+                    try:
+                        self.run(entry.block, answers, lambda replies=entry.replies: replies)
+                    except BlockKilledError as error:
+                        raise StateLostError(f"step {entry.block.step} does not end as it did: {error}") from error
+                    ran = self.journal[-1]
+                    assert isinstance(ran, Ran)
+                    found += differences(entry, ran.observed, answers.asked)
         for binding in installed:
             self.install(binding)
         return tuple(found)
@@ -225,16 +232,6 @@ class EpisodeState:
     def _begin_again(self, installed: Sequence[Binding]) -> None:
         self.engine.restart(installed)
         self._recall(_NOTHING)
-
-    def _run_again(self, entry: Ran) -> list[Difference]:
-        answers = RecordedAnswers(entry.replies)
-        try:
-            self.run(entry.block, answers, lambda: entry.replies)
-        except BlockKilledError as error:
-            raise StateLostError(f"step {entry.block.step} does not end as it did: {error}") from error
-        ran = self.journal[-1]
-        assert isinstance(ran, Ran)
-        return differences(entry, ran.observed, answers.asked)
 
     def _recover(self, recovery: Recovery) -> Recovered:
         """Classify the recovery, and replay the journal if no process holds the state."""

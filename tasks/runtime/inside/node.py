@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from .capture import empty_input, redirect_output, restore_output
 from .framing import Channel
-from .namespace import user_values
+from .namespace import hash_state, user_values
 from .seeding import Seeder
 from .step import StepRunner
 from .walls import confine
@@ -20,6 +20,7 @@ _FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
 _ERROR_LIMIT = 1000
 """Characters of an error that is passed to the host."""
 _TYPE_LIMIT = 100
+_DIGESTS_LIMIT = 300
 
 
 class Server:
@@ -115,7 +116,9 @@ class Server:
             return
         self._children.append(process)
         handle = os.pidfd_open(process)
-        self.channel.send(("forked", self.runner.canary(), has_strays, _thread_count(), self.has_output), (handle,))
+        threading = sys.modules.get("threading")
+        thread_count = 1 if threading is None else threading.active_count()  # what else there is, libraries started
+        self.channel.send(("forked", self.runner.canary(), has_strays, thread_count, self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             os.close(used)
 
@@ -234,6 +237,14 @@ class Server:
         values = user_values(self.runner.namespace, self.runner.own)
         return {name: _type_name(type(value)) for name, value in values.items()}
 
+    def answer_digests(self) -> dict[str, str]:
+        """Give a digest of each variable's value, of the first some hundred, as far as it has one."""
+        values = user_values(self.runner.namespace, self.runner.own)
+        try:
+            return {name: hash_state({name: values[name]}) for name in [*values][:_DIGESTS_LIMIT]}
+        except Exception:  # noqa: BLE001 - a thread that changes a value meanwhile, or no memory for it
+            return {}
+
     def answer_output(self, descriptor: int) -> None:
         """Print to a file of the host's from now on."""
         redirect_output(descriptor)
@@ -260,9 +271,3 @@ def _has_ended(process: int) -> bool:
         return os.waitpid(process, os.WNOHANG)[0] != 0
     except ChildProcessError:
         return True
-
-
-def _thread_count() -> int:
-    """Return how many threads Python itself knows; what the kernel counts beyond them belongs to libraries."""
-    threading = sys.modules.get("threading")
-    return 1 if threading is None else threading.active_count()
