@@ -47,7 +47,7 @@ class PlanStageRow(Row):
 
     plan_digest: str
     stage: str
-    """Stage of the study: `instances`, `tokenizer`, `traces`, `data`, `training`, `evaluation` or `analysis`."""
+    """Stage of the study: `tokenizer`, `traces`, `data`, `training` or `evaluation`."""
     name: str
     """Tells the results of a stage apart, e.g. `main-scratch-persistent-0`."""
     stage_digest: str
@@ -157,6 +157,7 @@ class TrainingRunRow(Row):
 
     TABLE: ClassVar[str] = "training_runs"
     KEY: ClassVar[tuple[str, ...]] = ("training_run_id",)
+    LATEST_WINS: ClassVar[bool] = True
 
     training_run_id: str
     dataset_id: str
@@ -187,6 +188,7 @@ class TrainingMetricRow(Row):
 
     TABLE: ClassVar[str] = "training_metrics"
     KEY: ClassVar[tuple[str, ...]] = ("training_run_id", "optimizer_step")
+    LATEST_WINS: ClassVar[bool] = True
 
     training_run_id: str
     optimizer_step: int
