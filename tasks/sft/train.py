@@ -54,7 +54,7 @@ def train(
         on_log: Told of every logging step.
 
     Raises:
-        UserError: Data, base, disk or memory do not fit, or `output` holds another training or is being trained into.
+        UserError: Data, base, disk or memory do not fit, or `output` holds another training.
         DivergedError: Loss, gradients or weights are not finite; nothing finished is left.
     """
     start = tokenizer if spec.base == "scratch" else base_model or spec.base_model
@@ -66,7 +66,7 @@ def train(
     conversations = read_conversations(dataset)
     identity = {"contract": contract, "dataset": digest_of_file(dataset), "seed": seed, "start": start_digests(source)}
     with held(output):
-        claim(output, {"spec": spec.model_dump(mode="json"), **identity})
+        claim(output, {"spec": spec.model_dump(mode="json", exclude={"base_model"}), **identity})
         if not (output / CARD_NAME).exists():
             said = {"spec": spec, "contract": contract, "seed": seed, "plan_digest": plan_digest}
             said |= {"dataset_digest": identity["dataset"], "started_at": datetime.now(UTC)}

@@ -82,7 +82,7 @@ def train_in_process(
         gpus, gpu = visible_gpus(os.environ) if job.spec.is_for_gpu else [], None
         if gpus:
             gpu = stack.enter_context(borrowed_gpu(gpus, Path(tempfile.gettempdir()), check))
-        output = stack.enter_context(printed.open("wb"))
+        output = stack.enter_context(printed.open("ab"))
         process = subprocess.Popen(
             [sys.executable, "-m", "carryover.tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS],
             stdin=subprocess.PIPE,
