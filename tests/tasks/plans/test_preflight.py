@@ -24,7 +24,7 @@ def endpoint():
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            is_gated = self.path == f"/{GATED}/resolve/main/config.json"
+            is_gated = self.path in [f"/{GATED}/resolve/{commit}/config.json" for commit in ("main", OLD_COMMIT)]
             is_let_in = is_gated and self.headers["authorization"] == "Bearer secret"
             self.send_response(200 if is_let_in else 403 if is_gated else 404)
             self.send_header("X-Error-Code", "GatedRepo" if is_gated else "RepoNotFound")
