@@ -17,6 +17,8 @@ from carryover.tasks.running.whole_files import written_whole
 
 OBJECTS_FOLDER = "objects"
 """Folder of a landing zone that holds no rows."""
+SMALL_BYTES = 1 << 20
+"""Size up to which a file is compared with what is kept."""
 
 
 class KeptFolder(FrozenModel):
@@ -38,13 +40,19 @@ def keep_folder(places: Folders, folder: Path) -> KeptFolder:
 
 
 def open_folder(places: Folders, kept: KeptFolder) -> Path:
-    """Return where a kept folder lies here; files that are missing are fetched.
+    """Return where a kept folder lies here; what is missing is fetched, and all of it where it was made anew elsewhere.
 
     Raises:
         LandingError: A file is not in the landing zone, or damaged.
     """
     folder = places.home / kept.path
-    fetch_files(places, {folder / name: digest for name, digest in kept.files.items()})
+    files = {folder / name: digest for name, digest in kept.files.items()}
+    # a model's card tells one training from the next, so nobody reads gigabytes of weights to compare them
+    small = {file: digest for file, digest in files.items() if file.exists() and file.stat().st_size <= SMALL_BYTES}
+    if any(digest_of_file(file) != digest for file, digest in small.items()):
+        for file in files:
+            file.unlink(missing_ok=True)
+    fetch_files(places, files)
     return folder
 
 

@@ -61,8 +61,9 @@ def losing_plans(shares: Sequence[Share]) -> pa.Table:
     runs = {
         (episode.plan_digest, episode.episode_id): share.manifest.run_id
         for share in shares
+        for lost in [frozenset(share.lost_episode_ids)]
         for episode in share.manifest.episodes
-        if episode.episode_id in share.lost_episode_ids
+        if episode.episode_id in lost
     }
     plans = pa.array([plan_digest for plan_digest, _ in runs], pa.string())
     episodes = pa.array([episode_id for _, episode_id in runs], pa.string())

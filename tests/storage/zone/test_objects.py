@@ -18,10 +18,11 @@ def homes(request, tmp_path):
     return [Folders(home=tmp_path / name, landing=landing) for name in ("one", "two")]
 
 
-def write_model(places, content=b"weights"):
+def write_model(places):
     folder = places.models / "m"
     (folder / "checkpoints").mkdir(parents=True)
-    (folder / "model.safetensors").write_bytes(content)
+    (folder / "model.safetensors").write_bytes(b"weights" * 200_000)
+    (folder / "carryover.json").write_bytes(b"{}")
     (folder / ".training.lock").write_bytes(b"")
     return folder
 
@@ -32,20 +33,28 @@ def test_a_folder_opens_in_another_home(homes):
     assert not kept.path.is_absolute()
     folder = open_folder(two, KeptFolder.model_validate_json(kept.model_dump_json()))
     assert folder == two.models / "m"
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"model.safetensors": b"weights"}
+    assert {path.name for path in folder.iterdir()} == {"carryover.json", "model.safetensors"}
+    assert (folder / "model.safetensors").read_bytes() == b"weights" * 200_000
 
 
-def test_a_file_that_is_there_is_not_fetched(homes):
+def test_what_is_there_stays_until_it_is_made_anew_elsewhere(homes):
     one, two = homes
-    kept = keep_folder(one, write_model(one))
-    write_model(two, b"own")
-    assert (open_folder(two, kept) / "model.safetensors").read_bytes() == b"own"
+    open_folder(two, keep_folder(one, write_model(one)))
+    card, weights = (two.models / "m" / name for name in ("carryover.json", "model.safetensors"))
+    before = card.stat().st_ino, weights.stat().st_ino
+    open_folder(two, keep_folder(one, one.models / "m"))
+    assert (card.stat().st_ino, weights.stat().st_ino) == before
+    for name in (card.name, weights.name):
+        (one.models / "m" / name).write_bytes(b"trained again" * 100_000 * (name == weights.name) + b".")
+    open_folder(two, keep_folder(one, one.models / "m"))
+    assert card.read_bytes() == b"."
+    assert weights.read_bytes() == (one.models / "m" / weights.name).read_bytes()
 
 
 def test_missing_and_damaged_objects_are_named(homes):
     one, two = homes
     kept = keep_folder(one, write_model(one))
-    (digest,) = kept.files.values()
+    digest = kept.files["model.safetensors"]
     with pytest.raises(LandingError, match=f"cannot read .*objects/{'0' * 64}"):
         fetch_files(two, {two.models / "n": "0" * 64})
     damaged = two.home / "damaged"
