@@ -24,7 +24,7 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart, teacher_conditions
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import expanded, fetch_tokenizer, is_local
+from carryover.tasks.running.hub import expanded, fetch_tokenizer
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.running.whole_files import written_whole
@@ -71,7 +71,8 @@ def make_tokenizer(run: Run, part: StudyPart) -> Path:
     spec = _learned_tokenizer(part)
     if spec is None:
         base, revision = part.training.base_model or "", part.training.base_revision
-        return Path(expanded(base)).absolute() if is_local(base) else fetch_tokenizer(base, revision)
+        own = Path(expanded(base)).absolute()
+        return own if revision is None or own.is_dir() else fetch_tokenizer(base, revision)
     folder = run.places.datasets / f"tokenizer-{_identify(run, part)}"
     if Stage.TOKENIZER in run.limits.refresh:
         shutil.rmtree(folder, ignore_errors=True)

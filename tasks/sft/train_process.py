@@ -131,8 +131,9 @@ def visible_gpus(variables: Mapping[str, str]) -> list[str]:
 
 
 def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpu: str | None) -> dict[str, str]:
-    """Return the environment of a training: its threads and its GPU, one as TRL asks for, if any."""
-    return {**variables, "OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": gpu or ""}
+    """Return the environment of a training: its threads and its GPU, one as TRL asks for, if any; TRL reports nothing."""
+    own = {"OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": gpu or "", "DO_NOT_TRACK": "1"}
+    return {**variables, **own}
 
 
 def _failure(job: TrainingJob, code: int, printed: Path) -> str:
