@@ -18,6 +18,7 @@ from carryover.storage.study.finished import is_analysed, is_finished
 from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.merger import merge
 from carryover.tasks.merge import merge_landing
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs
 from carryover.tasks.plans.presets import PlanName, resolve_plan
@@ -58,7 +59,9 @@ def reproduce_study(
         for stage in (generate_instances, collect_traces, prepare_training):
             stage(scale, overrides, limits, run.run_id)
         if train_on == "gpu_pool":
-            train_on_gpu_pool({"scale": scale, "limits": limits.model_dump(mode="json"), "run_id": run.run_id})
+            own = limits.model_copy(update={"refresh": tuple({Stage.TRAINING}.intersection(limits.refresh))})
+            parameters = {"scale": scale, "limits": own.model_dump(mode="json"), "run_id": run.run_id}
+            train_on_gpu_pool(parameters, run.places)
         else:
             train_models(scale, overrides, limits, run.run_id)
         for stage in (evaluate_models, analyse_study):

@@ -42,7 +42,7 @@ class Limits(FrozenModel):
 
 
 class Run(FrozenModel):
-    """What every task of a run is handed; of it, only the data folder counts in cache keys."""
+    """What every task of a run is handed; of it, only the landing zone counts in cache keys."""
 
     run_id: str
     plan: StudyPlan
@@ -51,7 +51,8 @@ class Run(FrozenModel):
     landing: str
     """The landing zone, a folder or an fsspec URL."""
     generation: str
-    """Identity of the data folder; a folder made anew has another, so that no cached result points into the old one."""
+    """Identity of the data folder, or of a landing zone outside it: one made anew has another, so that no cached result
+    points into the old one."""
     limits: Limits = Limits()
 
     @property
@@ -62,4 +63,4 @@ class Run(FrozenModel):
     @property
     def cache_identity(self) -> dict[str, str]:
         """Where a cached result holds."""
-        return {"home": str(self.home), "landing": self.landing, "generation": self.generation}
+        return {"landing": self.landing, "generation": self.generation}

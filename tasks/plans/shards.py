@@ -12,7 +12,12 @@ from carryover.tasks.plans.models import StudyModel, evaluation_conditions, scri
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
 from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.sft.folder import base_identity
+
+TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges*", "special_tokens*", "added_tokens*", "chat_template*")
+"""What a tokenizer is made of, in a folder that may hold a model too."""
 
 
 class ShardSpec(FrozenModel):
@@ -124,11 +129,16 @@ def scripted_client(part: StudyPart) -> ScriptedClientSpec:
 
 
 def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
-    """Return what decides a tokenizer: the content of a learned one's folder, else the model and commit it is of."""
-    if (part.own_base or part).training.tokenizer is None or tokenizer is None:
-        return f"{part.training.base_model}@{part.training.base_revision}"
+    """Return what decides a tokenizer: the content of its folder, or the model and commit of the hub that it is of."""
+    base, folder = part.training.base_model, tokenizer
+    if base is not None and part.own_base is None:
+        folder = Path(expanded(base))
+        if not folder.is_dir():
+            return base_identity(base, part.training.base_revision)
+    if folder is None:
+        return "none"
     digest = hashlib.sha256()
-    for file in sorted(tokenizer.iterdir()):
+    for file in sorted(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()
 

@@ -37,7 +37,7 @@ class PlanStageRow(Row, table="plan_stages", key=("plan_digest", "stage", "name"
 
     plan_digest: str
     stage: str
-    """Stage of the study: `instances`, `tokenizer`, `traces`, `data`, `training`, `evaluation` or `analysis`."""
+    """Stage of the study: `tokenizer`, `traces`, `data`, `training` or `evaluation`."""
     name: str
     """Tells the results of a stage apart, e.g. `main-scratch-persistent-0`."""
     stage_digest: str
@@ -130,7 +130,7 @@ class TrainingOverlapRow(Row, table="training_overlaps", key=("dataset_id", "con
     """Instances that both keep."""
 
 
-class TrainingRunRow(Row, table="training_runs", key=("training_run_id",)):
+class TrainingRunRow(Row, table="training_runs", key=("training_run_id",), latest_wins=True):
     """One fine-tuning."""
 
     training_run_id: str
@@ -157,7 +157,7 @@ class TrainingRunRow(Row, table="training_runs", key=("training_run_id",)):
     started_at: datetime
 
 
-class TrainingMetricRow(Row, table="training_metrics", key=("training_run_id", "optimizer_step")):
+class TrainingMetricRow(Row, table="training_metrics", key=("training_run_id", "optimizer_step"), latest_wins=True):
     """A logging step of a fine-tuning."""
 
     training_run_id: str
