@@ -2,6 +2,7 @@
 
 from prefect import flow
 
+from carryover.flows.shown import name_run, shown_as
 from carryover.storage.study.runs import open_run
 from carryover.tasks.analyse import update_statistics
 from carryover.tasks.check import check_warehouse
@@ -11,7 +12,8 @@ from carryover.tasks.plans.presets import PlanName
 from carryover.tasks.plans.run import Limits
 
 
-@flow(name="analyse-study")
+@flow(name="analyse-study", flow_run_name=name_run)
+@shown_as("analysis")
 def analyse_study(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen

@@ -3,6 +3,7 @@
 from prefect import flow
 
 from carryover.flows.runners import collect_shards, two_at_a_time
+from carryover.flows.shown import name_run, shown_as
 from carryover.storage.study.runs import open_run
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_teachers
@@ -12,7 +13,8 @@ from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.provide_tokenizer import open_tokenizer
 
 
-@flow(name="collect-traces", task_runner=two_at_a_time())
+@flow(name="collect-traces", flow_run_name=name_run, task_runner=two_at_a_time())
+@shown_as("traces")
 def collect_traces(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen

@@ -2,6 +2,7 @@
 
 from prefect import flow
 
+from carryover.flows.shown import name_run, shown_as
 from carryover.storage.study.runs import open_run
 from carryover.tasks.caching import in_run
 from carryover.tasks.generate import generate_instance_set
@@ -11,7 +12,8 @@ from carryover.tasks.plans.presets import PlanName
 from carryover.tasks.plans.run import Limits
 
 
-@flow(name="generate-instances")
+@flow(name="generate-instances", flow_run_name=name_run)
+@shown_as("instances")
 def generate_instances(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen

@@ -2,6 +2,7 @@
 
 from prefect import flow
 
+from carryover.flows.shown import name_run, shown_as
 from carryover.storage.study.runs import open_run
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName
@@ -10,7 +11,8 @@ from carryover.tasks.prepare import provide_training_data
 from carryover.tasks.provide_tokenizer import open_tokenizer
 
 
-@flow(name="prepare-training")
+@flow(name="prepare-training", flow_run_name=name_run)
+@shown_as("data")
 def prepare_training(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen

@@ -32,7 +32,13 @@ def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
         UserError: Every episode ended with an error, or as `collect_episodes`.
     """
     played = [
-        in_run(collect_episodes, run, shard.stage, is_there=is_collected(run, shard)).submit(run, shard)
+        in_run(
+            collect_episodes,
+            run,
+            shard.stage,
+            is_there=is_collected(run, shard),
+            contract=shard.condition.runtime_contract,
+        ).submit(run, shard)
         for shard in shards
     ]
     with interruptible(run.run_id, played):

@@ -6,6 +6,7 @@ from prefect import flow
 
 from carryover.flows.cli.messages import say
 from carryover.flows.runners import interruptible, two_at_a_time
+from carryover.flows.shown import name_run, shown_as
 from carryover.storage.study.runs import open_run
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName
@@ -15,7 +16,8 @@ from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.train import PlannedTraining, note_training, plan_training, submit_training, unknown_sizes
 
 
-@flow(name="train-models", task_runner=two_at_a_time())
+@flow(name="train-models", flow_run_name=name_run, task_runner=two_at_a_time())
+@shown_as("training")
 def train_models(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen

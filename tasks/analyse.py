@@ -13,7 +13,7 @@ from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
-from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.progress import shown_progress
 
 
 def _episodes(run: Run, columns: str = "*") -> pl.DataFrame:
@@ -30,11 +30,15 @@ def _identify(run: Run) -> str:
     return stage_digest(Stage.ANALYSIS, run.plan.digest, run.plan.statistics, hashlib.sha256(ids.encode()).hexdigest())
 
 
-@task(cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(task_run_name="statistics", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
 def compute_study_statistics(run: Run) -> int:
     """Land every statistic of the plan, and the published claims beside them; return how many statistics."""
     rows = compute_statistics(
-        _episodes(run), plan_digest=run.plan.digest, run_id=run.run_id, spec=run.plan.statistics, open_bar=progress_bar
+        _episodes(run),
+        plan_digest=run.plan.digest,
+        run_id=run.run_id,
+        spec=run.plan.statistics,
+        open_bar=shown_progress,
     )
     LandingZone(run.landing).write({"statistics": rows, "claims": published_claims(run.run_id)}, run.run_id)
     return len(rows)

@@ -45,10 +45,13 @@ def say_reused(task: Task[..., Any], task_run: TaskRun, state: State) -> None:
         )
 
 
-def in_run(task: Task[P, R], run: Run, stage: Stage, *, is_there: bool = True) -> Task[P, R]:
-    """Return a stage's task with its results in the run's data folder.
+def in_run(
+    task: Task[P, R], run: Run, stage: Stage, *, is_there: bool = True, contract: str | None = None
+) -> Task[P, R]:
+    """Return a stage's task with its results in the run's data folder, tagged with the stage and its contract.
 
     It runs again where the caller asked for that (`refresh`), or where what its result names is gone.
     """
     is_again = stage in run.limits.refresh or not is_there
-    return task.with_options(result_storage=run.home / "results", refresh_cache=is_again)
+    tags = [f"stage:{stage}", *([] if contract is None else [f"contract:{contract}"])]
+    return task.with_options(result_storage=run.home / "results", refresh_cache=is_again, tags=tags)

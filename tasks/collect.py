@@ -20,12 +20,13 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
+from carryover.tasks.progress import shown_progress
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.running.interruption import check_uninterrupted
 from carryover.tasks.running.limits import Meter, Spent
-from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.running.progress import Advance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.sft.tokenizer import TokenCounter
@@ -133,7 +134,7 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
     """Play episodes and land them, batch after batch."""
     condition, meter = shard.condition, share_meter(run, zone)
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
-    with progress_bar(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
+    with shown_progress(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
         keeper = _Keeper(run, shard, meter, batch, advance)
         runtime = open_runtime(run.plan.runtime)
         try:

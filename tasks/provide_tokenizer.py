@@ -47,7 +47,9 @@ def _identify(run: Run, part: StudyPart) -> str:
     )
 
 
-@task(task_run_name="{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(
+    task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused]
+)
 def provide_tokenizer(run: Run, part: StudyPart) -> Path:
     """Return the folder of the tokenizer that a part trains with: its base's own, or a new one for a scratch model.
 

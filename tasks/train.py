@@ -19,11 +19,12 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.prepare import read_training_data, write_base_corpus
+from carryover.tasks.progress import shown_progress
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.interruption import check_uninterrupted
-from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.running.progress import Advance
 from carryover.tasks.sft.card import CARD_NAME
 from carryover.tasks.sft.resources import unknown_size
 from carryover.tasks.sft.train import TrainedModel, read_trained
@@ -119,7 +120,8 @@ def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
 
 def submit_training(run: Run, training: PlannedTraining) -> PrefectFuture[TrainedFolder]:
     """Submit a training, cached where its model is still there."""
-    return in_run(train_model, run, Stage.TRAINING, is_there=training.is_finished).submit(run, training)
+    train = in_run(train_model, run, Stage.TRAINING, is_there=training.is_finished, contract=training.job.contract)
+    return train.submit(run, training)
 
 
 def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -> None:
@@ -161,7 +163,7 @@ def _train_with_progress(run: Run, training: PlannedTraining) -> TrainedModel:
         def show(metric: TrainingMetric) -> None:
             nonlocal done
             if not bar:  # the number of steps is known with the first of them
-                bar.append(stack.enter_context(progress_bar(label, metric.total_steps, "steps")))
+                bar.append(stack.enter_context(shown_progress(label, metric.total_steps, "steps")))
             bar[0](metric.optimizer_step - done, describe(metric))
             done = metric.optimizer_step
 

@@ -1,8 +1,12 @@
 """Messages of a flow to the person in front of it."""
 
+import logging
 import sys
 from collections.abc import Sequence
 
+from prefect.exceptions import MissingContextError
+from prefect.logging import get_run_logger
+from prefect.logging.handlers import PrefectConsoleHandler
 from rich.console import Console
 
 from carryover.tasks.collect import Collected
@@ -11,10 +15,22 @@ from carryover.tasks.running.errors import UserError
 console = Console(stderr=True, highlight=False)
 
 
-def say(text: str) -> None:
-    """Print one line on standard error, where progress goes too."""
-    console.print(text, markup=False)
-    sys.stderr.flush()
+def say(text: str, level: int = logging.INFO) -> None:
+    """Tell the person one line: in the run's log, and on standard error unless Prefect prints that log there."""
+    try:
+        get_run_logger().log(level, "%s", text)
+    except MissingContextError:
+        is_printed = False
+    else:
+        is_printed = any(isinstance(one, PrefectConsoleHandler) for one in logging.getLogger("prefect").handlers)
+    if not is_printed:
+        console.print(text, markup=False)
+        sys.stderr.flush()
+
+
+def warn(text: str) -> None:
+    """Tell a warning, as `say` does."""
+    say(text, logging.WARNING)
 
 
 def say_errors(collected: Sequence[Collected]) -> None:

@@ -57,16 +57,6 @@ def unheard_attempts(zone: LandingZone) -> frozenset[str]:
     return frozenset(errors.select("episode_id").collect()["episode_id"])
 
 
-def count_replicates(zone: LandingZone, shard: ShardSpec) -> int:
-    """Return how many replicates of a shard have landed on every instance, however their episodes ended."""
-    landed = zone.landed_episodes()
-    ids = [instance_id for _, instance_id in _instance_ids(shard.instances)]
-    count = 0
-    while all(shard.episode_id(instance_id, count, 0) in landed for instance_id in ids):
-        count += 1
-    return count
-
-
 def check_instances(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> None:
     """Return when the source that is here samples the instances that a study has landed.
 
@@ -86,7 +76,7 @@ def check_instances(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> 
 def _landed_attempts(landed: dict[str, FinishReason], shard: ShardSpec) -> Iterator[tuple[int, int, list[str]]]:
     """Yield seed and replicate of every episode of a shard, with the ids of its landed attempts in order."""
     for seed, instance_id in _instance_ids(shard.instances):
-        for replicate in range(shard.replicates):
+        for replicate in range(shard.first_replicate, shard.first_replicate + shard.replicates):
             attempts: list[str] = []
             while (name := shard.episode_id(instance_id, replicate, len(attempts))) in landed:
                 attempts.append(name)

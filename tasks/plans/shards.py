@@ -13,6 +13,7 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.serving.spec import ServingSpec
 
 
 class ShardSpec(FrozenModel):
@@ -28,6 +29,7 @@ class ShardSpec(FrozenModel):
     tokenizer: Path | None = None
     """Counts conversations, too: the training tokens of a scripted or teacher's episode."""
     replicates: int = 1
+    first_replicate: int = 0
     maximum_attempts: int | None = None
     """Attempts after which an episode that ended with `error`, while its endpoint was up, is given up."""
 
@@ -41,7 +43,8 @@ class ShardSpec(FrozenModel):
     @property
     def identity(self) -> str:
         """What decides the result of playing it."""
-        return canonical_json([self.stage_digest, self.condition, self.instances, self.replicates])
+        played = range(self.first_replicate, self.first_replicate + self.replicates)
+        return canonical_json([self.stage_digest, self.condition, self.instances, list(played)])
 
     def episode_id(self, instance_id: str, replicate: int, attempt: int) -> str:
         """Return the id of an episode."""
@@ -79,13 +82,15 @@ def evaluation_shards(
     models: Sequence[StudyModel],
     *,
     base_url: str,
-    tokenizer: Path,
+    tokenizer: Path | None,
+    serving: ServingSpec | None = None,
 ) -> list[ShardSpec]:
     """Return the shards of an evaluation: every model, served at `base_url`, and the scripted teachers.
 
+    `serving` says how the models are served where that is not as the plan says.
     Answers of served models are never cached (arXiv 2603.01209, appendix E).
     """
-    serving = run.plan.serving
+    serving = serving or run.plan.serving
     endpoint = EndpointSpec(
         base_url=base_url, api_key_variable=serving.api_key_variable, concurrency=serving.max_concurrent
     )

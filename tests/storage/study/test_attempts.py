@@ -1,8 +1,8 @@
-"""How often a cell has been played, and that an evaluation goes on with the same instances."""
+"""Which episodes of a cell are missing, and that an evaluation goes on with the same instances."""
 
 import pytest
 
-from carryover.storage.study.attempts import EpisodePlace, check_instances, count_replicates, missing_episodes
+from carryover.storage.study.attempts import EpisodePlace, check_instances, missing_episodes
 from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ScriptedClientSpec
@@ -60,22 +60,19 @@ def play(zone, make_episode):
     return land
 
 
-def test_a_replicate_counts_once_every_instance_has_been_played_also_with_an_error(run, zone, play):
-    counts = [count_replicates(zone, SHARD)]
+def test_what_failed_or_was_not_played_is_missing_by_replicate(run, zone, play):
     for instance, replicate, reason in (
         (SAMPLED[0], 0, FinishReason.FINISH_TOOL),
         (SAMPLED[1], 0, FinishReason.ERROR),
         (SAMPLED[0], 1, FinishReason.FINISH_TOOL),
     ):
         play(instance, replicate, reason)
-        counts.append(count_replicates(zone, SHARD))
-    assert counts == [0, 0, 1, 1]
     assert missing_episodes(zone, SHARD.model_copy(update={"replicates": 2})) == [
         EpisodePlace(8, 0, 1),
         EpisodePlace(8, 1, 0),
     ]
-    other = CELL.model_copy(update={"runtime_contract": "persistent"})
-    assert count_replicates(zone, SHARD.model_copy(update={"condition": other})) == 0
+    assert missing_episodes(zone, SHARD.model_copy(update={"first_replicate": 1})) == [EpisodePlace(8, 1, 0)]
+    assert missing_episodes(zone, SHARD, plays_again=True) == [EpisodePlace(7, 0, 1), EpisodePlace(8, 0, 1)]
 
 
 def test_instances_that_the_study_has_not_landed_are_refused(run, zone):
