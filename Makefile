@@ -42,6 +42,7 @@ deploy: $(VENV)/.installed  ## Declare work pools and deployments on the Prefect
 	@$(BIN)/prefect work-pool create cpu --type process --overwrite
 	@$(BIN)/prefect work-pool create gpu --type process --overwrite
 	@CARRYOVER_ROOT=$(CURDIR) $(BIN)/prefect --no-prompt deploy --prefect-file deployments/prefect.yaml --all
+	@$(BIN)/python -m carryover.flows.cli.automations deployments/automations.yaml
 
 # The type checker follows files, not the installed finder: links lay the folders out as the package that they make up.
 lint: $(VENV)/.installed-dev  ## Check style and types

@@ -35,7 +35,7 @@ def show_study(plan: StudyPlan) -> None:
         for query in map(table_query, table_names()):
             frame = read_table(warehouse, query, plan.digest)
             if frame.height:
-                text = render_table(query.name, frame, "markdown", title=query.title)
+                _, _, text = render_table(query.name, frame, "markdown").partition("\n\n")  # without its heading
                 create_markdown_artifact(text, key=_key(plan, query.name), description=query.title)
         checks = warehouse.sql(command_sql("plan_checks"), plan_digest=plan.digest).polars()
         places.documents.mkdir(exist_ok=True)
@@ -57,29 +57,27 @@ def show_verdicts(plan: StudyPlan, verdicts: Sequence[NightVerdictRow], message:
 
 
 def _verdict_cells(row: NightVerdictRow) -> dict[str, str]:
-    def shown(value: float | None, digits: int = 3) -> str:
-        return "" if value is None else f"{value:.{digits}f}"
+    def shown(value: float | None, digits: int) -> str:
+        return "-" if value is None else f"{value:.{digits}f}"
 
-    interval = "" if row.low is None else f" [{shown(row.low)}, {shown(row.high)}]"
+    score = f"{shown(row.baseline_mean_score, 3)} → {shown(row.mean_score, 3)}"
+    interval = "" if row.low is None else f" [{shown(row.low, 2)}, {shown(row.high, 2)}]"
     return {
-        "model": row.model_name,
-        "runtime": row.runtime_contract,
-        "bucket": row.bucket,
+        "cell": f"{row.model_name} on {row.runtime_contract}, {row.bucket}",
         "verdict": row.verdict,
-        "pairs": f"{row.pair_count} of {row.pair_count + row.unpaired_count}",
-        "identical": str(row.identical_count),
-        "score": f"{shown(row.mean_score)} (was {shown(row.baseline_mean_score)})" if row.baseline_run_id else "",
-        "p (Holm)": shown(row.score_p_holm, 4),
-        "tokens": f"{shown(row.token_ratio)}{interval}",
-        "tokens p (Holm)": shown(row.token_p_holm, 4),
+        "pairs": f"{row.pair_count} of {row.pair_count + row.unpaired_count}, {row.identical_count} identical",
+        "score": score if row.baseline_run_id else "-",
+        "tokens": f"× {shown(row.token_ratio, 2)}{interval}" if row.token_ratio is not None else "-",
+        "p of score, tokens": f"{shown(row.score_p_holm, 4)}, {shown(row.token_p_holm, 4)}",
         "differs": ", ".join(row.differing),
     }
 
 
 def _describe_checks(checks: pl.DataFrame) -> str:
-    failed = checks.filter(~pl.col("is_passed"))
-    names = ", ".join(f"{suite}: {name}" for suite, name in failed.select("suite", "check_name").rows())
-    return f"{checks.height - failed.height} of {checks.height} checks passed. {f'Broken: {names}.' if names else ''}"
+    broken = checks.filter(pl.col("result") == "broken")
+    names = ", ".join(f"{suite}: {name}" for suite, name in broken.select("suite", "check").rows())
+    passed = f"{checks.height - broken.height} of {checks.height} checks passed."
+    return f"{passed} Broken: {names}." if names else passed
 
 
 def _picture(drawing: Drawing) -> str:

@@ -1,5 +1,6 @@
 """How a run looks in Prefect's UI: its name, its tags, and a failure that a person can mend as one line."""
 
+import atexit
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
@@ -10,6 +11,7 @@ from prefect.context import FlowRunContext
 from prefect.states import Failed
 
 from carryover.flows.cli.errors import one_line
+from carryover.flows.cli.messages import silence_exit
 from carryover.storage.errors import StorageError
 from carryover.storage.study.reevaluation import NoStudyError, choose_study
 from carryover.storage.study.runs import landed_plan
@@ -44,6 +46,8 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             run = None if context is None else context.flow_run
             if context is None or run is None:
                 return function(*positional, **named)
+            if run.deployment_id is not None:
+                atexit.register(silence_exit)  # a worker's log holds what this process prints
             plan = _plan_of(context.parameters or {})
             shared = [] if plan is None else [f"plan:{plan.digest}"]
             with get_client(sync_client=True) as client:

@@ -12,11 +12,11 @@ with checked as (
 )
 
 select
+    if(is_passed, 'passed', 'broken') as result,
     suite,
-    check_name,
-    is_passed,
-    row_count,
-    unexpected_count
+    check_name as "check",
+    row_count as "rows",
+    unexpected_count as "broken by"
 from checked
 where place = 1
-order by is_passed, suite, check_name
+order by result, suite, check_name
