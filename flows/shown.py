@@ -1,6 +1,7 @@
 """How a run looks in Prefect's UI: its name, its tags, and a failure that a person can mend as one line."""
 
 import atexit
+import logging
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
@@ -8,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from prefect import tags
 from prefect.client.orchestration import get_client
 from prefect.context import FlowRunContext
+from prefect.exceptions import FailedRun, ParameterTypeError
 from prefect.states import Failed
 
 from carryover.flows.cli.errors import one_line
@@ -21,6 +23,8 @@ from carryover.tasks.running.errors import UserError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+MENDABLE = (UserError, StorageError, ParameterTypeError, FailedRun)
+"""Errors that a person can mend, as flows raise them and as Prefect hands them on."""
 NAME_DIGITS = 4
 """Digits of a plan's digest in the name of a run."""
 
@@ -33,11 +37,25 @@ def name_run() -> str:
     return str(parameters.get("scale")) if plan is None else f"{plan.name}-{plan.digest[:NAME_DIGITS]}"
 
 
+def keep_to_a_line(record: logging.LogRecord) -> bool:
+    """Filter a log: the traceback of what a person can mend goes, and so does the engine's repetition of a failure."""
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, MENDABLE):
+        return True
+    record.exc_info = record.exc_text = None
+    return "Engine execution exited" not in record.getMessage()
+
+
 def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator for a flow's function that tags its run with plan and stage, and its tasks with the plan.
 
     A run of a deployment that fails for what a person can mend ends as `Failed` with that line, without a traceback.
     """
+    for name in (
+        "prefect.flow_runs",
+        "prefect.task_runs",
+    ):
+        logging.getLogger(name).addFilter(keep_to_a_line)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

@@ -40,11 +40,12 @@ def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightV
     LandingZone(run.landing).write({NightVerdictRow.TABLE: rows}, run.run_id)
     for row in rows:
         if row.verdict == "regression":
-            _announce(row, run)
+            announce(row, run)
     return rows
 
 
-def _announce(row: NightVerdictRow, run: Run) -> None:
+def announce(row: NightVerdictRow, run: Run) -> None:
+    """Emit a verdict as the event that a regression is."""
     cell = f"{row.model_name} on {row.runtime_contract}, {row.bucket}"
     emit_event(
         event=REGRESSION_EVENT,

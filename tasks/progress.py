@@ -36,25 +36,24 @@ def shown_progress(label: str, total: int, unit: str) -> Iterator[Advance]:
 
 
 @dataclass
-class _Progress:
+class Progress:
     """How far a task is."""
 
     label: str
     total: int
     unit: str
-    started: float = field(default_factory=time.monotonic)
     done: int = 0
     detail: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, count: int, detail: str) -> None:
+        """Note how many more units are done."""
         with self.lock:
             self.done += count
             self.detail = detail or self.detail
 
-    def describe(self) -> tuple[float, str]:
-        """Return the share done, in percent, and a line with the rate and the time left."""
-        seconds = time.monotonic() - self.started
+    def describe(self, seconds: float) -> tuple[float, str]:
+        """Return the share done after so long, in percent, and a line with the rate and the time left."""
         with self.lock:
             done, detail = self.done, self.detail
         rate = done / seconds if seconds else 0.0
@@ -66,11 +65,11 @@ class _Progress:
 
 
 @contextmanager
-def _reported(label: str, total: int, unit: str) -> Iterator[_Progress]:
+def _reported(label: str, total: int, unit: str) -> Iterator[Progress]:
     """Keep an artifact up to date from a thread of its own: episodes are played on an event loop that must not wait."""
-    progress = _Progress(label, total, unit)
+    progress = Progress(label, total, unit)
     try:
-        artifact = create_progress_artifact(0.0, description=progress.describe()[1])
+        artifact = create_progress_artifact(0.0, description=progress.describe(0.0)[1])
     except httpx.HTTPError:  # the task goes on without a display
         yield progress
         return
@@ -85,13 +84,13 @@ def _reported(label: str, total: int, unit: str) -> Iterator[_Progress]:
         reporter.join()
 
 
-def _report(progress: _Progress, artifact: UUID, is_over: threading.Event) -> None:
-    told = -1
+def _report(progress: Progress, artifact: UUID, is_over: threading.Event) -> None:
+    started, told = time.monotonic(), -1
     while True:
         is_last = is_over.wait(UPDATE_SECONDS)
         if is_last or progress.done != told:
             told = progress.done
-            share, text = progress.describe()
+            share, text = progress.describe(time.monotonic() - started)
             with suppress(httpx.HTTPError):  # the next update tells more
                 update_progress_artifact(artifact, share, description=text)
         if is_last:

@@ -14,10 +14,11 @@ def declare_automations(path: Path) -> list[str]:
     """Create or change the automations that a file declares, and return a line about each."""
     declared = yaml.safe_load(path.read_text(encoding="utf-8"))["automations"]
     with get_client(sync_client=True) as client:
-        return [_declare(client, automation) for automation in declared]
+        return [declare_automation(client, automation) for automation in declared]
 
 
-def _declare(client: SyncPrefectClient, declared: dict[str, Any]) -> str:
+def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> str:
+    """Create an automation, or change the one of its name, and return a line about it."""
     lacking: list[str] = []
     actions = [_resolve(client, action, lacking) for action in declared["actions"]]
     automation = AutomationCore.model_validate({**declared, "actions": actions})

@@ -12,6 +12,8 @@ from carryover.tasks.running.source_digest import canonical_json
 
 ENVIRONMENT = ("python", "system", "machine", "gpu", "packages")
 """Fields of a run's environment that can change a reply; its command line cannot."""
+PARTS = ("code", "prompt", "contract", "environment", "server", "weights")
+"""What decides an episode, beside its instance and its decoding seeds."""
 SENTENCES = 5
 """Differences that a note tells."""
 
@@ -25,7 +27,7 @@ class RunFacts(NamedTuple):
 
 
 Identity = dict[str, Any]
-"""Values by name: code, prompt, contract, environment, server, weights."""
+"""Values by the names of `PARTS`."""
 
 
 def identify(episodes: pl.DataFrame, facts: RunFacts) -> Identity:

@@ -13,7 +13,7 @@ from carryover.tasks.analysis.decisions import holm
 from carryover.tasks.analysis.intervals import Interval, bootstrap_intervals, ratio
 from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import StatisticsSpec
-from carryover.tasks.nightly.identity import RunFacts, describe, differing, digests, identify
+from carryover.tasks.nightly.identity import PARTS, RunFacts, describe, differing, digests, identify
 from carryover.tasks.nightly.spec import Thresholds
 from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.study_rows import NightVerdictRow
@@ -173,11 +173,12 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
     """Return a night's verdicts in a sentence: equal to the study, or how many cells got which and what differs."""
     counts = {word: sum(row.verdict == word for row in verdicts) for word in sorted({row.verdict for row in verdicts})}
     names = sorted({name for row in verdicts for name in row.differing})
-    if set(counts) == {"identical"}:
-        return f"all {len(verdicts)} cells equal their baseline to the token"
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
     if set(counts) == {"first"}:
         return f"{told}: the baseline of this series"
+    is_identical = set(counts) == {"identical"}
+    if is_identical:
+        told = f"all {len(verdicts)} cells equal their baseline to the token"
     if names:
         return f"{told}; not as for the baseline: {', '.join(names)}"
-    return f"{told}; code, prompt, contract, environment, server and weights are those of the baseline"
+    return told if is_identical else f"{told}, and nothing else differs: {', '.join(PARTS)} are the baseline's"

@@ -308,7 +308,9 @@ class NightVerdictRow(Row):
     identical_count: int
     """Pairs with the same replies and the same tokens, turn by turn."""
     mean_score: float | None
+    """Over the pairs."""
     baseline_mean_score: float | None
+    """Over the same pairs, as the baseline scored."""
     score_p_value: float | None
     """Wilcoxon's signed-rank test of the paired scores."""
     score_p_holm: float | None
@@ -319,8 +321,11 @@ class NightVerdictRow(Row):
     """Lower end of the ratio's bootstrap interval."""
     high: float | None
     token_p_value: float | None
+    """Wilcoxon's signed-rank test of the paired total tokens."""
     token_p_holm: float | None
+    """Corrected as that of the scores."""
     threshold_json: str
+    """From which size on a significant difference is a regression."""
     verdict: Literal["first", "identical", "unchanged", "improvement", "regression", "incomplete"]
     """`first` has no baseline yet; `incomplete` has too few pairs; `unchanged` differs by less than a regression."""
     differing: tuple[str, ...]
@@ -331,6 +336,7 @@ class NightVerdictRow(Row):
     note: str | None
     """What differs in environment and server, in words."""
     judged_at: datetime
+    """When the night's episodes were compared."""
 
 
 class ClaimRow(Row):

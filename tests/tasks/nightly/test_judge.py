@@ -72,6 +72,13 @@ def test_a_night_that_says_the_same_is_identical():
     assert summarize([row]) == "all 1 cells equal their baseline to the token"
 
 
+def test_a_summary_names_what_differs_or_says_that_nothing_does():
+    (row,) = judge(play("study"), play("night-1", model_digest="new"))
+    assert summarize([row]).endswith("to the token; not as for the baseline: weights")
+    (row,) = judge(play("study"), play("night-1", said="other"))
+    assert summarize([row]).startswith("1 unchanged, and nothing else differs: code, prompt, ")
+
+
 def test_a_cell_that_costs_more_is_a_regression_and_the_interval_says_how_much():
     dearer = [one | {"total_tokens": 2 * one["total_tokens"], "transcript_digest": "longer"} for one in play("night-1")]
     (row,) = judge(play("study"), dearer)
