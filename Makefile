@@ -37,7 +37,7 @@ test-all: $(VENV)/.installed-dev sandbox browser  ## Run every test that the mac
 	@$(BIN)/python -m pytest -m "not benchmark" tests/tasks/runtime
 	@$(BIN)/python -m pytest -m benchmark -s
 
-deploy: $(VENV)/.installed  ## Declare work pools and deployments on the Prefect server of PREFECT_API_URL
+deploy: $(VENV)/.installed  ## Declare work pools, deployments and automations on the server of PREFECT_API_URL
 	@$(BIN)/python -m carryover.flows.cli.prefect_server
 	@$(BIN)/prefect work-pool create cpu --type process --overwrite
 	@$(BIN)/prefect work-pool create gpu --type process --overwrite

@@ -18,7 +18,7 @@ from carryover.tasks.traces.study_rows import NightVerdictRow
 REGRESSION_EVENT = "carryover.regression"
 
 
-@task(task_run_name="judge-{series}")
+@task(task_run_name="judge-{series}", tags=["stage:reevaluation"])
 def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightVerdictRow]:
     """Land a verdict on every cell that a run has played, and return them; the run's episodes are merged.
 

@@ -7,7 +7,7 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.progress import shown_progress
 
 
-@task(task_run_name="merge")
+@task(task_run_name="merge", tags=["stage:analysis"])
 def merge_landing(run: Run) -> MergeReport:
     """Take every landed bundle into the warehouse, refresh the marts and publish a copy for readers."""
     return merge(run.landing, run.places.warehouse, open_bar=shown_progress)

@@ -26,6 +26,8 @@ class ShardSpec(FrozenModel):
     instances: InstanceSetSpec
     episode: EpisodeSpec
     client: ClientSpec
+    is_billed: bool = False
+    """Whether its tokens cost money: those of an endpoint given by URL do."""
     tokenizer: Path | None = None
     """Counts conversations, too: the training tokens of a scripted or teacher's episode."""
     replicates: int = 1
@@ -68,6 +70,7 @@ def teacher_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Sh
             instances=part.train_instances,
             episode=teacher.episode,
             client=client,
+            is_billed=teacher.endpoint is not None,
             tokenizer=tokenizer,
             maximum_attempts=teacher.maximum_attempts,
         )
@@ -106,6 +109,7 @@ def evaluation_shards(
             stage_digest=served_digest,
             condition=condition,
             client=EndpointClientSpec(endpoint=endpoint),
+            is_billed=serving.url is not None,
             **shared,
         )
         for condition in evaluation_conditions(part, evaluation, models)
