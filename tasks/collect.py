@@ -106,7 +106,7 @@ class _Keeper:
         self.errors: list[str] = []
         self._run_id, self._meter, self._batch, self._advance = run.run_id, meter, batch, advance
         is_endpoint = isinstance(shard.client, EndpointClientSpec)
-        self._is_billed = shard.is_billed
+        self._is_billed = is_endpoint and (shard.is_billed or run.plan.is_billed(shard.condition.purpose))
         self._outage = Outage(max(FAILURES_IN_A_ROW, 2 * shard.client.concurrency)) if is_endpoint else None
 
     def check(self) -> None:

@@ -27,7 +27,7 @@ class ShardSpec(FrozenModel):
     episode: EpisodeSpec
     client: ClientSpec
     is_billed: bool = False
-    """Whether its tokens cost money: those of an endpoint given by URL do."""
+    """Whether its tokens cost money also where the plan's own server, which costs nothing, would answer."""
     tokenizer: Path | None = None
     """Counts conversations, too: the training tokens of a scripted or teacher's episode."""
     replicates: int = 1
@@ -70,7 +70,6 @@ def teacher_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Sh
             instances=part.train_instances,
             episode=teacher.episode,
             client=client,
-            is_billed=teacher.endpoint is not None,
             tokenizer=tokenizer,
             maximum_attempts=teacher.maximum_attempts,
         )
