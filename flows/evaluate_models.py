@@ -51,8 +51,11 @@ def evaluate_part(
         night: What a re-evaluation plays instead, in its series; without it the plan's own, as often as the plan says.
     """
     model = None if night is None else night.model()
-    tokenizer = None if model is not None else open_tokenizer(run, part)
-    models = [model] if tokenizer is None else chosen.served(find_models(run, part, tokenizer))
+    if model is not None:
+        tokenizer, models = None, [model]
+    else:
+        tokenizer = open_tokenizer(run, part)
+        models = chosen.served(find_models(run, part, tokenizer))
     serving = run.plan.serving if night is None else night.serving(run.plan.serving)
     with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
         shards = [

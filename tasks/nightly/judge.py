@@ -10,7 +10,7 @@ import polars as pl
 
 from carryover.tasks.analysis.alignment import align, arm_table
 from carryover.tasks.analysis.decisions import holm
-from carryover.tasks.analysis.intervals import Interval, bootstrap_intervals, ratio
+from carryover.tasks.analysis.intervals import Interval, bootstrap_intervals, difference, point_estimate, ratio
 from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import StatisticsSpec
 from carryover.tasks.nightly.identity import PARTS, RunFacts, describe, differing, digests, identify
@@ -60,9 +60,8 @@ def judge_night(episodes: pl.DataFrame, night: Night) -> list[NightVerdictRow]:
     """
     cells = [_compare(frame, episodes, night) for frame in _cells(episodes, night)]
     corrected = holm([p_value for cell in cells for p_value in cell.p_values])
-    return [
-        _row(cell, (corrected[2 * place], corrected[2 * place + 1]), night) for place, cell in enumerate(cells)
-    ]  # fmt: skip
+    pairs = zip(corrected[::2], corrected[1::2], strict=True)
+    return [_row(cell, pair, night) for cell, pair in zip(cells, pairs, strict=True)]
 
 
 def _cells(episodes: pl.DataFrame, night: Night) -> Sequence[pl.DataFrame]:
@@ -126,27 +125,22 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
         "high": interval.high,
         "method": f"{tests[0].method}; tokens: {interval.method}",
     }
-    drop = None if None in means else means[0] - means[1]  # pyright: ignore[reportOperatorIssue, reportOptionalOperand]
-    return _Comparison(values, drop, interval, (tests[0].p_value, tests[1].p_value))
+    return _Comparison(values, point_estimate(scores, difference), interval, (tests[0].p_value, tests[1].p_value))
 
 
 def _row(cell: _Comparison, corrected: tuple[float | None, float | None], night: Night) -> NightVerdictRow:
-    absent = dict.fromkeys(NightVerdictRow.model_fields)
-    return NightVerdictRow(
-        **absent
-        | cell.values
-        | {
-            "run_id": night.run_id,
-            "plan_digest": night.plan_digest,
-            "series": night.series,
-            "score_p_holm": corrected[0],
-            "token_p_holm": corrected[1],
-            "threshold_json": night.thresholds.model_dump_json(),
-            "verdict": _verdict(cell, corrected, night.thresholds),
-            "method": cell.values.get("method", "no baseline"),
-            "judged_at": night.judged_at,
-        }
-    )
+    told = {
+        "run_id": night.run_id,
+        "plan_digest": night.plan_digest,
+        "series": night.series,
+        "score_p_holm": corrected[0],
+        "token_p_holm": corrected[1],
+        "threshold_json": night.thresholds.model_dump_json(),
+        "verdict": _verdict(cell, corrected, night.thresholds),
+        "method": "no baseline",
+        "judged_at": night.judged_at,
+    }
+    return NightVerdictRow.model_validate(dict.fromkeys(NightVerdictRow.model_fields) | told | cell.values)
 
 
 def _verdict(cell: _Comparison, corrected: tuple[float | None, float | None], thresholds: Thresholds) -> str:
@@ -158,13 +152,13 @@ def _verdict(cell: _Comparison, corrected: tuple[float | None, float | None], th
         return "incomplete"
     if cell.values["identical_count"] == paired and not unpaired:
         return "identical"
-    difference = cell.score_difference or 0.0
+    change = cell.score_difference or 0.0
     tokens = cell.token_ratio.estimate if cell.token_ratio is not None else None
     has_score, has_tokens = (p_value is not None and p_value < thresholds.alpha for p_value in corrected)
     rise, most = 1.0 if tokens is None else tokens, 1 + thresholds.token_rise
-    if (has_score and difference <= -thresholds.score_drop) or (has_tokens and rise >= most):
+    if (has_score and change <= -thresholds.score_drop) or (has_tokens and rise >= most):
         return "regression"
-    if (has_score and difference >= thresholds.score_drop) or (has_tokens and rise <= 1 / most):
+    if (has_score and change >= thresholds.score_drop) or (has_tokens and rise <= 1 / most):
         return "improvement"
     return "unchanged"
 
