@@ -44,7 +44,7 @@ def ask(address, what, **wanted):
 def shown(page, address, words, *, width=1400):
     """Show a page until it holds every word, and return its text."""
     page.show(address, width)
-    deadline = time.monotonic() + SHOW_SECONDS
+    deadline, text = time.monotonic() + SHOW_SECONDS, ""
     while time.monotonic() < deadline:
         text = page.ask("document.body.innerText") or ""
         if all(word in text for word in words):

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +16,8 @@ BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 HOURS = {"study": 0, "night-1": 24, "night-2": 48}
 DECLARED = {"code_digest": "code", "prompt_digest": "prompt", "sandbox_level": "seccomp"}
 SERVER = {"engine": "cpu", "version": "1", "command": ["/usr/bin/python", "--model", "/data/base", "--threads", "1"]}
-FACTS = RunFacts({"python": "3.11", "packages": {"torch": "2.13"}, "command_line": "carryover run"}, (SERVER,))
+ENVIRONMENT = {"python": "3.11", "packages": {"torch": "2.13"}, "command_line": "carryover run"}
+FACTS = RunFacts(ENVIRONMENT, (SERVER,))
 SCHEMA = {"train_contract": pl.String, "training_seed": pl.Int64, "model_digest": pl.String}
 
 
@@ -44,14 +46,14 @@ def episode(run_id, number, *, score=0.5, tokens=1000, said="reply", variant=Non
     } | changes
 
 
-def play(run_id, count=12, **changes):
+def play(run_id, *, count=12, **changes):
     """One cell, each instance a little different from the others."""
     return [
         episode(run_id, number, score=0.5 + number / 100, tokens=1000 + number, **changes) for number in range(count)
     ]
 
 
-def judge(*episodes, run_id="night-1", facts=None, **thresholds):
+def judge(*episodes, run_id="night-1", facts=None, **thresholds) -> list[Any]:
     night = Night(
         run_id=run_id,
         plan_digest="plan",
@@ -106,9 +108,9 @@ def test_a_large_difference_of_few_instances_is_no_regression():
 
 def test_correction_is_over_every_cell_of_the_night():
     cells = [{"runtime_contract": name} for name in ("persistent", "stateless")]
-    study = [play("study", **cell) for cell in cells]
-    night = [[one | {"total_tokens": 9000, "transcript_digest": "x"} for one in play("night-1", **cells[0])]]
-    first, second = judge(*study, *night, play("night-1", **cells[1]))
+    study = [one | cell for cell in cells for one in play("study")]
+    night = [one | cells[0] | {"total_tokens": 9000, "transcript_digest": "x"} for one in play("night-1")]
+    first, second = judge(study, night, [one | cells[1] for one in play("night-1")])
     assert (first.verdict, second.verdict) == ("regression", "identical")
     assert first.token_p_holm == 4 * first.token_p_value
 
@@ -132,7 +134,7 @@ def test_the_hashes_that_differ_are_named():
     changed = json.dumps(DECLARED | {"prompt_digest": "other", "sandbox_level": "none"})
     facts = {
         "night-1": RunFacts(
-            FACTS.environment | {"packages": {"torch": "2.14"}}, (SERVER | {"version": "2"},)
+            ENVIRONMENT | {"packages": {"torch": "2.14"}}, (SERVER | {"version": "2"},)
         )
     }  # fmt: skip
     (row,) = judge(play("study"), play("night-1", contract_json=changed, model_digest="new"), facts=facts)
@@ -147,7 +149,7 @@ def test_the_hashes_that_differ_are_named():
 
 def test_other_folders_and_command_lines_are_no_other_server_or_environment():
     elsewhere = SERVER | {"command": ["/opt/python", "--model", "/elsewhere/base", "--threads", "1"]}
-    facts = {"night-1": RunFacts(FACTS.environment | {"command_line": "prefect worker"}, (elsewhere,))}
+    facts = {"night-1": RunFacts(ENVIRONMENT | {"command_line": "prefect worker"}, (elsewhere,))}
     (row,) = judge(play("study"), play("night-1"), facts=facts)
     assert row.differing == ()
 

@@ -14,13 +14,15 @@ def test_other_seeds_are_a_series_of_their_own():
 @pytest.mark.parametrize("field", ["endpoint_model", "endpoint_key_variable"])
 def test_what_belongs_to_no_endpoint_is_refused(field):
     with pytest.raises(ValidationError, match=f"{field} 'x' belongs to no endpoint; give endpoint_url with it"):
-        NightObject(**{field: "x"})
+        NightObject.model_validate({field: "x"})
 
 
 def test_any_model_behind_an_endpoint_plays_instead_of_the_studys():
     night = NightObject(endpoint_url="http://127.0.0.1:1/v1", endpoint_model="qwen")
     (evaluation,) = night.part(PART).evaluations
     assert (evaluation.has_base_rows, evaluation.has_trained_rows, evaluation.has_scripted_rows) == (True, False, False)
-    assert night.model().name == "qwen"
+    model = night.model()
+    assert model is not None
+    assert model.name == "qwen"
     serving = night.serving(resolve_plan("smoke").serving)
     assert (serving.engine, serving.url) == ("external", "http://127.0.0.1:1/v1")
