@@ -8,7 +8,6 @@ from carryover.tasks.agent.course import Ending, EpisodeContext, EpisodeCourse, 
 from carryover.tasks.agent.declaration import declare_contract
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.stepper import ContractViolationError
-from carryover.tasks.runtime.protocol import CONTRACTS
 
 __all__ = ["ContractViolationError", "RecordedEpisode", "StoppedEpisodeError", "run_episode"]
 
@@ -31,8 +30,6 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
     capacity, budget and classes reach the model.
     """
     condition, count_tokens = context.condition, context.count_tokens
-    if condition.runtime_contract not in CONTRACTS:
-        raise ValueError(f"unknown contract {condition.runtime_contract!r}; choose from {', '.join(CONTRACTS)}")
     started_at, start = datetime.now(UTC), time.perf_counter()
     course = EpisodeCourse(context, episode)
     ending = await course.play()

@@ -117,7 +117,7 @@ class Stepper:
         if shown == self._condition.runtime_contract:
             active = self.names.active_globals
         else:
-            active = self.names.last_step_globals if shown == "persistent" else ()
+            active = self.names.last_step_globals if shown.keeps_names else ()
         standard = {
             "runtime": RUNTIME_WORDS.get(shown, shown),
             "active_globals": list(active),

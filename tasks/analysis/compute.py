@@ -25,6 +25,7 @@ from carryover.tasks.analysis.spec import (
     COMPARISONS,
     COST_COMPARISONS,
     DIFFERENCE_METRICS,
+    INJECTION_COMPARISONS,
     INTERACTION_METRICS,
     INTERACTION_RATIO_METRICS,
     MEAN_METRICS,
@@ -85,7 +86,7 @@ def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> I
         yield rank_test_rows(group, arms, compared, metric)
     for metric in BINARY_METRICS:
         yield mcnemar_rows(group, arms, compared, metric)
-    for comparison in COST_COMPARISONS:
+    for comparison in (*COST_COMPARISONS, *INJECTION_COMPARISONS):
         if arms.has(comparison.a, comparison.b):
             yield _interval_rows(group, arms, comparison, spec)
     if arms.has(PP, PS, SP, SS):

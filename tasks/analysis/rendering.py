@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from carryover.tasks.analysis.formatting import WORD_COLUMNS, describe_setting, format_row, format_value, heading
+from carryover.tasks.running.contract_name import LETTERS
 
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 
@@ -246,7 +247,7 @@ def _labelled_sheet(
 def _label(names: tuple[str | None, ...]) -> str:
     if len(names) == 1:
         return str(names[0]).replace("->", "→")
-    short = [{"persistent": "P", "stateless": "S"}.get(name or "", name or "base") for name in names]
+    short = [LETTERS.get(name or "", name or "base") for name in names]
     return f"{short[0]}→{short[1]} : {short[2]}→{short[3]}"
 
 

@@ -19,6 +19,7 @@ from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
 from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import CONTRACTS, Runtime, ToolInvocationException
 
@@ -79,7 +80,9 @@ class Agent:
         """After `resume`: what came back, and what did not."""
         self._save_file = None if save_to is None else SaveFile(Path(save_to))
         self.worker = runtime or open_runtime(spec.runtime)
-        opened = self.worker.open_interpreter(CONTRACTS["persistent"], {}, instance_id=name, tool_call_cap=None)
+        opened = self.worker.open_interpreter(
+            CONTRACTS[ContractName.PERSISTENT], {}, instance_id=name, tool_call_cap=None
+        )
         self.runtime = RuntimeStream(opened)
         self._closers: list[Callable[[], None]] = [opened.close]
         if runtime is None:

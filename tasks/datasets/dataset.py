@@ -21,6 +21,7 @@ from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
 from carryover.tasks.datasets.truncation import CostedMessage, TokenBudget, truncate
 from carryover.tasks.datasets.validation import GIVEN_UP, judge_traces
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS
 from carryover.tasks.running.errors import UserError, name_write_remedy
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
 from carryover.tasks.running.whole_files import write_whole
@@ -30,7 +31,6 @@ from carryover.tasks.traces.study_rows import TrainingExampleRow, TrainingOverla
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CONTRACTS = ("persistent", "stateless")
 TRACES_AT_A_TIME = 100
 """Traces tokenized in one go: enough texts for every core, few enough that a bar moves."""
 
@@ -137,7 +137,7 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     tokenizer: "PreTrainedTokenizerBase",
     *,
     run_id: str,
-    contracts: Sequence[str] = CONTRACTS,
+    contracts: Sequence[str] = PAPER_CONTRACTS,
     validation: ValidationSpec | None = None,
     open_bar: OpenBar = no_bar,
 ) -> PreparedDataset:

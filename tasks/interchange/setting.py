@@ -6,7 +6,8 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.lint.trace import PERSISTENT, STATELESS, contract_name
+from carryover.tasks.lint.trace import contract_name
+from carryover.tasks.running.contract_name import ContractName
 
 _PLAN = re.compile(r"[A-Za-z][\w.-]*")
 
@@ -58,8 +59,8 @@ class ImportSetting(BaseModel):
     @classmethod
     def _is_a_contract(cls, contract: str | None) -> str | None:
         name = contract_name(contract)
-        if name not in (None, PERSISTENT, STATELESS):
-            raise ValueError(f"unknown contract {contract!r}; choose from {PERSISTENT}, {STATELESS}")
+        if name is not None and name not in set(ContractName):
+            raise ValueError(f"unknown contract {contract!r}; choose from {', '.join(ContractName)}")
         return name
 
     @field_validator("bucket")

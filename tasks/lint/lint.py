@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from carryover.tasks.lint.statements import Block, Statement, read_block, words_of
-from carryover.tasks.lint.trace import PERSISTENT, STATELESS, CodeTrace, ExecutedBlock, code_blocks
+from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, code_blocks
+from carryover.tasks.running.contract_name import ContractName
 
 Idiom = Literal["needs_persistence", "stateless_safe", "mixed", "single_block", "unjudged", "no_code"]
 """How a trace treats its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
@@ -114,9 +115,11 @@ def lint_trace(
     count = max(len(blocks), 1)
     unjudged_count = sum(not block.is_judged for block in blocks)
     contradiction = None
-    if trace.declared_contract == STATELESS and carried:
-        contradiction = f"declared stateless, but later blocks read {', '.join(carried)} of earlier ones"
-    elif trace.declared_contract == PERSISTENT and walk.restating_blocks and not carried:
+    if trace.declared_contract in (ContractName.STATELESS, ContractName.INJECTED) and carried:
+        contradiction = (
+            f"declared {trace.declared_contract}, but later blocks read {', '.join(carried)} of earlier ones"
+        )
+    elif trace.declared_contract == ContractName.PERSISTENT and walk.restating_blocks and not carried:
         contradiction = "declared persistent, but later blocks only repeat what earlier ones left"
     return TraceLint(
         trace_id=trace.trace_id,

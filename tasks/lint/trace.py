@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from carryover.tasks.lint.chat_records import text_of
+from carryover.tasks.running.contract_name import ContractName
 
-PERSISTENT = "persistent"
-STATELESS = "stateless"
-_STATELESS_WORDS = (STATELESS, "reset", "ephemeral")
+_STATELESS_WORDS = (ContractName.STATELESS, "reset", "ephemeral")
 _BLOCK = re.compile(
     r"^(?P<fence>[ \t]*(?:```+|~~~+))(?P<language>[^\n`]*)\n(?P<fenced>.*?)^(?P=fence)"
     r"|<(?P<tag>execute(?:_i?python)?|code)>(?P<tagged>.*?)</(?P=tag)>",
@@ -121,4 +120,4 @@ def contract_name(declared: str | None) -> str | None:
     if declared is None:
         return None
     word = declared.strip().lower()
-    return STATELESS if word in _STATELESS_WORDS else word
+    return ContractName.STATELESS if word in _STATELESS_WORDS else word

@@ -146,7 +146,7 @@ def _evaluation_rows(
         variant, bucket = evaluation.variant or part.variant, evaluation.instances.bucket
         count = evaluation.instances.count * evaluation.replicates
         shown = ", shown as trained" if evaluation.visibility == "as_trained" else ""
-        for train_contract, runtime_contract in cells(evaluation):
+        for train_contract, runtime_contract in cells(part, evaluation):
             mean, basis = LAPTOP_MEANS[train_contract, runtime_contract], LAPTOP
             if plan.scale == "paper":
                 where = {"train_semantics": train_contract or "", "runtime_semantics": runtime_contract}
@@ -162,11 +162,11 @@ def _evaluation_rows(
             yield _row(stage, count, SCRIPTED_MEAN, LAPTOP, prices=billed, concurrency=workers)
 
 
-def cells(evaluation: EvaluationSpec) -> list[tuple[str | None, str]]:
+def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[str | None, str]]:
     """Return the cells of an evaluation as (train contract, runtime contract); none for the base."""
-    trained: tuple[str | None, ...] = ("persistent", "stateless") if evaluation.has_trained_rows else ()
+    trained: tuple[str | None, ...] = part.teacher.contracts if evaluation.has_trained_rows else ()
     with_base = (*trained, None) if evaluation.has_base_rows else trained
-    return [(train, runtime) for train in with_base for runtime in ("persistent", "stateless")]
+    return [(train, runtime) for train in with_base for runtime in evaluation.runtime_contracts]
 
 
 def _row(stage: str, count: int, mean: EpisodeMean, basis: str, *, prices: Prices, concurrency: int) -> StageEstimate:

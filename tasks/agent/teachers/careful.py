@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers import careful_blocks, small_blocks
 from carryover.tasks.agent.teachers.small import SENTENCES, PlayedTurn, next_part, read_turns, taking_action
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 
 _REFUSED = re.compile(r"^(?:more|done) (\[[^\]]*\])")
 
@@ -15,12 +16,12 @@ def write_careful_reply(contract: str, messages: Sequence[Message], seed: int, *
     """Return the next reply: one sentence and one block; see `write_small_reply` for the arguments."""
     turns = read_turns(messages)
     refused = _last_refused(turns)
-    if contract == "persistent":
+    if contract == ContractName.PERSISTENT:
         action, code = _persistent_block(turns, refused)
-    elif contract == "stateless":
+    elif contract == ContractName.STATELESS:
         action, code = _stateless_block(turns, refused, "items" if prints_table else "len(items)")
     else:
-        raise ValueError(f"no careful teacher plays contract {contract!r}; choose from persistent, stateless")
+        raise ValueError(f"no careful teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
     sentence = random.Random(f"sentence {seed}").choice(SENTENCES[action])
     return f"{sentence}\n```python\n{code}\n```"
 

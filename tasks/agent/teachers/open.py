@@ -7,7 +7,7 @@ from typing import Literal
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message
 from carryover.tasks.agent.teachers.careful import write_careful_reply
 from carryover.tasks.agent.teachers.density import write_density_reply
-from carryover.tasks.agent.teachers.injected import write_injected_reply
+from carryover.tasks.agent.teachers.injected import INJECTING, write_injected_reply
 from carryover.tasks.agent.teachers.small import write_small_reply
 
 WriteReply = Callable[[Sequence[Message], int], str]
@@ -63,7 +63,7 @@ def open_teacher(
     """
     write_reply: WriteReply
     match bucket:
-        case "easy" | "hard" | "small" | "small_large" | "small_costly" if contract.startswith("injected"):
+        case "easy" | "hard" | "small" | "small_large" | "small_costly" if contract in INJECTING:
             write_reply = partial(write_injected_reply, contract, is_capped=bucket in ("easy", "hard"))
         case "easy" | "hard":
             write_reply = partial(write_density_reply, contract, inspections_per_turn=inspections_per_turn)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers import small_blocks as blocks
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "list": (
@@ -47,12 +48,12 @@ def write_small_reply(contract: str, messages: Sequence[Message], seed: int, *, 
     that they rebuild, as an agent must that works from what it reads; without it they print its size.
     """
     turns = read_turns(messages)
-    if contract == "persistent":
+    if contract == ContractName.PERSISTENT:
         action, code = _persistent_block(turns)
-    elif contract == "stateless":
+    elif contract == ContractName.STATELESS:
         action, code = _stateless_block(turns, "items" if prints_table else "len(items)")
     else:
-        raise ValueError(f"no small teacher plays contract {contract!r}; choose from persistent, stateless")
+        raise ValueError(f"no small teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
     sentence = random.Random(f"sentence {seed}").choice(SENTENCES[action])
     return f"{sentence}\n```python\n{code}\n```"
 

@@ -148,9 +148,10 @@ def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
 
 
 def test_the_base_alone_has_two_cells():
-    trained, untrained = resolve("laptop").parts[0].evaluations
-    assert len(cells(trained)) == 4
-    assert cells(untrained) == [(None, "persistent"), (None, "stateless")]
+    (part,) = resolve("laptop").parts
+    trained, untrained = part.evaluations
+    assert len(cells(part, trained)) == 4
+    assert cells(part, untrained) == [(None, "persistent"), (None, "stateless")]
 
 
 def test_a_further_level_of_a_factor_has_rows_of_its_own():

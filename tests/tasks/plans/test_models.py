@@ -4,6 +4,7 @@ import pytest
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.errors import UserError
 
 
@@ -36,8 +37,7 @@ def make_condition(model, contract):
 def test_every_cell_of_a_study_is_a_cross_evaluation():
     assert ALL_CELLS.may_cross
     assert ALL_CELLS.served(MODELS) == MODELS
-    assert ALL_CELLS.runtime_contracts == ("persistent", "stateless")
-    assert all(ALL_CELLS.holds(make_condition(model.name, "stateless")) for model in MODELS)
+    assert all(ALL_CELLS.holds(make_condition(model.name, contract)) for model in MODELS for contract in ContractName)
 
 
 def test_the_commit_of_a_base_reaches_the_server():
