@@ -1,7 +1,8 @@
 """A regression is an event that names the model and carries the whole verdict."""
 
-from prefect.events.clients import AssertingEventsClient
-from prefect.events.worker import EventsWorker
+from datetime import UTC, datetime
+
+from prefect.events.schemas.events import Event
 
 from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
@@ -28,14 +29,12 @@ def test_a_night_lands_a_verdict_on_every_cell_and_emits_its_regressions(tmp_pat
     assert (verdict.verdict, verdict.run_id, verdict.pair_count) == ("unchanged", run.run_id, 1)
     assert LandingZone(run.landing).scan("night_verdicts").collect().height == 1
 
-    EventsWorker.set_client_override(AssertingEventsClient)
-    try:
-        announce(verdict, run)
-        EventsWorker.drain_all()
-        (event,) = [each for client in AssertingEventsClient.all for each in client.events]
-    finally:
-        EventsWorker.set_client_override(None)
-        AssertingEventsClient.reset()
+    emitted = []
+    monkeypatch.setattr(
+        "carryover.tasks.judge.emit_event", lambda **event: emitted.append(Event(occurred=datetime.now(UTC), **event))
+    )
+    announce(verdict, run)
+    (event,) = emitted
     assert event.event == REGRESSION_EVENT
     assert event.resource.id == f"carryover.model.{plan.digest}.{row.base}.{row.model_name}"
     assert event.payload == verdict.model_dump(mode="json")
