@@ -3,15 +3,12 @@
 from prefect import flow
 
 from carryover.flows.cli.messages import warn
-from carryover.flows.runners import collect_shards, two_at_a_time
+from carryover.flows.runners import collect_shards, stage_of_plan, two_at_a_time
 from carryover.flows.shown import name_run, shown_as
-from carryover.storage.study.runs import open_run
 from carryover.tasks.find_models import find_models
 from carryover.tasks.nightly.spec import NightObject
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
-from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import PlanName
-from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import evaluation_shards
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.provide_tokenizer import open_tokenizer
@@ -20,23 +17,11 @@ from carryover.tasks.serve import serve_models
 
 @flow(name="evaluate-models", flow_run_name=name_run, task_runner=two_at_a_time())
 @shown_as("evaluation")
-def evaluate_models(
-    scale: PlanName = "laptop",
-    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    run_id: str | None = None,
-) -> None:
-    """Evaluate every model of a plan under both contracts, on the same held-out instances.
-
-    Args:
-        scale: Name of the plan.
-        overrides: Fields of the plan to change.
-        limits: When to stop.
-        run_id: Run to join; a new one without it.
-    """
-    with open_run("evaluate_models", scale, overrides, limits, run_id) as run:
-        for part in run.plan.parts:
-            evaluate_part(run, part)
+@stage_of_plan()
+def evaluate_models(run: Run) -> None:
+    """Evaluate every model of a plan under both contracts, on the same held-out instances."""
+    for part in run.plan.parts:
+        evaluate_part(run, part)
 
 
 def evaluate_part(

@@ -11,11 +11,9 @@ from carryover.flows.artifacts import show_verdicts
 from carryover.flows.cli.messages import say
 from carryover.flows.evaluate_models import evaluate_part
 from carryover.flows.shown import name_run, shown_as
-from carryover.storage.study.attempts import check_instances
 from carryover.storage.study.reevaluation import NoStudyError, choose_study
 from carryover.storage.study.runs import landed_plan, start_run
-from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.generate import generate_instance_set
+from carryover.tasks.generate import provide_instances
 from carryover.tasks.judge import judge_episodes
 from carryover.tasks.merge import merge_landing
 from carryover.tasks.nightly.judge import STUDY_VARIANT, summarize
@@ -53,7 +51,7 @@ def reevaluate_model(
         thresholds: Which differences are a regression.
     """
     try:
-        plan = landed_plan(study_run or choose_study(scale))
+        plan = landed_plan(study_run or choose_study(resolve_plan(scale)))
     except NoStudyError as error:
         if night.endpoint_model is None:
             say(f"skipped: {error}")
@@ -80,6 +78,5 @@ def _play(run: Run, plan: StudyPlan, cells: ChosenCells, night: NightObject) -> 
         played = night.part(part)
         for evaluation in played.evaluations:
             if night.endpoint_model is not None:
-                generate_instance_set(run, evaluation.instances)
-            check_instances(run, LandingZone(run.landing), evaluation.instances)
+                provide_instances(run, evaluation.instances)
         evaluate_part(run.model_copy(update={"limits": again}), played, chosen=cells, night=night)

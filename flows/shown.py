@@ -90,6 +90,6 @@ def _plan_of(parameters: Mapping[str, Any]) -> StudyPlan | None:
             return landed_plan(run_id)
         if "overrides" in parameters:
             return resolve_plan(parameters["scale"], parameters["overrides"])
-        return landed_plan(choose_study(parameters["scale"]))
+        return landed_plan(choose_study(resolve_plan(parameters["scale"])))
     except (UserError, StorageError, NoStudyError):
         return None

@@ -12,6 +12,7 @@ from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
+from carryover.tasks.plans.models import planned_groups
 from carryover.tasks.plans.run import Run
 from carryover.tasks.progress import shown_progress
 
@@ -38,6 +39,7 @@ def compute_study_statistics(run: Run) -> int:
         plan_digest=run.plan.digest,
         run_id=run.run_id,
         spec=run.plan.statistics,
+        planned=planned_groups(run.plan),
         open_bar=shown_progress,
     )
     LandingZone(run.landing).write({"statistics": rows, "claims": published_claims(run.run_id)}, run.run_id)

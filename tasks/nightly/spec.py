@@ -2,9 +2,9 @@
 
 from typing import Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from carryover.tasks.agent.credentials import plain_address
+from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.plans.models import StudyModel
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.spec import StudyPart
@@ -37,7 +37,7 @@ class NightObject(FrozenModel):
         }
     )
 
-    endpoint_url: str | None = Field(
+    endpoint_url: PlainAddress | None = Field(
         default=None, description="OpenAI-compatible endpoint that answers instead of a server started here."
     )
     endpoint_model: str | None = Field(
@@ -49,11 +49,6 @@ class NightObject(FrozenModel):
         ge=0,
         description="Decoding seeds: 0 for the study's own, another number for others, in a series of its own.",
     )
-
-    @field_validator("endpoint_url")
-    @classmethod
-    def _is_a_plain_address(cls, url: str | None) -> str | None:
-        return None if url is None else plain_address(url)
 
     @model_validator(mode="after")
     def _endpoint_has_an_address(self) -> Self:

@@ -1,8 +1,9 @@
-"""Which episodes of a cell are missing, and that an evaluation goes on with the same instances."""
+"""Which episodes of a cell are missing, on the instances that have landed."""
 
 import pytest
 
-from carryover.storage.study.attempts import EpisodePlace, check_instances, missing_episodes
+from carryover.storage.study.attempts import EpisodePlace, missing_episodes
+from carryover.storage.study.instances import instance_ids, note_instances, read_instances
 from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ScriptedClientSpec
@@ -61,24 +62,33 @@ def play(zone, make_episode):
 
 
 def test_what_failed_or_was_not_played_is_missing_by_replicate(run, zone, play):
+    land(run, zone)
     for instance, replicate, reason in (
         (SAMPLED[0], 0, FinishReason.FINISH_TOOL),
         (SAMPLED[1], 0, FinishReason.ERROR),
         (SAMPLED[0], 1, FinishReason.FINISH_TOOL),
     ):
         play(instance, replicate, reason)
-    assert missing_episodes(zone, SHARD.model_copy(update={"replicates": 2})) == [
-        EpisodePlace(8, 0, 1),
-        EpisodePlace(8, 1, 0),
+    failed = SAMPLED[1].instance_id
+    assert missing_episodes(run, zone, SHARD.model_copy(update={"replicates": 2})) == [
+        EpisodePlace(failed, 0, 1),
+        EpisodePlace(failed, 1, 0),
     ]
-    assert missing_episodes(zone, SHARD.model_copy(update={"first_replicate": 1})) == [EpisodePlace(8, 1, 0)]
-    assert missing_episodes(zone, SHARD, plays_again=True) == [EpisodePlace(7, 0, 1), EpisodePlace(8, 0, 1)]
+    assert missing_episodes(run, zone, SHARD.model_copy(update={"first_replicate": 1})) == [EpisodePlace(failed, 1, 0)]
+    again = [EpisodePlace(SAMPLED[0].instance_id, 0, 1), EpisodePlace(failed, 0, 1)]
+    assert missing_episodes(run, zone, SHARD, plays_again=True) == again
 
 
-def test_instances_that_the_study_has_not_landed_are_refused(run, zone):
-    with pytest.raises(UserError, match=r"2 of 2 instances of bucket small are not those of plan .* check out that"):
-        check_instances(run, zone, INSTANCES)
+def test_instances_are_read_as_stage_1_landed_them(run, zone):
+    with pytest.raises(UserError, match=r"no instances of bucket small .*run the flow generate_instances first"):
+        instance_ids(run, zone, INSTANCES)
+    land(run, zone)
+    ids = instance_ids(run, zone, INSTANCES)
+    assert list(read_instances(zone, [*reversed(ids), ids[0]])) == [*reversed(SAMPLED), SAMPLED[0]]
+
+
+def land(run, zone):
     for instance in SAMPLED:
         row, items = instance_rows(instance, run.run_id, "evaluation")
         zone.write({"instances": [row], "items": items}, run.run_id)
-    check_instances(run, zone, INSTANCES)
+    note_instances(run, INSTANCES, [instance.instance_id for instance in SAMPLED])
