@@ -70,7 +70,8 @@ def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
     played = []
     for shard in shards:
         once = refreshing_once(run, shard.stage, shard.identity)
-        task = in_run(collect_episodes, once, shard.stage, is_there=is_collected(run, shard))
+        contract = shard.condition.runtime_contract
+        task = in_run(collect_episodes, once, shard.stage, is_there=is_collected(run, shard), contract=contract)
         played.append(task.submit(once, shard))
     with interruptible(run.run_id, played):
         wait(played)

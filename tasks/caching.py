@@ -69,13 +69,18 @@ def refreshing_once(run: Run, stage: Stage, identity: str) -> Run:
     return run.model_copy(update={"limits": run.limits.model_copy(update={"refresh": others})})
 
 
-def in_run(task: Task[P, R], run: Run, stage: Stage, *, is_there: bool = True) -> Task[P, R]:
-    """Return a stage's task with its results in the run's data folder, or with the rows where others share those.
+def in_run(
+    task: Task[P, R], run: Run, stage: Stage, *, is_there: bool = True, contract: str | None = None
+) -> Task[P, R]:
+    """Return a stage's task, tagged with the stage and its contract.
+
+    Its results lie in the run's data folder, or with the rows where others share those.
 
     It runs again where the caller asked for that (`refresh`), or where what its result names is gone.
     """
     is_again = stage in run.limits.refresh or not is_there
-    return task.with_options(result_storage=_result_storage(run.places), refresh_cache=is_again)
+    tags = [f"stage:{stage}", *([] if contract is None else [f"contract:{contract}"])]
+    return task.with_options(result_storage=_result_storage(run.places), refresh_cache=is_again, tags=tags)
 
 
 def _result_storage(places: Folders) -> Path | str:

@@ -17,7 +17,7 @@ from carryover.tasks.sft.load import quiet_libraries, save_untrained
 from carryover.tasks.train import find_trained
 
 
-@task(task_run_name="{part.name}")
+@task(task_run_name="models-{part.name}", tags=["stage:evaluation"])
 def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[StudyModel]:
     """Return the base and every trained model of a part.
 

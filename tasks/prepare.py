@@ -80,7 +80,7 @@ def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
     )
 
 
-@task(task_run_name="{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(task_run_name="data-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
 def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
     """Check the part's teacher traces, land verdicts and examples, and write one dataset per contract.
 

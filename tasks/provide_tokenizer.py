@@ -48,7 +48,9 @@ def _identify(run: Run, part: StudyPart) -> str:
     )
 
 
-@task(task_run_name="{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(
+    task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused]
+)
 def provide_tokenizer(run: Run, part: StudyPart) -> KeptFolder:
     """Make or find the tokenizer that a part trains with.
 

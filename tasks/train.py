@@ -19,11 +19,12 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.prepare import read_training_data, write_base_corpus
+from carryover.tasks.progress import shown_progress
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.interruption import check_uninterrupted
-from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.running.progress import Advance
 from carryover.tasks.sft.card import CARD_NAME
 from carryover.tasks.sft.folder import base_identity, clear
 from carryover.tasks.sft.resources import unknown_size
@@ -142,7 +143,8 @@ def submit_training(run: Run, training: PlannedTraining) -> PrefectFuture[Traine
     """Submit a training, cached where its model is still there, or with the rows, where others share those."""
     run = refreshing_once(run, Stage.TRAINING, training.identity)
     is_there = training.is_finished or run.places.is_shared
-    return in_run(train_model, run, Stage.TRAINING, is_there=is_there).submit(run, training)
+    train = in_run(train_model, run, Stage.TRAINING, is_there=is_there, contract=training.job.contract)
+    return train.submit(run, training)
 
 
 def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -> None:
@@ -185,7 +187,7 @@ def _train_with_progress(run: Run, training: PlannedTraining) -> TrainedModel:
         def show(metric: TrainingMetric) -> None:
             nonlocal done
             if not bar:  # the number of steps is known with the first of them
-                bar.append(stack.enter_context(progress_bar(label, metric.total_steps, "steps")))
+                bar.append(stack.enter_context(shown_progress(label, metric.total_steps, "steps")))
             bar[0](metric.optimizer_step - done, describe(metric))
             done = metric.optimizer_step
 

@@ -3,17 +3,24 @@
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.folders import Folders
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.limits import Prices
+from carryover.tasks.running.schema_rules import needs
+
+_HAS_A_PRICE = {
+    "anyOf": [{"required": [kind], "properties": {kind: {"exclusiveMinimum": 0}}} for kind in Prices.model_fields]
+}
 
 
 class Limits(FrozenModel):
     """How a run goes on and when it stops, apart from the plan: the same plan resumes under other limits."""
+
+    model_config = ConfigDict(json_schema_extra={"dependentSchemas": needs("max_cost", "prices", _HAS_A_PRICE)})
 
     max_tokens_total: int | None = Field(
         default=None,
