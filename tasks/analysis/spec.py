@@ -46,6 +46,13 @@ class Comparison(NamedTuple):
     b: Arm
 
 
+class PlannedGroup(NamedTuple):
+    """What a plan plays of one group of episodes: it fixes the families of Holm's correction."""
+
+    arms: frozenset[Arm] = frozenset()
+    replicates: int = 1
+
+
 PP = Arm(ContractName.PERSISTENT, ContractName.PERSISTENT)
 PS = Arm(ContractName.PERSISTENT, ContractName.STATELESS)
 SP = Arm(ContractName.STATELESS, ContractName.PERSISTENT)

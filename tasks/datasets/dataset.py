@@ -41,22 +41,6 @@ PLACEHOLDERS: dict[TextFormat, str] = {
 }
 """What stands for an observation that does not fit; the only text that no trace holds."""
 
-_MESSAGE_TYPE = pa.struct([("role", pa.string()), ("content", pa.string()), ("weight", pa.int64())])
-_SCHEMA = pa.schema(
-    [
-        ("episode_id", pa.string()),
-        ("instance_id", pa.string()),
-        ("contract", pa.string()),
-        ("token_count", pa.int64()),
-        ("text_format", pa.string()),
-        ("retention", pa.string()),
-        ("matching", pa.string()),
-        ("labels", pa.string()),
-        ("fault_weight", pa.int64()),
-        ("messages", pa.list_(_MESSAGE_TYPE)),
-    ]
-)
-
 
 @dataclass(frozen=True)
 class PreparedDataset:
@@ -84,7 +68,7 @@ class PreparedDataset:
     def parquet(self, contract: str) -> bytes:
         """Return a contract's examples as a Parquet file whose `messages` column Hugging Face `datasets` reads."""
         buffer = io.BytesIO()
-        pyarrow.parquet.write_table(pa.Table.from_pylist(self.records[contract], schema=_SCHEMA), buffer)
+        pyarrow.parquet.write_table(pa.Table.from_pylist(self.records[contract]), buffer)
         return buffer.getvalue()
 
     def write(self, folder: Path) -> dict[str, Path]:

@@ -63,22 +63,14 @@ class ImportSetting(BaseModel):
             raise ValueError(f"unknown contract {contract!r}; choose from {', '.join(ContractName)}")
         return name
 
-    @field_validator("bucket")
-    @classmethod
-    def _is_a_bucket(cls, bucket: str) -> str:
-        if bucket not in KNAPSACK:
-            raise ValueError(f"unknown bucket {bucket!r}; choose from {', '.join(KNAPSACK)}")
-        return bucket
-
-    @field_validator("plan")
-    @classmethod
-    def _is_a_name(cls, plan: str) -> str:
-        if not _PLAN.fullmatch(plan):
-            raise ValueError(f"bad plan name {plan!r}; begin with a letter and use letters, digits, '.', '-' and '_'")
-        return plan
-
     @model_validator(mode="after")
-    def _teacher_is_untrained(self) -> Self:
+    def _fields_fit_together(self) -> Self:
+        if self.bucket not in KNAPSACK:
+            raise ValueError(f"unknown bucket {self.bucket!r}; choose from {', '.join(KNAPSACK)}")
+        if not _PLAN.fullmatch(self.plan):
+            raise ValueError(
+                f"bad plan name {self.plan!r}; begin with a letter and use letters, digits, '.', '-' and '_'"
+            )
         if self.purpose == "teacher" and self.train_contract is not None:
             raise ValueError(
                 f"a teacher has no train contract, but {self.train_contract!r} is given; leave it out or import with "

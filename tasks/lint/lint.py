@@ -127,7 +127,7 @@ def lint_trace(
         block_count=len(blocks),
         unjudged_count=unjudged_count,
         unread_count=trace.unread_count,
-        idiom=_idiom(walk, len(blocks), unjudged_count),
+        idiom=walk.idiom(len(blocks), unjudged_count),
         is_stateless_safe=bool(blocks) and not walk.leaning_blocks and not unjudged_count,
         carried_read_count=len(walk.carried),
         carried_names=tuple(carried),
@@ -189,6 +189,16 @@ class _Walk:
         self.has_begun = True
         self._shapes |= {statement.shape for statement in block.statements if statement.shape}
 
+    def idiom(self, block_count: int, unjudged_count: int) -> Idiom:
+        """Return how the trace treats its interpreter."""
+        if self.leaning_blocks:
+            return "mixed" if self.restating_blocks else "needs_persistence"
+        if not block_count:
+            return "no_code"
+        if unjudged_count:
+            return "unjudged"
+        return "single_block" if block_count < 2 else "stateless_safe"
+
     def _restates(self, statement: Statement) -> bool:
         if statement.data and statement.data <= self.seen:
             return True
@@ -208,13 +218,3 @@ def _star_names(blocks: Collection[Block], unbound: frozenset[str]) -> frozenset
             return unbound - before
         before |= block.reads
     return frozenset()
-
-
-def _idiom(walk: _Walk, block_count: int, unjudged_count: int) -> Idiom:
-    if walk.leaning_blocks:
-        return "mixed" if walk.restating_blocks else "needs_persistence"
-    if not block_count:
-        return "no_code"
-    if unjudged_count:
-        return "unjudged"
-    return "single_block" if block_count < 2 else "stateless_safe"

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.plans.spec import EvaluationSpec, StudyPart
+from carryover.tasks.analysis.spec import Arm, PlannedGroup
+from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
@@ -114,6 +115,20 @@ def scripted_conditions(part: StudyPart, evaluation: EvaluationSpec) -> Iterator
     if evaluation.has_scripted_rows:
         for contract in evaluation.runtime_contracts:
             yield _condition(part, evaluation, contract, base="teacher", model_name="scripted")
+
+
+def planned_groups(plan: StudyPlan) -> dict[tuple[str, ...], PlannedGroup]:
+    """Return what a plan's models play, by variant, base, visibility, header and bucket."""
+    groups: dict[tuple[str, ...], PlannedGroup] = {}
+    for part in plan.parts:
+        for evaluation in part.evaluations:
+            models = part.teacher.contracts * evaluation.has_trained_rows + (None,) * evaluation.has_base_rows
+            arms = {Arm(train, runtime) for train in models for runtime in evaluation.runtime_contracts}
+            bucket = evaluation.instances.bucket
+            key = (evaluation.variant or part.variant, part.base, evaluation.visibility, evaluation.header, bucket)
+            known = groups.get(key, PlannedGroup())
+            groups[key] = PlannedGroup(known.arms | arms, max(known.replicates, evaluation.replicates))
+    return groups
 
 
 def _condition(part: StudyPart, evaluation: EvaluationSpec, runtime_contract: ContractName, **who: Any) -> Condition:

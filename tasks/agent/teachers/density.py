@@ -11,7 +11,6 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
@@ -90,14 +89,9 @@ def write_density_reply(
 
 def read_task(messages: Sequence[Message]) -> Task:
     """Return capacity, budget and cap from the opening messages; raise `ValueError` where they are not told."""
-    opening = itertools.takewhile(lambda message: message.role != "assistant", messages)
-    return _read_opening(tuple(message.content for message in opening))
-
-
-@lru_cache(maxsize=64)
-def _read_opening(contents: tuple[str, ...]) -> Task:
-    """Return what `read_task` returns; the opening is the same in every turn of an episode."""
-    opening = "\n".join(contents)
+    opening = "\n".join(
+        message.content for message in itertools.takewhile(lambda message: message.role != "assistant", messages)
+    )
     limits, cap = _LIMITS.search(opening), _CAP.search(opening)
     if limits is None:
         raise ValueError("the conversation does not open with the task in the full prompt set; play it with 'full'")

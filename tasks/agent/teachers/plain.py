@@ -15,7 +15,7 @@ from functools import cache
 
 from carryover.tasks.agent.prompt_format import CompactWire, Feedback
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers import careful_blocks, small_blocks
+from carryover.tasks.agent.teachers import small_blocks
 from carryover.tasks.agent.teachers.injected import INJECTING, injected_block
 from carryover.tasks.agent.teachers.small import SENTENCES
 from carryover.tasks.agent.variation import WORDINGS, Variation
@@ -93,14 +93,14 @@ _SNIPPETS: tuple[tuple[str, str], ...] = (
 _PIECE = re.compile(r" ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+")
 _TEACHER_BLOCKS: dict[str, tuple[str, ...]] = {
     ContractName.PERSISTENT: (
-        small_blocks.PERSISTENT_REPAIR,
+        small_blocks.persistent_repair(),
         small_blocks.PERSISTENT_LOOK,
-        careful_blocks.persistent_repair("[]"),
+        small_blocks.persistent_repair("[]"),
     ),
     ContractName.STATELESS: (
         small_blocks.stateless_look(1, "len(items)"),
         small_blocks.stateless_take("items"),
-        careful_blocks.stateless_take("items", "[]"),
+        small_blocks.stateless_take("items", "[]"),
     ),
     **{
         contract: tuple(injected_block(contract, 1, is_taking=is_taking) for is_taking in (False, True))

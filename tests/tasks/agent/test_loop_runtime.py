@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from carryover.tasks.agent.loop import ContractViolationError
 from carryover.tasks.agent.protocol import ModelError
+from carryover.tasks.agent.stepper import ContractViolationError
 from carryover.tasks.traces.rows import FinishReason
 from tests.tasks.agent.playing import Model, block, play
 

@@ -62,7 +62,7 @@ def test_what_is_to_be_repeated_is_repeated():
 def test_every_word_of_the_teachers_is_among_what_is_repeated():
     repeated = " ".join(one[2].content for one in CONVERSATIONS if is_repetition(one))
     texts = [
-        *small_blocks.PERSISTENT_TAKE.split(),
+        *small_blocks.persistent_take().split(),
         *(word for group in SENTENCES.values() for text in group for word in text.split()),
     ]
     words = {word for text in texts for word in re.findall("[A-Za-z_]+", text)}
