@@ -94,13 +94,15 @@ class OpenAIClient:
     def _body(self, request: CompletionRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model_name,
-            "messages": [message.model_dump() for message in request.messages],
+            "messages": [message.wire() for message in request.messages],
             "seed": request.seed,
         }
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.max_completion_tokens is not None:
             body["max_completion_tokens"] = request.max_completion_tokens
+        if request.tools:
+            body["tools"] = list(request.tools)
         return body | self._endpoint.extra_body
 
     async def _ask(self, body: dict[str, Any], episode_id: str) -> Completion:
@@ -127,7 +129,7 @@ class OpenAIClient:
             answer = read_answer(response.content)
         except BadAnswerError as error:
             raise ModelError(f"{self._where()} answered {self._strike(str(error))}") from None
-        return Completion(*answer, model_seconds=model_seconds)
+        return Completion(*answer[:-1], model_seconds=model_seconds, tool_calls=answer.tool_calls)
 
     def _describe(self, error: openai.APIError) -> str:
         """Return one line with the endpoint and its complaint, without the key.
