@@ -67,7 +67,7 @@ class Agent:
             skills: Folder of Agent Skills: one folder with a `SKILL.md` for each.
             save_to: File that is written before and after every block; `Agent.resume` goes on from it.
             runtime: A worker's runtime to share; it stays open. Default: one of the agent's own.
-            contract: What becomes of names after a block; under `stateless`, injected objects are bound anew before each.
+            contract: What becomes of names after a block; `stateless` binds injected objects anew before each.
         """
         if backend is not None:
             spec = spec.model_copy(update={"runtime": spec.runtime.model_copy(update={"backend": backend})})

@@ -140,7 +140,9 @@ class DualStreamLoop:
     def _ask(self, question: str) -> Asked:
         injected = self._runtime.interpreter.injected
         if not self._text.entries:
-            self._text.add("system", system_prompt(injected, self._skills, self._instructions, keeps_names=self._keeps_names))
+            self._text.add(
+                "system", system_prompt(injected, self._skills, self._instructions, keeps_names=self._keeps_names)
+            )
             self._course.told_count = len(injected)
         self._text.add("question", "\n\n".join(part for part in (*self._untold(), question) if part))
         self._text.question = question
@@ -212,9 +214,7 @@ class DualStreamLoop:
             DEFERRED.set(deferred)
             result, is_verified = await self._runtime.run(read.reply.code)
             told = [await work(self._runtime) for work in deferred]
-            text = observation(
-                result, read.reply.block_count, [*told, *self._untold()], keeps_names=self._keeps_names
-            )
+            text = observation(result, read.reply.block_count, [*told, *self._untold()], keeps_names=self._keeps_names)
         self._text.add("observation", text)
         self._course.is_running = False
         self._checkpoint()

@@ -65,9 +65,7 @@ def _name(prompt: str, *, keeps_names: bool) -> str:
     return prompt if keeps_names else f"{prompt}_stateless"
 
 
-def observation(
-    result: BlockResult, block_count: int, extra: Iterable[str] = (), *, keeps_names: bool = True
-) -> str:
+def observation(result: BlockResult, block_count: int, extra: Iterable[str] = (), *, keeps_names: bool = True) -> str:
     """Return the user message that answers a block: output, value, error, notices, and what else there is to say."""
     parts = []
     if result.output.strip():

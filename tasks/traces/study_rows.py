@@ -307,6 +307,58 @@ class ClaimRow(Row):
         return self
 
 
+class CaveTurnRow(Row):
+    """A turn of a case under one arm, checked by program (arXiv 2601.01569, section 4)."""
+
+    TABLE: ClassVar[str] = "cave_turns"
+    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "question")
+
+    episode_id: str
+    plan_digest: str
+    """Digest of the comparison's plan: model, budgets, seed."""
+    attempt: int
+    """0 for the first; an episode that ended with `error` is played again as the next attempt."""
+    suite: str
+    tier: str
+    case_id: str
+    source: str
+    """Where the case comes from, with its revision."""
+    question: int
+    """Counted from 1 over the turns of the case."""
+    arm: str
+    """How the model acts: `persistent_code`, `stateless_code`, `code_without_injection`, `json` or `json_python`."""
+    instruction: str
+    """Factor of the prompt in force, e.g. `parallel`, or `none`."""
+    model_name: str
+    is_oracle: bool
+    """Whether a script played it that knows the solution: it shows only that the harness loses nothing."""
+    replicate: int
+    size: int
+    """Rows of the data that the case is about; 0 for none."""
+    first_reply: int
+    """Place of the turn's first model reply in the episode, from 1."""
+    reply_count: int
+    """Model replies: the steps of the paper's Table 4."""
+    call_count: int
+    """Calls of host functions."""
+    prompt_tokens: int
+    completion_tokens: int
+    finish_reason: str
+    is_state_right: bool
+    """Whether the checked state is the golden program's."""
+    has_required_calls: bool
+    """Whether the acting calls of the golden program were made, with their arguments."""
+    is_passed: bool
+    reward: float
+    """For reinforcement learning: 1 for a passed turn, else 0."""
+    judged_reward: float | None
+    """What a judging model gave beside the state, where a benchmark asks for one."""
+    wrong_json: str
+    """Names whose state is wrong and calls that are missing, as JSON."""
+    answer: str
+    """The final text of the turn."""
+
+
 STUDY_TABLES: tuple[type[Row], ...] = (
     RunRow,
     RunEndRow,
@@ -322,6 +374,7 @@ STUDY_TABLES: tuple[type[Row], ...] = (
     CheckResultRow,
     StatisticRow,
     ClaimRow,
+    CaveTurnRow,
 )
 
 TABLES: dict[str, type[Row]] = {row.TABLE: row for row in (*STUDY_TABLES, *EPISODE_TABLES)}

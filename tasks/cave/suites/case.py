@@ -22,6 +22,8 @@ class Turn(NamedTuple):
 
     question: str
     golden: str
+    fetch: str = ""
+    """Binds the data that the program needs by calling functions, for arms without injected data."""
 
 
 class Call(NamedTuple):
@@ -74,6 +76,8 @@ class Case:
     """Further lines of the system message."""
     differing: Differences = differing
     """Names at which an expected and an actual state differ."""
+    size: int = 0
+    """Rows of the data that it is about."""
     source: str = "generated"
     """Where the case comes from, with its revision."""
 
@@ -113,13 +117,15 @@ class GoldenRun:
 
     def play(self, golden: str) -> Expected:
         """Run a program, and return the state that it leaves."""
-        stages = []
-        for source in golden.split(STAGE):
-            self._calls = []
-            exec(compile(source, "<golden>", "exec"), self._names)
-            stages.append(tuple(self._calls))
+        stages = tuple(self.calls(source) for source in golden.split(STAGE))
         self.world.variables = {name: self._names[name] for name in self.world.variables}
-        return Expected(self.world.state(), tuple(stages))
+        return Expected(self.world.state(), stages)
+
+    def calls(self, source: str) -> tuple[Call, ...]:
+        """Run a part of a program, and return the calls that it makes."""
+        self._calls = []
+        exec(compile(source, "<golden>", "exec"), self._names)
+        return tuple(self._calls)
 
     def _recorded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)

@@ -23,10 +23,3 @@ def templated(question: str, golden: str) -> Draw:
         return Turn(Template(question).substitute(values), Template(golden).substitute(values))
 
     return draw
-
-
-def pool(text: str) -> tuple[Draw, ...]:
-    """Return the draws of a list of lines `question => golden program`; `; ` separates its statements."""
-    lines = [line.strip() for line in text.strip().splitlines()]
-    pairs = [line.split(" => ") for line in lines]
-    return tuple(templated(question, golden.replace("; ", "\n")) for question, golden in pairs)

@@ -12,16 +12,20 @@ _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 
 def as_json(value: Any) -> Json:
     """Return a value as JSON: arrays and sets as lists, frames by column, objects by field; else its type's name."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): as_json(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(inner) for inner in value]
-    if isinstance(value, set | frozenset):
-        return [as_json(inner) for inner in sorted(value, key=str)]
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Mapping():
+            return {str(key): as_json(inner) for key, inner in value.items()}
+        case list() | tuple() | set() | frozenset():
+            ordered = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+            return [as_json(inner) for inner in ordered]
+    return _object_as_json(value)
+
+
+def _object_as_json(value: Any) -> Json:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if hasattr(value, "columns"):

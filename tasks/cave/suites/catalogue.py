@@ -1,0 +1,19 @@
+"""The suites by name."""
+
+from typing import Literal
+
+from carryover.tasks.cave.suites.case import Case
+from carryover.tasks.cave.suites.multi_variable import multi_variable_cases
+from carryover.tasks.cave.suites.types import type_cases
+
+GENERATED = Literal["types", "multi_variable"]
+SuiteName = GENERATED
+
+
+def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Case]:
+    """Return the cases of a suite; `data` is the user's own download, for imported ones."""
+    match suite:
+        case "types":
+            return type_cases(seed)
+        case "multi_variable":
+            return multi_variable_cases(seed)
