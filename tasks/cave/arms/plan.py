@@ -24,7 +24,7 @@ class SuitePlan(FrozenModel):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    suites: tuple[SuiteName, ...] = ("multi_variable",)
+    suites: tuple[SuiteName, ...] = ("token_efficiency",)
     """Suites to play."""
     arms: tuple[ArmName, ...] = tuple(ARMS)
     """Arms to play them under."""

@@ -3,10 +3,12 @@
 from typing import Literal
 
 from carryover.tasks.cave.suites.case import Case
+from carryover.tasks.cave.suites.long_horizon import long_horizon_cases
 from carryover.tasks.cave.suites.multi_variable import multi_variable_cases
+from carryover.tasks.cave.suites.token_efficiency import token_efficiency_cases
 from carryover.tasks.cave.suites.types import type_cases
 
-GENERATED = Literal["types", "multi_variable"]
+GENERATED = Literal["types", "multi_variable", "long_horizon", "token_efficiency"]
 SuiteName = GENERATED
 
 
@@ -17,3 +19,7 @@ def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Ca
             return type_cases(seed)
         case "multi_variable":
             return multi_variable_cases(seed)
+        case "long_horizon":
+            return long_horizon_cases(seed)
+        case "token_efficiency":
+            return token_efficiency_cases(seed)

@@ -1,15 +1,12 @@
 """Type proficiency: three turns on one variable of a kind, counts as in arXiv 2601.01569, section 4.2."""
 
 import random
-import tomllib
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from carryover.tasks.cave.suites.case import Case, Draw, World, grow_turns
 from carryover.tasks.cave.suites.objects import Account, Course, Playlist, Robot, Shelf, Thermostat
-from carryover.tasks.cave.suites.templates import WORDS, templated
+from carryover.tasks.cave.suites.templates import WORDS, read_templates, templated
 
 TURN_COUNT = 3
 
@@ -23,12 +20,7 @@ class Kind(NamedTuple):
     @property
     def turns(self) -> tuple[Draw, ...]:
         """What may be asked of it: the entries of `types.toml`."""
-        return tuple(templated(question, golden) for question, golden in _templates()[self.name]["turns"])
-
-
-@cache
-def _templates() -> dict[str, Any]:
-    return tomllib.loads((Path(__file__).parent / "types.toml").read_text(encoding="utf-8"))
+        return tuple(map(templated, read_templates("types")[self.name]))
 
 
 def _words(random_source: random.Random, count: int = 5) -> list[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import get_args
 
 import pytest
 
@@ -12,7 +13,7 @@ from carryover.tasks.cave.arms.play import Place, Setting, episode_id, play
 from carryover.tasks.cave.arms.tokens import count_text
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case, Turn, World
-from carryover.tasks.cave.suites.catalogue import suite_cases
+from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
 
 COUNTER = Case(
     "made",
@@ -39,7 +40,7 @@ def run(fork_tree):
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_oracle_passes_one_case_of_every_kind(run, arm):
-    cases = {(case.suite, case.tier): case for suite in ("multi_variable", "types") for case in suite_cases(suite, 0)}
+    cases = {(case.suite, case.tier): case for suite in get_args(GENERATED) for case in suite_cases(suite, 0)}
     for case in (COUNTER, *cases.values()):
         played = run(case, arm)
         assert [json.loads(turn.wrong_json) for turn in played.turns] == [[]] * len(case.turns)
