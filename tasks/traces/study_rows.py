@@ -319,8 +319,11 @@ class CaveTurnRow(Row):
     attempt: int
     """0 for the first; an episode that ended with `error` is played again as the next attempt."""
     suite: str
+    """Suite of the case, e.g. `types`."""
     tier: str
+    """Part of the suite, e.g. `scientific`."""
     case_id: str
+    """Names the case, with suite and tier."""
     source: str
     """Where the case comes from, with its revision."""
     question: int
@@ -333,6 +336,7 @@ class CaveTurnRow(Row):
     is_oracle: bool
     """Whether a script played it that knows the solution: it shows only that the harness loses nothing."""
     replicate: int
+    """Repetition of the case, from 0."""
     size: int
     """Rows of the data that the case is about; 0 for none."""
     first_reply: int

@@ -3,12 +3,13 @@
 from typing import Literal
 
 from carryover.tasks.cave.suites.case import Case
+from carryover.tasks.cave.suites.data_intensive import data_intensive_cases
 from carryover.tasks.cave.suites.long_horizon import long_horizon_cases
 from carryover.tasks.cave.suites.multi_variable import multi_variable_cases
 from carryover.tasks.cave.suites.token_efficiency import token_efficiency_cases
 from carryover.tasks.cave.suites.types import type_cases
 
-GENERATED = Literal["types", "multi_variable", "long_horizon", "token_efficiency"]
+GENERATED = Literal["types", "multi_variable", "long_horizon", "token_efficiency", "data_intensive"]
 SuiteName = GENERATED
 
 
@@ -23,3 +24,5 @@ def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Ca
             return long_horizon_cases(seed)
         case "token_efficiency":
             return token_efficiency_cases(seed)
+        case "data_intensive":
+            return data_intensive_cases(seed)
