@@ -14,14 +14,15 @@ from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.calling import CallingAgent
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
-from carryover.tasks.cave.arms.stage import Stage
+from carryover.tasks.cave.arms.stage import Stage, namespaces
 from carryover.tasks.cave.events import Answer, Event, Observed
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case
 from carryover.tasks.cave.tracing import Trace, agents_source, conversation_fields
 from carryover.tasks.running.source_digest import canonical_json
-from carryover.tasks.runtime.objects import RetrievalError
+from carryover.tasks.runtime.describe import Injected
+from carryover.tasks.runtime.objects import Binding, RetrievalError
 from carryover.tasks.runtime.protocol import CONTRACTS, Runtime, ToolCall
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import CaveTurnRow
@@ -197,6 +198,8 @@ class _CodePlayer(_Player):
                 self._agent.inject(name, value, description=world.descriptions.get(name, ""))
         for name, function in self.stage.functions().items():
             self._agent.inject(name, function)
+        for root, source in namespaces(world.namespaced).items():
+            self._agent.runtime.idle.install(Binding(("define", root, source)), Injected(root, "type", "", source))
 
     def _watch(self, event: Event) -> None:
         self._trace.watch(event)

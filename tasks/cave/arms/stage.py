@@ -69,3 +69,26 @@ class Stage:
         if name not in self._first:
             raise ToolRuntimeException(f"no variable {name!r}; choose from {', '.join(self._first)}")
         return name
+
+
+def namespaces(dotted: dict[str, str]) -> dict[str, str]:
+    """Return the source of a class per root of dotted names, whose attributes call the functions of plain names."""
+    trees: dict[str, Any] = {}
+    for path, function in dotted.items():
+        *parents, last = path.split(".")
+        tree = trees
+        for parent in parents:
+            tree = tree.setdefault(parent, {})
+        tree[last] = function
+    return {root: "\n".join([f"class {root}:", *_members(tree)]) for root, tree in trees.items()}
+
+
+def _members(tree: dict[str, Any], depth: int = 1) -> list[str]:
+    lines = []
+    for name, inner in tree.items():
+        indent = "    " * depth
+        if isinstance(inner, dict):
+            lines += [f"{indent}class {name}:", *_members(inner, depth + 1)]
+        else:
+            lines.append(f"{indent}{name} = staticmethod(lambda *a, **k: {inner}(*a, **k))")
+    return lines

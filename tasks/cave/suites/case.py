@@ -47,6 +47,8 @@ class World:
     """Host functions by name, the same in every arm; arguments and results are JSON."""
     schemas: dict[str, dict[str, Json]] = field(default_factory=dict)
     """Parameters of functions as JSON schema, where their signature does not tell."""
+    namespaced: dict[str, str] = field(default_factory=dict)
+    """Dotted names by which code arms may call functions as well, with the functions' names."""
     acting: frozenset[str] = frozenset()
     """Functions that change the host's state: the golden program's calls of them are required."""
     descriptions: dict[str, str] = field(default_factory=dict)
@@ -131,7 +133,10 @@ class GoldenRun:
         signature = inspect.signature(function)
 
         def call(*arguments: Any, **keywords: Any) -> Any:
-            bound = signature.bind(*arguments, **keywords).arguments
+            bound = dict(signature.bind(*arguments, **keywords).arguments)
+            for key, parameter in signature.parameters.items():
+                if parameter.kind is parameter.VAR_KEYWORD:
+                    bound |= bound.pop(key, {})
             self._calls.append(Call(name, json.loads(json.dumps(bound))))
             return function(*arguments, **keywords)
 

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from carryover.tasks.cave.importers.bfcl import bfcl_cases
 from carryover.tasks.cave.suites.case import Case
 from carryover.tasks.cave.suites.data_intensive import data_intensive_cases
 from carryover.tasks.cave.suites.long_horizon import long_horizon_cases
@@ -10,7 +11,7 @@ from carryover.tasks.cave.suites.token_efficiency import token_efficiency_cases
 from carryover.tasks.cave.suites.types import type_cases
 
 GENERATED = Literal["types", "multi_variable", "long_horizon", "token_efficiency", "data_intensive"]
-SuiteName = GENERATED
+SuiteName = Literal[GENERATED, "bfcl"]
 
 
 def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Case]:
@@ -26,3 +27,5 @@ def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Ca
             return token_efficiency_cases(seed)
         case "data_intensive":
             return data_intensive_cases(seed)
+        case "bfcl":
+            return bfcl_cases(data)
