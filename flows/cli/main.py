@@ -116,6 +116,30 @@ def cave_tables(
         print_cave_tables(warehouse, plan, name, format)
 
 
+@cave.command()
+def rewards(file: Path, home: Home = None) -> None:
+    """Write every counted episode of CaveAgent's suites as a JSON line: its messages, and the reward of each turn."""
+    from carryover.flows.cli.exchange import write_rewards
+
+    with open_warehouse(home) as warehouse:
+        typer.echo(f"{write_rewards(warehouse, file)} episodes in {file}")
+
+
+@cave.command()
+def costs(
+    file: Path,
+    home: Home = None,
+    plan: Annotated[str | None, typer.Option(help="Digest of a comparison; default: the latest.")] = None,
+) -> None:
+    """Draw what each arm costs in tokens, by turns and by size of data, as SVG."""
+    from carryover.flows.cli.tables import read_cave_table
+    from carryover.tasks.cave.arms.costs import draw_costs
+
+    with open_warehouse(home) as warehouse:
+        file.write_text(draw_costs(read_cave_table(warehouse, plan, "cave_costs")), encoding="utf-8")
+    typer.echo(file)
+
+
 @app.command()
 def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, results: Results = None) -> None:
     """Print what the laptop study claimed beforehand, what it measured, and whether each claim holds."""

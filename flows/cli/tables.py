@@ -39,12 +39,21 @@ def print_cave_tables(
     """Print one table of CaveAgent's studies, or all of them, of the latest comparison by default.
 
     Raises:
-        UserError: There is no such table, or no comparison.
+        UserError: There is no such table.
     """
-    if plan_digest is None:
-        found = warehouse.sql(command_sql("latest_comparison")).rows()
-        plan_digest = found[0][0] if found else ""
-    _print_queries(warehouse, plan_digest, [name] if name else table_names(is_cave=True), table_format)
+    _print_queries(
+        warehouse, _comparison(warehouse, plan_digest), [name] if name else table_names(is_cave=True), table_format
+    )
+
+
+def read_cave_table(warehouse: Warehouse, plan_digest: str | None, name: str) -> pl.DataFrame:
+    """Return a table's rows for a comparison, the latest by default."""
+    return read_table(warehouse, table_query(name), _comparison(warehouse, plan_digest))
+
+
+def _comparison(warehouse: Warehouse, plan_digest: str | None) -> str:
+    found = warehouse.sql(command_sql("latest_comparison")).rows() if plan_digest is None else [(plan_digest,)]
+    return found[0][0] if found else ""
 
 
 def _print_queries(warehouse: Warehouse, plan_digest: str, names: Sequence[str], table_format: TableFormat) -> None:

@@ -345,6 +345,8 @@ class CaveTurnRow(Row):
     """Model replies: the steps of the paper's Table 4."""
     call_count: int
     """Calls of host functions."""
+    golden_call_count: int
+    """Calls that the golden program makes."""
     prompt_tokens: int
     completion_tokens: int
     finish_reason: str

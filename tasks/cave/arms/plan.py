@@ -62,7 +62,16 @@ class SuitePlan(FrozenModel):
     @property
     def spec(self) -> AgentSpec:
         """The budgets of every agent."""
-        return AgentSpec(max_steps=self.max_steps, context_window=self.context_window, temperature=self.temperature)
+        common = AgentSpec()
+        # a fresh process per block would import the libraries of the data suites each time
+        preload = (*common.runtime.preload, "numpy", "pandas")
+        runtime = common.runtime.model_copy(update={"preload": preload, "block_timeout_seconds": 60.0})
+        return AgentSpec(
+            max_steps=self.max_steps,
+            context_window=self.context_window,
+            temperature=self.temperature,
+            runtime=runtime,
+        )
 
     @property
     def is_oracle(self) -> bool:

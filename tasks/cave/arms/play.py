@@ -137,6 +137,7 @@ class _Player:
             first_reply=first,
             reply_count=answer.step_count,
             call_count=len(calls),
+            golden_call_count=sum(map(len, self.case.expected[question - 1].stages)),
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
             finish_reason=answer.stop,

@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -14,6 +15,10 @@ from carryover.tasks.runtime.protocol import ToolRuntimeException
 
 TICKERS = ("AXL", "BRD")
 FIRST_YEAR, YEARS = 2020, 5
+SIZES = (1, 2, 5, 10)
+"""Years of history whose cost is compared."""
+TASKS_PER_SIZE = 3
+"""Of each kind."""
 _TIERS = ("query", "analysis", "visualization")
 _ALL = (
     "import pandas\nprices = pandas.concat([pandas.DataFrame(fetch_prices(t, '{first}', '{last}')) for t in {tickers}])"
@@ -33,6 +38,16 @@ def data_intensive_cases(seed: int, years: int = YEARS) -> list[Case]:
             check = chart_differing if tier == "visualization" else differing
             size = len(history["date"])
             cases.append(Case("data_intensive", tier, number, world, turns, differing=check, size=size))
+    return cases
+
+
+def data_size_cases(seed: int) -> list[Case]:
+    """Return the same nine tasks over histories of different lengths, for what size costs; the tier is the years."""
+    cases = []
+    for years in SIZES:
+        chosen = [case for case in data_intensive_cases(seed, years) if case.number < TASKS_PER_SIZE]
+        for number, case in enumerate(chosen):
+            cases.append(replace(case, suite="data_sizes", tier=f"{years:02d}", number=number))
     return cases
 
 

@@ -16,6 +16,7 @@ TURNS = {
     "long_horizon": {"smart_home": 40, "financial_account": 40},
     "token_efficiency": {"iot": 16, "finance": 16, "shop": 16},
     "data_intensive": {"query": 10, "analysis": 10, "visualization": 10},
+    "data_sizes": {"01": 9, "02": 9, "05": 9, "10": 9},
 }
 
 
