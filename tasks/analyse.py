@@ -12,6 +12,7 @@ from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
+from carryover.tasks.plans.models import planned_groups
 from carryover.tasks.plans.run import Run
 from carryover.tasks.running.progress import progress_bar
 
@@ -34,7 +35,12 @@ def _identify(run: Run) -> str:
 def compute_study_statistics(run: Run) -> int:
     """Land every statistic of the plan, and the published claims beside them; return how many statistics."""
     rows = compute_statistics(
-        _episodes(run), plan_digest=run.plan.digest, run_id=run.run_id, spec=run.plan.statistics, open_bar=progress_bar
+        _episodes(run),
+        plan_digest=run.plan.digest,
+        run_id=run.run_id,
+        spec=run.plan.statistics,
+        planned=planned_groups(run.plan),
+        open_bar=progress_bar,
     )
     LandingZone(run.landing).write({"statistics": rows, "claims": published_claims(run.run_id)}, run.run_id)
     return len(rows)

@@ -135,7 +135,7 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
     with progress_bar(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
         keeper = _Keeper(run, shard, meter, batch, advance)
-        runtime = open_runtime(run.plan.runtime)
+        runtime = open_runtime(run.plan.runtime_under(condition.runtime_contract))
         try:
             asyncio.run(_play_beside_landing(run, shard, missing, runtime, keeper=keeper, batch=batch))
         except Exception as error:

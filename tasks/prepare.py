@@ -188,7 +188,7 @@ def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
     path = base_corpus_file(run, part)
     path.parent.mkdir(parents=True, exist_ok=True)
     if own_base.instances is not None:
-        write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds)
+        write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds, part.teacher.contracts)
     else:
         data = read_training_data(run, part)
         path.write_bytes(b"".join(data.paths[contract].read_bytes() for contract in sorted(data.paths)))

@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from prefect import task
@@ -95,18 +96,15 @@ def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
     """Yield the texts of teacher conversations, in an order that does not depend on time."""
     bucket = open_bucket(part.train_instances.bucket)
     sample = [PlannedEpisode(sample_instance(bucket, seed)) for seed in part.train_instances.seeds[:SAMPLE_COUNT]]
-    runtime = open_runtime(run.plan.runtime)
-    try:
-        for condition in teacher_conditions(part):
+    for condition in teacher_conditions(part):
+        with closing(open_runtime(run.plan.runtime_under(condition.runtime_contract))) as runtime:
             recorded = asyncio.run(_play(run, part, condition, sample, runtime))
-            for planned in sample:
-                for turn in recorded[planned.instance.instance_id].turns:
-                    if turn.turn == 0:
-                        yield from (message["content"] for message in json.loads(turn.observation or "[]"))
-                    else:
-                        yield from (turn.assistant_text, turn.observation or "")
-    finally:
-        runtime.close()
+        for planned in sample:
+            for turn in recorded[planned.instance.instance_id].turns:
+                if turn.turn == 0:
+                    yield from (message["content"] for message in json.loads(turn.observation or "[]"))
+                else:
+                    yield from (turn.assistant_text, turn.observation or "")
 
 
 async def _play(

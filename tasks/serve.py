@@ -21,7 +21,7 @@ def serve_models(
     """Yield a running endpoint for the models; no task, because it lasts for as long as others use it.
 
     The server is a run of its own that joins the one it serves: its environment holds its version and command line.
-    A study runs every model under both contracts on purpose: the log and `tell`, which speaks to the person, warn of
+    A study runs every model under every contract on purpose: the log and `tell`, which speaks to the person, warn of
     each mismatch by name.
 
     Raises:
@@ -32,10 +32,13 @@ def serve_models(
     spec = run.plan.serving
     log = run.places.logs / f"serving-{run.run_id}-{part.variant}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
+    contracts = dict.fromkeys(contract for each in part.evaluations for contract in each.runtime_contracts)
+    if cells.runtime_contract is not None:
+        contracts = dict.fromkeys((cells.runtime_contract,))
     with catch_warnings(record=True) as caught:
         simplefilter("always", ContractMismatchWarning)
         for model in models:
-            for contract in cells.runtime_contracts if model.kind != "base" else ():
+            for contract in contracts if model.kind != "base" else ():
                 load_for_runtime(Path(model.path), contract, cells.may_cross)
     with log.open("a", encoding="utf-8") as file:
         for warning in caught:

@@ -26,8 +26,8 @@ from carryover.tasks.running.interruption import check_uninterrupted
 from carryover.tasks.running.progress import Advance, progress_bar
 from carryover.tasks.sft.card import CARD_NAME
 from carryover.tasks.sft.resources import unknown_size
-from carryover.tasks.sft.train import TrainedModel, read_trained
-from carryover.tasks.sft.train_process import TrainingJob, train_in_process
+from carryover.tasks.sft.train import TrainedModel, TrainingJob, read_trained
+from carryover.tasks.sft.train_process import train_in_process
 from carryover.tasks.sft.training_log import TrainingMetric
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from carryover.flows.cli.errors import OneLineCommand, StoppedError, one_line
 from carryover.flows.cli.prefect_server import prefect_server
-from carryover.tasks.agent.loop import ContractViolationError
+from carryover.tasks.agent.stepper import ContractViolationError
 from carryover.tasks.checks.run import CheckBackendError
 from carryover.tasks.knapsack.sampling import SamplingError
 from carryover.tasks.knapsack.validate import InvalidInstanceError

@@ -28,7 +28,7 @@ def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[
     for drawing in (*_pictures(warehouse, plan_digest), *_figures(warehouse, plan_digest)):
         path = folder / f"{drawing.name}.svg"
         path.write_text(drawing.svg, encoding="utf-8")
-        path.with_suffix(".txt").write_text(drawing.caption + "\n", encoding="utf-8")
+        path.with_suffix(".txt").write_text(f"{drawing.caption} {drawing.setting}".strip() + "\n", encoding="utf-8")
         written.append(path)
     return written
 

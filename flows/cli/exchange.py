@@ -15,7 +15,8 @@ from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.lint.lint import lint_traces
 from carryover.tasks.lint.sources import read_traces, traces_of_rows
 from carryover.tasks.lint.summary import summarise_lint
-from carryover.tasks.lint.trace import PERSISTENT, STATELESS, contract_name
+from carryover.tasks.lint.trace import contract_name
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.errors import UserError
 
 
@@ -26,8 +27,8 @@ def lint_files(files: Iterable[Path], contract: str | None, *, per_trace: bool) 
         UserError: A file cannot be read, or no trace or no code was found; the message says why.
     """
     declared = contract_name(contract)
-    if declared not in (None, PERSISTENT, STATELESS):
-        raise UserError(f"unknown contract {contract!r}; choose from {PERSISTENT}, {STATELESS}")
+    if declared is not None and declared not in set(ContractName):
+        raise UserError(f"unknown contract {contract!r}; choose from {', '.join(ContractName)}")
     found = lint_traces(chain.from_iterable(read_traces(file, declared) for file in files))
     if found.is_empty():
         raise UserError("no trace in these files; give .jsonl or .parquet with `messages`, .trace.json or .atif.json")

@@ -163,7 +163,7 @@ def keep(
 ) -> None:
     """Keep a study's rows per episode, without any text, in a small folder that `--results` reads."""
     from carryover.storage.study.results import keep_results, write_statistics
-    from carryover.tasks.analysis.kept import kept_statistics
+    from carryover.tasks.analysis.compute import kept_statistics
 
     compute = partial(kept_statistics, open_bar=progress_bar)
     if recompute:

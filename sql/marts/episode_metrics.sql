@@ -100,10 +100,14 @@ final as (
         case episodes.train_contract
             when 'persistent' then 'P'
             when 'stateless' then 'S'
+            when 'injected' then 'I'
+            when 'injected+persistent' then 'IP'
             else coalesce(episodes.train_contract, episodes.base)
         end || '->' || case episodes.runtime_contract
             when 'persistent' then 'P'
             when 'stateless' then 'S'
+            when 'injected' then 'I'
+            when 'injected+persistent' then 'IP'
             else episodes.runtime_contract
         end as condition,
         episodes.split,

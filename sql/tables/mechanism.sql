@@ -4,7 +4,7 @@ with trained_episodes as (
     from marts.episode_metrics
     where episode_metrics.plan_digest = $plan_digest
         and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.train_contract is not null
+        and episode_metrics.condition in ('P->P', 'P->S', 'S->P', 'S->S')
         and episode_metrics.is_counted
 ),
 

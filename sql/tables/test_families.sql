@@ -1,4 +1,4 @@
--- Families of Holm's correction: which tests each one counts, how many had no spread to test, and what was significant
+-- Families of Holm's correction: which tests each one counts, how many could not be tested, and what was significant
 with counted_tests as (
     select
         statistics.plan_digest,

@@ -1,27 +1,16 @@
 """An endpoint's answer, held against what a chat completion must have before anything is taken from it."""
 
 import json
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import BaseModel, Field, NonNegativeInt, PlainValidator, ValidationError
 
-from carryover.tasks.agent.protocol import FunctionCall
+from carryover.tasks.agent.protocol import Completion, FunctionCall
 from carryover.tasks.agent.reply import encodable
 
 
 class BadAnswerError(ValueError):
     """An answer with status 200 that is no usable chat completion; the text names what is wrong with it."""
-
-
-class Answer(NamedTuple):
-    """What a completion takes from an answer."""
-
-    text: str
-    finish_reason: str
-    prompt_tokens: int
-    cached_prompt_tokens: int
-    completion_tokens: int
-    tool_calls: tuple[FunctionCall, ...]
 
 
 def _check_text(value: object) -> str | None:
@@ -66,8 +55,8 @@ class _ChatCompletion(BaseModel):
     usage: _Usage
 
 
-def read_answer(body: bytes) -> Answer:
-    """Return what a chat completion says; one with text and no finish reason counts as finished.
+def read_answer(body: bytes) -> Completion:
+    """Return what a chat completion says, without its time; one with text and no finish reason counts as finished.
 
     Raises:
         BadAnswerError: The body is no JSON, or lacks a choice with a message, token usage, or text and reason alike.
@@ -75,7 +64,12 @@ def read_answer(body: bytes) -> Answer:
     try:
         parsed = _ChatCompletion.model_validate(json.loads(body))
     except ValidationError as error:
-        raise BadAnswerError(_describe(error)) from None
+        first = error.errors(include_url=False)[0]
+        place, value = ".".join(map(str, first["loc"])), json.dumps(first["input"])[:200]
+        if (place == "usage" and first["input"] is None) or first["type"] == "missing":
+            raise BadAnswerError(f"without {place}") from None
+        named = f"with a bad {place} {value}: {first['msg']}" if place else f"with no chat completion: {value}"
+        raise BadAnswerError(named) from None
     except ValueError:
         raise BadAnswerError(f"with what is no JSON: {body[:200].decode(errors='replace')!r}") from None
     choice, usage = parsed.choices[0], parsed.usage
@@ -83,21 +77,12 @@ def read_answer(body: bytes) -> Answer:
     if choice.finish_reason is None and not text and not calls:
         raise BadAnswerError("without finish_reason and without text")
     details = usage.prompt_tokens_details
-    return Answer(
+    return Completion(
         text=text,
         finish_reason=choice.finish_reason or "stop",
         prompt_tokens=usage.prompt_tokens,
         cached_prompt_tokens=0 if details is None else details.cached_tokens or 0,
         completion_tokens=usage.completion_tokens,
+        model_seconds=0.0,
         tool_calls=tuple(FunctionCall(call.id, call.function.name, call.function.arguments) for call in calls),
     )
-
-
-def _describe(error: ValidationError) -> str:
-    """Return the first complaint with its place, e.g. `with a bad choices.0.message (null): ...`."""
-    first = error.errors(include_url=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    if (place == "usage" and first["input"] is None) or first["type"] == "missing":
-        return f"without {place}"
-    value = json.dumps(first["input"])[:200]
-    return f"with a bad {place} {value}: {first['msg']}" if place else f"with no chat completion: {value}"

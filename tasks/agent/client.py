@@ -40,19 +40,16 @@ class EpisodeSlots:
         try:
             await turn
         except asyncio.CancelledError:
-            if not self._leave(turn):  # the slot has been handed over meanwhile
+            with self._lock:
+                is_waiting = turn in self._waiting
+                if is_waiting:
+                    self._waiting.remove(turn)
+            if not is_waiting:  # the slot has been handed over meanwhile
                 self._hand_over()
             raise
 
     async def __aexit__(self, *_: object) -> None:
         self._hand_over()
-
-    def _leave(self, turn: asyncio.Future[None]) -> bool:
-        with self._lock:
-            is_waiting = turn in self._waiting
-            if is_waiting:
-                self._waiting.remove(turn)
-        return is_waiting
 
     def _hand_over(self) -> None:
         with self._lock:

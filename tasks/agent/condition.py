@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.source_digest import canonical_json
 
 Purpose = Literal["teacher", "evaluation"]
@@ -25,9 +26,9 @@ class Condition(BaseModel):
     """Name under which the endpoint knows the model."""
     model_digest: str | None = None
     """Digest of the weights or adapter, where known."""
-    train_contract: str | None = None
+    train_contract: ContractName | None = None
     """Contract of the training traces; none for the base model and for teachers."""
-    runtime_contract: str
+    runtime_contract: ContractName
     """Contract in force."""
     visibility: Literal["declared", "as_trained"] = "declared"
     """Whether prompt and header follow the runtime in force or the contract of training."""
@@ -41,7 +42,7 @@ class Condition(BaseModel):
     training_seed: int | None = None
 
     @property
-    def shown_contract(self) -> str:
+    def shown_contract(self) -> ContractName:
         """The contract that prompt and header tell the model."""
         if self.visibility == "as_trained" and self.train_contract is not None:
             return self.train_contract

@@ -31,7 +31,7 @@ from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.process.node import NodeGoneError
-from carryover.tasks.runtime.protocol import BlockResult, Runtime
+from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.traces.rows import ErrorKind, FinishReason
 
@@ -115,7 +115,7 @@ class EpisodeCourse:
         variation = draw_variation(shown, self._instance_id) if spec.varies_wording else PLAIN
         self.recorder = EpisodeRecorder(context.run_id, self._name)
         self.environment = KnapsackEnvironment(episode.instance)
-        self._stepper = Stepper(
+        self.stepper = Stepper(
             self.environment,
             condition,
             self.recorder,
@@ -124,21 +124,16 @@ class EpisodeCourse:
             instance_id=self._instance_id,
         )
         self._wire = open_wire(spec.prompt_set, variation)
-        header = self._stepper.header()
+        header = self.stepper.header()
         self.messages = self._wire.opening_messages(episode.instance, shown, spec.tool_call_cap, header)
         self.recorder.record_opening(json.dumps([message.model_dump() for message in self.messages]))
-
-    @property
-    def verified_count(self) -> int:
-        """Steps before which the canary agreed with the contract."""
-        return self._stepper.verified_count
 
     async def play(self) -> Ending:
         """Take turns until the episode ends, with an interpreter that opens while the first reply is waited for."""
         context = self._context
         deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
         salt = f"{context.stage_digest}/{self._replicate}"
-        open_interpreter = partial(self._stepper.open, context.runtime, self._spec, salt=salt)
+        open_interpreter = partial(self.stepper.open, context.runtime, self._spec, salt=salt)
         opening = _begin(open_interpreter, context.threads.openings)
         try:
             for turn in range(1, self._spec.max_turns + 1):
@@ -151,7 +146,7 @@ class EpisodeCourse:
         finally:
             with suppress(*RUNTIME_FAULTS):  # told above, where a block was to run
                 await opening
-            await _begin(self._stepper.close, self._context.threads.blocks)
+            await _begin(self.stepper.close, self._context.threads.blocks)
 
     async def _take_turn(self, turn: int, deadline: float, opening: asyncio.Future[None]) -> Ending | None:
         """Ask for a reply, answer it, and tell whether that ended the episode."""
@@ -173,7 +168,9 @@ class EpisodeCourse:
             is_overflow = isinstance(error, ContextOverflowError)
             return Ending(FinishReason.CONTEXT_LENGTH if is_overflow else FinishReason.ERROR, str(error))
         except ReplyNotKeptError as error:
-            self._record_unanswered(turn, seed, error.completion)
+            completion = error.completion._replace(text=encodable(error.completion.text))
+            reply, names = parse_reply(completion.text), self.stepper.names
+            self.recorder.record_turn(turn, reply, completion, observation=None, seed=seed, names=names)
             return Ending(FinishReason.ERROR, str(error), stop=error)
         except TimeoutError:
             self.recorder.record_wait(time.perf_counter() - start)
@@ -190,10 +187,13 @@ class EpisodeCourse:
         try:
             await opening
             feedback = await self._respond(turn, reply, completion.finish_reason)
-            ending = self._find_ending(deadline)
+            if self.environment.is_finished:  # counts also in the last turn and past the deadline
+                ending = Ending(FinishReason.FINISH_TOOL)
+            elif asyncio.get_running_loop().time() >= deadline:
+                ending = Ending(FinishReason.TIMEOUT)
             is_over = ending is not None or turn == self._spec.max_turns
         finally:  # the reply was paid for, also when the runtime fails under it
-            observation = None if is_over else self._wire.observation(feedback, self._stepper.header())
+            observation = None if is_over else self._wire.observation(feedback, self.stepper.header())
             self.recorder.record_turn(
                 turn,
                 reply,
@@ -201,25 +201,12 @@ class EpisodeCourse:
                 observation=observation,
                 seed=seed,
                 has_system_note=feedback.system_note is not None,
-                names=self._stepper.names,
+                names=self.stepper.names,
             )
         self.messages.append(Message(role="assistant", content=reply.kept_text))
         if observation is not None:
             self.messages.append(Message(role="user", content=observation))
         return ending
-
-    def _record_unanswered(self, turn: int, seed: int, completion: Completion) -> None:
-        """Record a reply that was paid for and whose block is not run."""
-        completion = completion._replace(text=encodable(completion.text))
-        self.recorder.record_turn(
-            turn,
-            parse_reply(completion.text),
-            completion,
-            observation=None,
-            seed=seed,
-            has_system_note=False,
-            names=self._stepper.names,
-        )
 
     async def _respond(self, turn: int, reply: Reply, model_finish_reason: str) -> Feedback:
         """Return what came of a reply: of its first block, or of there being none to run."""
@@ -230,30 +217,18 @@ class EpisodeCourse:
         if reply.code is None:
             self.recorder.record_turn_error(turn, ErrorKind.PROTOCOL, "NoCodeBlock", NO_BLOCK)
             return Feedback(is_success=False, error=NO_BLOCK)
-        result = await _begin(partial(self._stepper.run, turn, reply.code), self._context.threads.blocks)
-        return _feedback(result, MORE_BLOCKS.format(count=reply.block_count) if reply.block_count > 1 else None)
-
-    def _find_ending(self, deadline: float) -> Ending | None:
-        """Tell whether the step ended the episode; `finish` counts also in the last turn and past the deadline."""
-        if self.environment.is_finished:
-            return Ending(FinishReason.FINISH_TOOL)
-        if asyncio.get_running_loop().time() >= deadline:
-            return Ending(FinishReason.TIMEOUT)
-        return None
+        result = await _begin(partial(self.stepper.run, turn, reply.code), self._context.threads.blocks)
+        return Feedback(
+            is_success=result.error is None,
+            output=result.output,
+            result=result.result,
+            error=None if result.error is None else result.error.message,
+            notices=result.notices,
+            violations=() if result.error is None else result.error.violations,
+            system_note=MORE_BLOCKS.format(count=reply.block_count) if reply.block_count > 1 else None,
+        )
 
 
 def _begin(work: Callable[[], Result], threads: Executor | None) -> asyncio.Future[Result]:
     """Begin to wait for the interpreter without holding up the other episodes."""
     return asyncio.get_running_loop().run_in_executor(threads, work)
-
-
-def _feedback(result: BlockResult, system_note: str | None) -> Feedback:
-    return Feedback(
-        is_success=result.error is None,
-        output=result.output,
-        result=result.result,
-        error=None if result.error is None else result.error.message,
-        notices=result.notices,
-        violations=() if result.error is None else result.error.violations,
-        system_note=system_note,
-    )

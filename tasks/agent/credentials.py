@@ -1,7 +1,11 @@
 """Addresses and keys of endpoints: a key is read from the environment and never recorded."""
 
 import os
-from urllib.parse import SplitResult, urlsplit
+from contextlib import suppress
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
 
 from carryover.tasks.running.errors import UserError
 
@@ -49,7 +53,9 @@ def plain_address(address: str) -> str:
         UserError: It is no HTTP address, or holds more than a host and a path, where credentials are. The message does
             not repeat it; Pydantic would add the value to a `ValueError`.
     """
-    parts = _split(address)
+    parts = None
+    with suppress(ValueError):  # a bracket is left open
+        parts = urlsplit(address)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError("an endpoint's url must be an http address; write e.g. http://127.0.0.1:8000/v1")
     if "@" in parts.netloc:
@@ -62,9 +68,5 @@ def plain_address(address: str) -> str:
     return address.rstrip("/")
 
 
-def _split(address: str) -> SplitResult | None:
-    """Return the parts of an address; `None` where a bracket is left open."""
-    try:
-        return urlsplit(address)
-    except ValueError:
-        return None
+PlainAddress = Annotated[str, AfterValidator(plain_address)]
+"""An endpoint's address as a field."""

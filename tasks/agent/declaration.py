@@ -1,13 +1,17 @@
 """The contract that a trace declares: what was promised about bindings, and everything else in force beside it."""
 
 import json
-from functools import cache
+from functools import cache, partial
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.prompt_files import prompt_digest
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.running.source_digest import source_digest
 from carryover.tasks.runtime.protocol import CONTRACTS, Contract, Runtime
+
+PLAYED_BY = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime")
+"""The loop, the environment and the runtime, whose source is part of a declaration."""
+_code_digest = cache(partial(source_digest, PLAYED_BY))
 
 
 def contract_in_force(condition: Condition, spec: EpisodeSpec) -> Contract:
@@ -32,14 +36,8 @@ def declare_contract(condition: Condition, spec: EpisodeSpec, runtime: Runtime) 
         "prompt_digest": prompt_digest(spec.prompt_set, condition.shown_contract),
         "varies_wording": spec.varies_wording,
         "faults": None if spec.faults is None else spec.faults.model_dump(mode="json"),
-        "code_digest": _code_digest(),
+        "code_digest": _code_digest()[:16],
         "backend": runtime.backend,
         "sandbox_level": runtime.sandbox_level,
     }
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
-
-
-@cache
-def _code_digest() -> str:
-    """Return the digest of the loop, the environment and the runtime as this process loaded them."""
-    return source_digest(("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime"))[:16]

@@ -21,17 +21,13 @@ class ErrorRows:
         self._ids = {"run_id": run_id, "episode_id": episode_id}
         self._counts: dict[int, int] = {}
 
-    def add_of_turn(self, turn: int, kind: ErrorKind, error_type: str, message: str) -> None:
-        """Add why a turn ran no block."""
-        self._add(turn, None, kind, error_type, message, is_caught=False, is_injected=False)
-
-    def add_of_call(self, turn: int, step: int, row: ToolCallRow) -> None:
+    def add_of_call(self, turn: int, row: ToolCallRow) -> None:
         """Add the error of a tool call if a block caught it; one that it did not catch is the block's own."""
         if row.error_type is None or not row.is_caught:
             return
         kind = ErrorKind.CAP if row.error_type == "ToolCallLimitError" else ErrorKind.TOOL
         message = row.error_message or ""
-        self._add(turn, step, kind, row.error_type, message, is_caught=True, is_injected=row.is_injected)
+        self.add(turn, row.step, kind, row.error_type, message, is_caught=True, is_injected=row.is_injected)
 
     def add_of_block(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
         """Add the error that ended a block."""
@@ -39,10 +35,9 @@ class ErrorRows:
         follows_drop = missing is not None and missing.group(1) in self.dropped_names
         follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message
         is_injected = follows_drop or follows_failure
-        kind = ErrorKind(error.kind)
-        self._add(turn, step, kind, error.type, error.message, is_caught=False, is_injected=is_injected)
+        self.add(turn, step, ErrorKind(error.kind), error.type, error.message, is_injected=is_injected)
 
-    def _add(
+    def add(
         self,
         turn: int,
         step: int | None,
@@ -50,9 +45,10 @@ class ErrorRows:
         error_type: str,
         message: str,
         *,
-        is_caught: bool,
-        is_injected: bool,
+        is_caught: bool = False,
+        is_injected: bool = False,
     ) -> None:
+        """Add an error; one without a step is why a turn ran no block."""
         index = self._counts.get(turn, 0)
         self._counts[turn] = index + 1
         is_missing_name = kind == ErrorKind.INTERPRETER and (

@@ -6,6 +6,7 @@ stateless block never does), a tool that it calls fails once. Both end the block
 """
 
 import random
+from collections.abc import Callable
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -29,14 +30,6 @@ class FaultSpec(BaseModel):
     """Faults per episode, so that a storm ends."""
     tool: str = "list_items"
     """The tool that fails: one that costs nothing, and whose error no block expects."""
-
-
-class Droppable(Protocol):
-    """What the injector needs of an interpreter."""
-
-    def drop_name(self, name: str) -> bool:
-        """Remove a user name before the next block; tell whether it was there."""
-        ...
 
 
 class Breakable(Protocol):
@@ -63,11 +56,17 @@ class FaultInjector:
         self._armed: str | None = None
 
     def before_step(
-        self, step: int, code: str, active_globals: tuple[str, ...], interpreter: Droppable, environment: Breakable
+        self,
+        step: int,
+        code: str,
+        active_globals: tuple[str, ...],
+        drop_name: Callable[[str], bool],
+        environment: Breakable,
     ) -> None:
         """Arm the fault of a step, if it is due and the block can meet one.
 
-        `active_globals` are the user names alive when the step starts.
+        `active_globals` are the user names alive when the step starts; `drop_name` removes one, and tells whether it
+        was there.
         """
         draw = random.Random(f"fault {self._instance_id} {step}")
         if draw.random() >= self._rate or self._count >= self._spec.maximum:
@@ -82,7 +81,7 @@ class FaultInjector:
                 names[event.name] = None
         if names:
             name = draw.choice(list(names))
-            if interpreter.drop_name(name):
+            if drop_name(name):
                 self._armed = f"drop:{name}"
         elif any(event.kind == "call_site" for event in parsed.events):
             environment.fail_next(self._spec.tool)
@@ -97,8 +96,7 @@ class FaultInjector:
         if kind == "fail":
             has_struck = not environment.disarm()
         else:
-            has_struck = (
-                result.error is not None and result.error.type == "NameError" and target in result.error.message
-            )
+            error = result.error
+            has_struck = error is not None and error.type == "NameError" and target in error.message
         self._count += has_struck
         return armed if has_struck else None

@@ -2,15 +2,10 @@
 
 import time
 from datetime import UTC, datetime
-from typing import Any
 
-from carryover.tasks.agent.course import Ending, EpisodeContext, EpisodeCourse, PlannedEpisode
+from carryover.tasks.agent.course import EpisodeContext, EpisodeCourse, PlannedEpisode
 from carryover.tasks.agent.declaration import declare_contract
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.agent.stepper import ContractViolationError
-from carryover.tasks.runtime.protocol import CONTRACTS
-
-__all__ = ["ContractViolationError", "RecordedEpisode", "StoppedEpisodeError", "run_episode"]
 
 
 class StoppedEpisodeError(Exception):
@@ -30,17 +25,29 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
     A reply that cannot be kept stops it, too, as a `StoppedEpisodeError` with the episode. Of the instance, only
     capacity, budget and classes reach the model.
     """
-    condition, count_tokens = context.condition, context.count_tokens
-    if condition.runtime_contract not in CONTRACTS:
-        raise ValueError(f"unknown contract {condition.runtime_contract!r}; choose from {', '.join(CONTRACTS)}")
+    condition, spec, runtime = context.condition, context.spec, context.runtime
     started_at, start = datetime.now(UTC), time.perf_counter()
     course = EpisodeCourse(context, episode)
     ending = await course.play()
+    outcome = course.environment.outcome()
     recorded = course.recorder.finish(
         {
             **condition.model_dump(),
-            **_rules(context),
-            **_outcome(course, ending),
+            "shown_contract": condition.shown_contract,
+            "tool_call_cap": spec.tool_call_cap,
+            "max_turns": spec.max_turns,
+            "contract_json": declare_contract(condition, spec, runtime),
+            "sandbox_level": runtime.sandbox_level,
+            "backend": runtime.backend,
+            "finish_reason": ending.reason,
+            "error_message": ending.error_message,
+            "score": outcome.score,
+            "is_solved": outcome.is_solved,
+            "value_taken": outcome.value_taken,
+            "weight_taken": outcome.weight_taken,
+            "taken_count": len(outcome.taken_item_ids),
+            "inspected_count": outcome.inspected_count,
+            "is_contract_verified": 0 < course.recorder.counts["step_count"] == course.stepper.verified_count,
             "plan_digest": context.plan_digest,
             "stage_digest": context.stage_digest,
             "scale": context.scale,
@@ -48,7 +55,7 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
             "replicate": episode.replicate,
             "attempt": episode.attempt,
             "token_source": context.client.token_source,
-            "training_tokens": None if count_tokens is None else count_tokens(course.messages),
+            "training_tokens": None if context.count_tokens is None else context.count_tokens(course.messages),
             "wall_seconds": time.perf_counter() - start,
             "started_at": started_at,
         }
@@ -56,32 +63,3 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
     if ending.stop is not None:
         raise StoppedEpisodeError(recorded) from ending.stop
     return recorded
-
-
-def _rules(context: EpisodeContext) -> dict[str, Any]:
-    """Return the fields of the episode's row that say what it was played under, beside its condition."""
-    condition, spec, runtime = context.condition, context.spec, context.runtime
-    return {
-        "shown_contract": condition.shown_contract,
-        "tool_call_cap": spec.tool_call_cap,
-        "max_turns": spec.max_turns,
-        "contract_json": declare_contract(condition, spec, runtime),
-        "sandbox_level": runtime.sandbox_level,
-        "backend": runtime.backend,
-    }
-
-
-def _outcome(course: EpisodeCourse, ending: Ending) -> dict[str, Any]:
-    """Return the fields of the episode's row that say how it ended and what it scored."""
-    outcome = course.environment.outcome()
-    return {
-        "finish_reason": ending.reason,
-        "error_message": ending.error_message,
-        "score": outcome.score,
-        "is_solved": outcome.is_solved,
-        "value_taken": outcome.value_taken,
-        "weight_taken": outcome.weight_taken,
-        "taken_count": len(outcome.taken_item_ids),
-        "inspected_count": outcome.inspected_count,
-        "is_contract_verified": 0 < course.recorder.counts["step_count"] == course.verified_count,
-    }

@@ -77,7 +77,18 @@ class OpenAIClient:
             ModelError: It refused the conversation; or what it answered is no usable chat completion, of which none
                 is kept.
         """
-        body = self._body(request)
+        body: dict[str, Any] = {
+            "model": self.model_name,
+            "messages": [message.wire() for message in request.messages],
+            "seed": request.seed,
+        }
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.max_completion_tokens is not None:
+            body["max_completion_tokens"] = request.max_completion_tokens
+        if request.tools:
+            body["tools"] = list(request.tools)
+        body |= self._endpoint.extra_body
         if self._cache is None:
             return await self._ask(body, request.episode_id)
         identity = {"base_url": self._endpoint.base_url, **body}
@@ -91,57 +102,31 @@ class OpenAIClient:
         """Close the connections."""
         await self._client.close()
 
-    def _body(self, request: CompletionRequest) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "model": self.model_name,
-            "messages": [message.wire() for message in request.messages],
-            "seed": request.seed,
-        }
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        if request.max_completion_tokens is not None:
-            body["max_completion_tokens"] = request.max_completion_tokens
-        if request.tools:
-            body["tools"] = list(request.tools)
-        return body | self._endpoint.extra_body
-
     async def _ask(self, body: dict[str, Any], episode_id: str) -> Completion:
-        async with self._places:
-            start = time.perf_counter()
-            try:
-                response = await self._post(body, episode_id)
-            except openai.APIError as error:
-                raise _kind_of(error)(self._describe(error)) from None
-            return self._read(response, time.perf_counter() - start)
-
-    async def _post(self, body: dict[str, Any], episode_id: str) -> httpx.Response:
-        """Post a body as it is, and return the answer as it came.
+        """Post a body as it is, and read the answer as it came.
 
         `chat.completions.create` first holds every message against every type that a message may have: up to some
         milliseconds of the event loop per request, in which no other episode moves. And the client builds a
         completion of any answer with status 200, whatever it lacks.
+
+        An error names the endpoint and its complaint without the key. The endpoint's own is not chained to it: a
+        traceback would print a text that may repeat the key.
         """
+        where = f"endpoint {self._endpoint.base_url}, model {self.model_name!r}"
         options: RequestOptions = {"headers": {EPISODE_HEADER: episode_id}}
-        return await self._client.post("/chat/completions", cast_to=httpx.Response, body=body, options=options)
-
-    def _read(self, response: httpx.Response, model_seconds: float) -> Completion:
-        try:
-            answer = read_answer(response.content)
-        except BadAnswerError as error:
-            raise ModelError(f"{self._where()} answered {self._strike(str(error))}") from None
-        return Completion(*answer[:-1], model_seconds=model_seconds, tool_calls=answer.tool_calls)
-
-    def _describe(self, error: openai.APIError) -> str:
-        """Return one line with the endpoint and its complaint, without the key.
-
-        The error itself is not chained to what is raised: a traceback would print the endpoint's own text, which may
-        repeat the key.
-        """
-        status = f"HTTP {error.status_code}: " if isinstance(error, openai.APIStatusError) else ""
-        return f"{self._where()}: {status}{self._strike(str(error))}"
-
-    def _where(self) -> str:
-        return f"endpoint {self._endpoint.base_url}, model {self.model_name!r}"
+        async with self._places:
+            start = time.perf_counter()
+            try:
+                response = await self._client.post(
+                    "/chat/completions", cast_to=httpx.Response, body=body, options=options
+                )
+                completion = read_answer(response.content)
+            except openai.APIError as error:
+                status = f"HTTP {error.status_code}: " if isinstance(error, openai.APIStatusError) else ""
+                raise _kind_of(error)(f"{where}: {status}{self._strike(str(error))}") from None
+            except BadAnswerError as error:
+                raise ModelError(f"{where} answered {self._strike(str(error))}") from None
+            return completion._replace(model_seconds=time.perf_counter() - start)
 
     def _strike(self, text: str) -> str:
         """Return an endpoint's text as one line without the key."""

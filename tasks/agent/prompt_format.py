@@ -8,9 +8,10 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.spec import PromptSet
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.protocol import Violation
 
-RUNTIME_WORDS = {"persistent": "persistent", "stateless": "reset"}
+RUNTIME_WORDS: dict[str, str] = {ContractName.STATELESS: "reset"}
 """The header's word for a contract (arXiv 2603.01209, listing 1); any other contract goes by its own name."""
 PLAIN = Variation(wording=None, header_form="standard")
 """The wording of the study."""

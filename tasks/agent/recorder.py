@@ -1,16 +1,14 @@
 """Rows of an episode, built as it goes."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
-
-from pydantic import TypeAdapter
 
 from carryover.tasks.agent.error_rows import ErrorRows, failing_tool, is_injected
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.reply import Reply
 from carryover.tasks.knapsack.environment import TOOL_NAMES
-from carryover.tasks.runtime.protocol import BlockError, BlockResult, ToolCall
+from carryover.tasks.runtime.protocol import BlockResult
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import (
     EPISODE_TABLES,
@@ -24,8 +22,6 @@ from carryover.tasks.traces.rows import (
     ToolCallRow,
     TurnRow,
 )
-
-_CALL_ROWS = TypeAdapter(list[ToolCallRow])
 
 
 class RecordedEpisode(NamedTuple):
@@ -53,30 +49,14 @@ class TurnNames(NamedTuple):
     last_step_globals: tuple[str, ...] = ()
 
 
-class _Block(NamedTuple):
-    """An executed block, before its source is read."""
-
-    step: int
-    turn: int
-    code: str
-    result: BlockResult
-    active_before: tuple[str, ...]
-    injected_fault: str | None
-
-
 class EpisodeRecorder:
-    """Collects the rows of one episode and counts what the episode row sums up.
-
-    The sources of the blocks are read when the episode has ended: one after the other they cost less processor time
-    than between two turns, where the model would wait for it.
-    """
+    """Collects the rows of one episode and counts what the episode row sums up."""
 
     def __init__(self, run_id: str, episode_id: str, tools: Collection[str] = TOOL_NAMES) -> None:
         self._ids = {"run_id": run_id, "episode_id": episode_id}
         self.tools = tools
         """Names of host functions, whose call sites are counted."""
         self._turns: list[TurnRow] = []
-        self._blocks: list[_Block] = []
         self._steps: list[StepRow] = []
         self._name_events: list[NameEventRow] = []
         self._tool_calls: list[ToolCallRow] = []
@@ -98,16 +78,7 @@ class EpisodeRecorder:
 
     def record_opening(self, messages_json: str) -> None:
         """Record the opening messages as turn 0."""
-        nothing = Completion("", "", 0, 0, 0, 0.0)
-        self._add_turn(
-            0,
-            Reply(None, 0, ""),
-            nothing,
-            observation=messages_json,
-            seed=None,
-            has_system_note=False,
-            names=TurnNames(),
-        )
+        self.record_turn(0, Reply(None, 0, ""), Completion("", "", 0, 0, 0, 0.0), observation=messages_json)
 
     def record_turn(
         self,
@@ -116,127 +87,14 @@ class EpisodeRecorder:
         completion: Completion,
         *,
         observation: str | None,
-        seed: int,
-        has_system_note: bool,
-        names: TurnNames,
+        seed: int | None = None,
+        has_system_note: bool = False,
+        names: TurnNames = TurnNames(),  # noqa: B008 - a named tuple
     ) -> None:
         """Record a reply and the observation that was sent after it, if one was."""
-        self.counts["turn_count"] += 1
+        self.counts["turn_count"] += turn > 0
         for field in ("prompt_tokens", "cached_prompt_tokens", "completion_tokens", "model_seconds"):
             self.counts[field] += getattr(completion, field)
-        self._add_turn(
-            turn,
-            reply,
-            completion,
-            observation=observation,
-            seed=seed,
-            has_system_note=has_system_note,
-            names=names,
-        )
-
-    def record_wait(self, seconds: float) -> None:
-        """Count model time that led to no reply."""
-        self.counts["model_seconds"] += seconds
-
-    def record_turn_error(self, turn: int, kind: ErrorKind, error_type: str, message: str) -> None:
-        """Record why a turn ran no block."""
-        self._errors.add_of_turn(turn, kind, error_type, message)
-
-    def record_drop(self, name: str) -> None:
-        """Remember that the harness removed a user name: what goes wrong without it was injected."""
-        self._errors.dropped_names.add(name)
-
-    def record_step(
-        self, turn: int, code: str, result: BlockResult, active_before: tuple[str, ...], injected_fault: str | None
-    ) -> None:
-        """Record an executed block: the step, its name events, its tool calls and its errors.
-
-        `active_before` are the user names alive after the step before; what was dropped since then is left out here.
-        """
-        step = self._count_step(result, injected_fault)
-        dropped = self._errors.dropped_names
-        active_before = tuple(name for name in active_before if name not in dropped)
-        self._blocks.append(_Block(step, turn, code, result, active_before, injected_fault))
-        failing = failing_tool(injected_fault)
-        self._record_calls(turn, step, result.tool_calls, failing)
-        dropped.difference_update(result.last_step_globals)  # what is bound again is no longer missing
-        if result.error is not None:
-            self._record_violations(step, result.error)
-            self._errors.add_of_block(turn, step, result.error, failing)
-
-    def record_runtime_event(
-        self, step: int, kind: str, name: str | None = None, detail_json: str | None = None
-    ) -> None:
-        """Record a change of the interpreter's state other than by a block."""
-        events = self._runtime_events
-        events.append(
-            RuntimeEventRow(**self._ids, sequence=len(events), step=step, kind=kind, name=name, detail_json=detail_json)
-        )
-
-    def finish(self, fields: Mapping[str, Any]) -> RecordedEpisode:
-        """Return the episode with its row, made of the counts and of `fields`."""
-        for block in self._blocks:
-            self._read_block(block)
-        episode = EpisodeRow(**self._ids, **self.counts, **fields)
-        return RecordedEpisode(
-            episode=episode,
-            turns=self._turns,
-            steps=self._steps,
-            name_events=self._name_events,
-            tool_calls=self._tool_calls,
-            errors=self._errors.rows,
-            runtime_events=self._runtime_events,
-        )
-
-    def _read_block(self, block: _Block) -> None:
-        """Record what the source of a block says, and with it the step and its name events."""
-        step, turn, code, result, active_before, injected_fault = block
-        parsed = parse_block(code, self.tools)
-        self.counts["call_site_count"] += parsed.call_site_count
-        self._steps.append(
-            StepRow(
-                **self._ids,
-                step=step,
-                turn=turn,
-                code=code,
-                output=result.output,
-                result=result.result,
-                error=None if result.error is None else result.error.message,
-                error_kind=None if result.error is None else ErrorKind(result.error.kind),
-                error_type=None if result.error is None else result.error.type,
-                is_parsed=parsed.is_parsed,
-                import_count=parsed.import_count,
-                call_site_count=parsed.call_site_count,
-                executed_call_count=len(result.tool_calls),
-                active_globals_before=active_before,
-                active_globals=result.active_globals,
-                last_step_globals=result.last_step_globals,
-                state_event=result.state_event,
-                state_hash=result.state_hash,
-                injected_fault=injected_fault,
-                execution_seconds=result.seconds,
-            )
-        )
-        self._name_events.extend(name_event_rows(parsed, **self._ids, step=step, active_globals_before=active_before))
-
-    def _count_step(self, result: BlockResult, injected_fault: str | None) -> int:
-        self.counts["step_count"] += 1
-        self.counts["executed_call_count"] += len(result.tool_calls)
-        self.counts["injected_fault_count"] += injected_fault is not None
-        self.counts["execution_seconds"] += result.seconds
-        return self.counts["step_count"]
-
-    def _add_turn(
-        self,
-        turn: int,
-        reply: Reply,
-        completion: Completion,
-        *,
-        observation: str | None,
-        seed: int | None,
-        has_system_note: bool,
-        names: TurnNames,
-    ) -> None:
         self._turns.append(
             TurnRow(
                 **self._ids,
@@ -251,24 +109,95 @@ class EpisodeRecorder:
                 completion_tokens=completion.completion_tokens,
                 decoding_seed=seed,
                 model_seconds=completion.model_seconds,
-                active_globals=names.active_globals,
-                last_step_globals=names.last_step_globals,
+                **names._asdict(),
                 is_replayed=completion.is_replayed,
             )
         )
 
-    def _record_calls(self, turn: int, step: int, calls: Iterable[ToolCall], failing: str | None) -> None:
-        place = {**self._ids, "step": step}
-        rows = _CALL_ROWS.validate_python(
-            [
-                {**place, "call": number, "is_injected": is_injected(call, failing), **call._asdict()}
-                for number, call in enumerate(calls, start=1)
-            ]
-        )
-        self._tool_calls.extend(rows)
-        for row in rows:
-            self._errors.add_of_call(turn, step, row)
+    def record_wait(self, seconds: float) -> None:
+        """Count model time that led to no reply."""
+        self.counts["model_seconds"] += seconds
 
-    def _record_violations(self, step: int, error: BlockError) -> None:
-        for rule, name, line in error.violations:
-            self.record_runtime_event(step, "policy_violation", name, json.dumps({"rule": rule, "line": line}))
+    def record_turn_error(self, turn: int, kind: ErrorKind, error_type: str, message: str) -> None:
+        """Record why a turn ran no block."""
+        self._errors.add(turn, None, kind, error_type, message)
+
+    def record_drop(self, name: str) -> None:
+        """Remember that the harness removed a user name: what goes wrong without it was injected."""
+        self._errors.dropped_names.add(name)
+
+    def record_step(
+        self, turn: int, code: str, result: BlockResult, active_before: tuple[str, ...], injected_fault: str | None
+    ) -> None:
+        """Record an executed block: the step, its name events, its tool calls and its errors.
+
+        `active_before` are the user names alive after the step before; what was dropped since then is left out here.
+        """
+        dropped, failing = self._errors.dropped_names, failing_tool(injected_fault)
+        active_before = tuple(name for name in active_before if name not in dropped)
+        parsed = parse_block(code, self.tools)
+        self.counts["step_count"] += 1
+        self.counts["call_site_count"] += parsed.call_site_count
+        self.counts["executed_call_count"] += len(result.tool_calls)
+        self.counts["injected_fault_count"] += injected_fault is not None
+        self.counts["execution_seconds"] += result.seconds
+        place = {**self._ids, "step": self.counts["step_count"]}
+        error = result.error
+        self._steps.append(
+            StepRow(
+                **place,
+                turn=turn,
+                code=code,
+                output=result.output,
+                result=result.result,
+                error=None if error is None else error.message,
+                error_kind=None if error is None else ErrorKind(error.kind),
+                error_type=None if error is None else error.type,
+                is_parsed=parsed.is_parsed,
+                import_count=parsed.import_count,
+                call_site_count=parsed.call_site_count,
+                executed_call_count=len(result.tool_calls),
+                active_globals_before=active_before,
+                active_globals=result.active_globals,
+                last_step_globals=result.last_step_globals,
+                state_event=result.state_event,
+                state_hash=result.state_hash,
+                injected_fault=injected_fault,
+                execution_seconds=result.seconds,
+            )
+        )
+        self._name_events += name_event_rows(parsed, **place, active_globals_before=active_before)
+        calls = [
+            ToolCallRow(**place, call=number, is_injected=is_injected(call, failing), **call._asdict())
+            for number, call in enumerate(result.tool_calls, start=1)
+        ]
+        self._tool_calls += calls
+        for call in calls:
+            self._errors.add_of_call(turn, call)
+        dropped.difference_update(result.last_step_globals)  # what is bound again is no longer missing
+        if error is not None:
+            for rule, name, line in error.violations:
+                detail = json.dumps({"rule": rule, "line": line})
+                self.record_runtime_event(place["step"], "policy_violation", name, detail)
+            self._errors.add_of_block(turn, place["step"], error, failing)
+
+    def record_runtime_event(
+        self, step: int, kind: str, name: str | None = None, detail_json: str | None = None
+    ) -> None:
+        """Record a change of the interpreter's state other than by a block."""
+        events = self._runtime_events
+        events.append(
+            RuntimeEventRow(**self._ids, sequence=len(events), step=step, kind=kind, name=name, detail_json=detail_json)
+        )
+
+    def finish(self, fields: Mapping[str, Any]) -> RecordedEpisode:
+        """Return the episode with its row, made of the counts and of `fields`."""
+        return RecordedEpisode(
+            episode=EpisodeRow(**self._ids, **self.counts, **fields),
+            turns=self._turns,
+            steps=self._steps,
+            name_events=self._name_events,
+            tool_calls=self._tool_calls,
+            errors=self._errors.rows,
+            runtime_events=self._runtime_events,
+        )

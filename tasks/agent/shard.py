@@ -2,9 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 
 from carryover.tasks.agent.client import EpisodeSlots
@@ -54,21 +53,14 @@ async def run_shard(
         except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
             failures.append(error)
 
-    with (
-        _heap_set_aside(),
-        ThreadPoolExecutor(slots.count, thread_name_prefix="episode") as blocks,
-        ThreadPoolExecutor(processor_count(), thread_name_prefix="opening") as openings,
-    ):
-        await asyncio.gather(*(work(EpisodeThreads(blocks, openings)) for _ in range(slots.count)))
-    if failures:
-        raise failures[0]
-
-
-@contextmanager
-def _heap_set_aside() -> Iterator[None]:
-    """Spare what lives already, libraries above all, from garbage collection: every batch of rows would set off one."""
-    gc.freeze()
+    gc.freeze()  # what lives already, libraries above all: every batch of rows would set off a collection of it
     try:
-        yield
+        with (
+            ThreadPoolExecutor(slots.count, thread_name_prefix="episode") as blocks,
+            ThreadPoolExecutor(processor_count(), thread_name_prefix="opening") as openings,
+        ):
+            await asyncio.gather(*(work(EpisodeThreads(blocks, openings)) for _ in range(slots.count)))
     finally:
         gc.unfreeze()
+    if failures:
+        raise failures[0]

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from carryover.tasks.agent.credentials import plain_address
+from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.runtime.protocol import Scope
 
@@ -43,7 +43,7 @@ class EndpointSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    base_url: str
+    base_url: PlainAddress
     """Address up to and including the version, e.g. `http://127.0.0.1:8000/v1`."""
     api_key_variable: str | None = None
     """Environment variable that holds the key; none for an endpoint without one. The key itself is never stored."""
@@ -57,8 +57,3 @@ class EndpointSpec(BaseModel):
         "chat_template_kwargs": {"enable_thinking": False}
     }
     """Fields sent beside the standard ones; the default switches thinking off through the chat template."""
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_a_plain_address(cls, base_url: str) -> str:
-        return plain_address(base_url)

@@ -73,8 +73,7 @@ class Stepper:
         """
         interpreter = self._interpreter
         assert interpreter is not None, "the stepper was not opened"
-        is_verified = interpreter.verify_contract()
-        if not is_verified:
+        if not interpreter.verify_contract():
             contract = interpreter.contract
             raise ContractViolationError(
                 f"instance {self._instance_id}, turn {turn}: bindings do not live as contract {contract.name!r} "
@@ -83,7 +82,7 @@ class Stepper:
         self._step += 1
         active_before = self.names.active_globals
         if self._injector is not None:
-            self._injector.before_step(self._step, code, active_before, self, self._environment)
+            self._injector.before_step(self._step, code, active_before, self.drop_name, self._environment)
         if interpreter.contract.binds == "environment":
             for name, value in self._environment.known().items():
                 interpreter.inject(name, value)
@@ -91,7 +90,7 @@ class Stepper:
         fault = None if self._injector is None else self._injector.after_step(result, self._environment)
         self._record_events(interpreter)
         self._recorder.record_step(turn, code, result, active_before, fault)
-        self.verified_count += is_verified
+        self.verified_count += 1
         self._known_names = active_before
         self.names = TurnNames(result.active_globals, result.last_step_globals)
         return result
@@ -117,7 +116,7 @@ class Stepper:
         if shown == self._condition.runtime_contract:
             active = self.names.active_globals
         else:
-            active = self.names.last_step_globals if shown == "persistent" else ()
+            active = self.names.last_step_globals if shown.keeps_names else ()
         standard = {
             "runtime": RUNTIME_WORDS.get(shown, shown),
             "active_globals": list(active),

@@ -10,28 +10,30 @@ import random
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple
 
+from carryover.tasks.running.contract_name import ContractName
+
 HeaderForm = Literal["standard", "new_names", "none"]
 
 WORDINGS: dict[str, tuple[str, ...]] = {
-    "persistent": (
+    ContractName.PERSISTENT: (
         "Runtime: PERSISTENT, not RESET. Names stay defined after every block; reuse them.",
         "The environment is not fresh: what each block defined stays. Reuse what you need.",
         "Runtime: PERSISTENT. Every block runs in one environment; no need to import or define names again.",
         "Names stay. Runtime: PERSISTENT.",
     ),
-    "stateless": (
+    ContractName.STATELESS: (
         "Runtime: RESET, not PERSISTENT. Every block runs in a fresh environment; define what you need again.",
         "The environment is fresh: no names stay defined after a block; you cannot reuse them.",
         "Runtime: RESET. Nothing stays; import and define names again in every block.",
         "Every block is fresh. Runtime: RESET.",
     ),
-    "injected": (
-        "Runtime: INJECTED. Names do not stay; items, taken, refused, budget and room are there in every block.",
-        "Every block is fresh, but items, taken, refused, budget and room are bound anew.",
+    ContractName.INJECTED: (
+        "Runtime: INJECTED. Names do not stay; seen, taken, refused, budget and room are there in every block.",
+        "Every block is fresh, but seen, taken, refused, budget and room are bound anew.",
     ),
-    "injected+persistent": (
-        "Runtime: INJECTED and PERSISTENT. Names stay; items, taken, refused, budget and room are bound anew.",
-        "Names stay defined, and items, taken, refused, budget and room follow what you learn.",
+    ContractName.INJECTED_PERSISTENT: (
+        "Runtime: INJECTED and PERSISTENT. Names stay; seen, taken, refused, budget and room are bound anew.",
+        "Names stay defined, and seen, taken, refused, budget and room follow what you learn.",
     ),
 }
 """Other wordings of the runtime instruction, by contract."""

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.analysis.spec import Arm, PlannedGroup
 
 Values = NDArray[np.float64]
 """Values by (training seed and replicate, instance); NaN where there is no episode or no value."""
@@ -16,12 +16,8 @@ Draw = tuple[int | None, int]
 """Training seed and replicate."""
 
 
-class ArmTable(NamedTuple):
-    """One arm's metric by draw and instance."""
-
-    draws: tuple[Draw, ...]
-    instance_ids: tuple[str, ...]
-    values: Values
+ArmTable = dict[Draw, dict[str, float]]
+"""One arm's metric by draw and instance."""
 
 
 class Aligned(NamedTuple):
@@ -75,33 +71,44 @@ class Aligned(NamedTuple):
 
 
 class Arms:
-    """One group's episodes by arm, laid out once per metric."""
+    """One group's episodes by arm, laid out once per metric, beside what the plan plays of the group."""
 
-    def __init__(self, episodes: pl.DataFrame) -> None:
+    def __init__(self, episodes: pl.DataFrame, planned: PlannedGroup = PlannedGroup()) -> None:  # noqa: B008 - a tuple
         parts = episodes.partition_by("train_contract", "runtime_contract", as_dict=True)
-        self.frames = {Arm(train, runtime): frame for (train, runtime), frame in parts.items()}
+        self._frames = {Arm(train, runtime): frame for (train, runtime), frame in parts.items()}
+        self._none = episodes.clear()
         self._tables: dict[tuple[Arm, str], ArmTable] = {}
+        self.planned = planned.arms | self._frames.keys()
+        """Arms that the plan plays, whether they have episodes or not."""
+        trained = episodes.filter(pl.col("train_contract").is_not_null())
+        self.replicates = sorted({*range(planned.replicates), *trained["replicate"]})
+        """Replicates of the trained arms, likewise."""
 
     @property
     def present(self) -> list[Arm]:
         """Arms with episodes, in a fixed order."""
-        return sorted(self.frames, key=lambda arm: (arm.train or "", arm.runtime))
+        return sorted(self._frames, key=lambda arm: (arm.train or "", arm.runtime))
 
     def has(self, *arms: Arm) -> bool:
         """Tell whether all given arms have episodes."""
-        return all(arm in self.frames for arm in arms)
+        return all(arm in self._frames for arm in arms)
+
+    def episodes(self, arm: Arm) -> pl.DataFrame:
+        """Return an arm's episodes; none for one that was not played."""
+        return self._frames.get(arm, self._none)
 
     def align(self, metric: str, *arms: Arm) -> Aligned:
         """Return a metric of the arms on the draws and instances that they share."""
         for arm in arms:
             if (arm, metric) not in self._tables:
-                self._tables[arm, metric] = arm_table(self.frames[arm], metric)
+                self._tables[arm, metric] = arm_table(self.episodes(arm), metric)
         return align([self._tables[arm, metric] for arm in arms])
 
 
-def mean_pair(aligned: Aligned) -> list[float | None]:
-    """Return each arm's mean over instances; None where the arms share no instance."""
-    return [float(values.mean()) if values.size else None for values in aligned.per_instance()]
+def means(aligned: Aligned) -> dict[str, float | None]:
+    """Return two arms' means over instances as columns; None where they share no instance."""
+    a, b = (float(values.mean()) if values.size else None for values in aligned.per_instance())
+    return {"mean_a": a, "mean_b": b}
 
 
 def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
@@ -112,23 +119,17 @@ def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
     Raises:
         ValueError: if two episodes share seed, replicate and instance.
     """
-    keys = episodes.select("training_seed", "replicate", "instance_id")
-    if keys.is_duplicated().any():
-        twice = keys.filter(keys.is_duplicated()).row(0)
-        raise ValueError(f"two episodes for (training seed, replicate, instance) {twice}; keep the last attempt only")
-    draws = sorted(
-        set(zip(episodes["training_seed"].to_list(), episodes["replicate"].to_list(), strict=True)),
-        key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1]),
-    )
-    instance_ids = sorted(set(episodes["instance_id"].to_list()))
-    row_of = {draw: row for row, draw in enumerate(draws)}
-    column_of = {instance_id: column for column, instance_id in enumerate(instance_ids)}
-    values = np.full((len(draws), len(instance_ids)), np.nan)
-    measured = episodes[metric].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    rows = [row_of[draw] for draw in zip(episodes["training_seed"], episodes["replicate"], strict=True)]
-    columns = [column_of[instance_id] for instance_id in episodes["instance_id"]]
-    values[rows, columns] = measured
-    return ArmTable(tuple(draws), tuple(instance_ids), values)
+    table: ArmTable = {}
+    measured = pl.col(metric).cast(pl.Float64)
+    for *draw, instance_id, value in episodes.select("training_seed", "replicate", "instance_id", measured).rows():
+        values = table.setdefault((draw[0], draw[1]), {})
+        if instance_id in values:
+            twice = (*draw, instance_id)
+            raise ValueError(
+                f"two episodes for (training seed, replicate, instance) {twice}; keep the last attempt only"
+            )
+        values[instance_id] = np.nan if value is None else value
+    return table
 
 
 def align(arms: Sequence[ArmTable]) -> Aligned:
@@ -136,27 +137,20 @@ def align(arms: Sequence[ArmTable]) -> Aligned:
 
     An arm without training seeds (the base model) stands beside every seed of the others, replicate by replicate.
     """
-    instance_ids = sorted(set.intersection(*(set(arm.instance_ids) for arm in arms)))
-    seeded = [arm for arm in arms if any(seed is not None for seed, _ in arm.draws)] or list(arms)
-    shared = set.intersection(*(set(arm.draws) for arm in seeded))
-    draws = [
-        draw
-        for draw in seeded[0].draws
-        if draw in shared and all(draw in arm.draws or (None, draw[1]) in arm.draws for arm in arms)
-    ]
-    values = [_values_at(arm, draws, instance_ids) for arm in arms]
-    is_missing = np.isnan(np.stack(values)).any(axis=0)
+
+    def values_of(arm: ArmTable, draw: Draw) -> dict[str, float] | None:
+        return arm.get(draw) or arm.get((None, draw[1]))
+
+    instance_ids = sorted(set.intersection(*(set().union(*arm.values()) for arm in arms)))
+    seeded = [arm for arm in arms if any(seed is not None for seed, _ in arm)] or list(arms)
+    shared = (draw for draw in seeded[0] if all(values_of(arm, draw) for arm in arms))
+    draws = sorted(shared, key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1]))
+    values = np.array(
+        [[[(values_of(arm, draw) or {}).get(i, np.nan) for i in instance_ids] for draw in draws] for arm in arms]
+    ).reshape(len(arms), len(draws), len(instance_ids))
+    is_missing = np.isnan(values).any(axis=0)
     return Aligned(
         training_seeds=tuple(seed for seed, _ in draws),
         instance_ids=tuple(instance_ids),
         arms=tuple(np.where(is_missing, np.nan, own) for own in values),
     )
-
-
-def _values_at(arm: ArmTable, draws: Sequence[Draw], instance_ids: Sequence[str]) -> Values:
-    """Return values at draws and instances that the arm has; without training seeds, a draw's replicate decides."""
-    row_of = {draw: row for row, draw in enumerate(arm.draws)}
-    column_of = {instance_id: column for column, instance_id in enumerate(arm.instance_ids)}
-    rows = [row_of[draw] if draw in row_of else row_of[None, draw[1]] for draw in draws]
-    columns = [column_of[instance_id] for instance_id in instance_ids]
-    return arm.values[np.ix_(rows, columns)] if rows and columns else np.empty((len(rows), len(columns)))

@@ -1,14 +1,15 @@
 """Every statistic of a plan, from the rows of `marts.episode_metrics` to rows of `statistics`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from carryover.tasks.analysis.alignment import Arms, mean_pair
-from carryover.tasks.analysis.decisions import equivalence_rows, holm, smallest_detectable_difference
+from carryover.tasks.analysis.alignment import Arms, means
+from carryover.tasks.analysis.decisions import equivalence_rows, holm_family, smallest_detectable_difference
 from carryover.tasks.analysis.intervals import (
-    Interval,
     MeanStatistic,
     all_intervals,
     contrast,
@@ -18,13 +19,14 @@ from carryover.tasks.analysis.intervals import (
     ratio,
     ratio_of_ratios,
 )
-from carryover.tasks.analysis.paired_tests import mcnemar_rows, rank_test_rows, signed_rank, told_of_instances
+from carryover.tasks.analysis.paired_tests import mcnemar_row, rank_test_row, signed_rank, told_of_instances
 from carryover.tasks.analysis.replicates import replicate_rows
 from carryover.tasks.analysis.spec import (
     BINARY_METRICS,
     COMPARISONS,
     COST_COMPARISONS,
     DIFFERENCE_METRICS,
+    INJECTION_COMPARISONS,
     INTERACTION_METRICS,
     INTERACTION_RATIO_METRICS,
     MEAN_METRICS,
@@ -36,6 +38,7 @@ from carryover.tasks.analysis.spec import (
     SS,
     Arm,
     Comparison,
+    PlannedGroup,
     StatisticsSpec,
 )
 from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
@@ -49,13 +52,16 @@ def compute_statistics(
     plan_digest: str,
     run_id: str,
     spec: StatisticsSpec | None = None,
+    planned: Mapping[tuple[str, ...], PlannedGroup] | None = None,
     open_bar: OpenBar = no_bar,
 ) -> list[StatisticRow]:
     """Return the statistics of a plan's evaluation episodes, group by group.
 
     `episodes` has the columns of `marts.episode_metrics`; other plans' rows, teachers' rows and episodes that
     failed are left out. A group is one bucket under one variant, base, visibility and header: comparisons never
-    leave it. Comparisons of arms that a group lacks are skipped. `open_bar` shows the analyses.
+    leave it. Intervals of arms that a group lacks are skipped. Families of tests are those of `planned`, what the plan
+    plays by the columns of a group; without it (an import, kept results) they follow the arms with episodes. `open_bar`
+    shows the analyses.
     """
     chosen = episodes.filter(
         (pl.col("plan_digest") == plan_digest) & (pl.col("purpose") == "evaluation") & pl.col("is_counted")
@@ -63,7 +69,8 @@ def compute_statistics(
     analyses: list[Iterator[StatisticRow]] = []
     for key, frame in sorted(chosen.group_by(*GROUP_COLUMNS), key=lambda pair: str(pair[0])):
         group = StatisticGroup(run_id, plan_digest, *(str(value) for value in key))
-        analyses += group_analyses(group, Arms(frame), spec or StatisticsSpec())
+        arms = Arms(frame, (planned or {}).get(group[2:], PlannedGroup()))
+        analyses += group_analyses(group, arms, spec or StatisticsSpec())
     rows: list[StatisticRow] = []
     with open_bar("statistics", len(analyses), "analyses") as advance:
         for analysis in analyses:
@@ -72,26 +79,35 @@ def compute_statistics(
     return rows
 
 
+def kept_statistics(
+    episodes: pl.DataFrame, plan_digest: str, settings: dict[str, Any], open_bar: OpenBar = no_bar
+) -> list[StatisticRow]:
+    """Return the statistics of kept episodes of one plan digest, by a plan's settings for its statistics."""
+    spec = StatisticsSpec.model_validate(settings)
+    return compute_statistics(episodes, plan_digest=plan_digest, run_id=plan_digest, spec=spec, open_bar=open_bar)
+
+
 def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[Iterator[StatisticRow]]:
     """Yield the analyses of one group: means, paired comparisons, interactions; each is computed as it is read."""
     for arm in arms.present:
         for metric in MEAN_METRICS:
             yield _mean_rows(group, arms, arm, metric, spec)
-    compared = [comparison for comparison in COMPARISONS if arms.has(comparison.a, comparison.b)]
-    for comparison in compared:
-        yield _comparison_rows(group, arms, comparison, spec)
-    yield equivalence_rows(group, arms, compared, spec)
+    for comparison in COMPARISONS:
+        if arms.has(comparison.a, comparison.b):
+            yield _comparison_rows(group, arms, comparison, spec)
+    family = [comparison for comparison in COMPARISONS if {comparison.a, comparison.b} <= arms.planned]
+    yield equivalence_rows(group, arms, family, spec)
     for metric in RANK_TEST_METRICS:
-        yield rank_test_rows(group, arms, compared, metric)
+        yield holm_family(map(partial(rank_test_row, group, arms, metric), family))
     for metric in BINARY_METRICS:
-        yield mcnemar_rows(group, arms, compared, metric)
-    for comparison in COST_COMPARISONS:
+        yield holm_family(map(partial(mcnemar_row, group, arms, metric), family))
+    for comparison in (*COST_COMPARISONS, *INJECTION_COMPARISONS):
         if arms.has(comparison.a, comparison.b):
             yield _interval_rows(group, arms, comparison, spec)
     if arms.has(PP, PS, SP, SS):
         yield _interaction_rows(group, arms, spec)
-        yield _interaction_tests(group, arms)
-    yield replicate_rows(group, arms.frames, spec)
+        yield holm_family(map(partial(_interaction_test, group, arms), INTERACTION_METRICS))
+    yield replicate_rows(group, arms, spec)
 
 
 def _mean_rows(
@@ -135,9 +151,8 @@ def _interval_rows(
     wanted += [("ratio", metric, ratio) for metric in RATIO_METRICS]
     for analysis, metric, statistic in wanted:
         aligned = arms.align(metric, comparison.a, comparison.b)
-        means = mean_pair(aligned)
         for interval in all_intervals(aligned, statistic, spec):
-            values = {"mean_a": means[0], "mean_b": means[1], "confidence": spec.confidence, **interval._asdict()}
+            values = {**means(aligned), "confidence": spec.confidence, **interval._asdict()}
             yield group.comparison_row(analysis, comparison, metric, **values)
 
 
@@ -148,31 +163,14 @@ def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -
     for analysis, metric, statistic in wanted:
         aligned = arms.align(metric, PP, PS, SP, SS)
         for interval in all_intervals(aligned, statistic, spec):
-            side = _side(interval, 0.0 if analysis == "interaction" else 1.0)
+            side = interval.side(0.0 if analysis == "interaction" else 1.0)
             values = {"verdict": side, "confidence": spec.confidence, **interval._asdict()}
             yield group.row(analysis, "train_x_runtime", metric, **values)
 
 
-def _interaction_tests(group: StatisticGroup, arms: Arms) -> Iterator[StatisticRow]:
-    """Yield the signed-rank test of the contrasts per metric; Holm's correction is over the metrics of the group."""
-    contrasts = [(metric, arms.align(metric, PP, PS, SP, SS)) for metric in INTERACTION_METRICS]
-    tests = [signed_rank(contrast(*aligned.per_instance())) for _, aligned in contrasts]
-    corrected = holm([test.p_value for test in tests])
-    for (metric, aligned), test, p_holm in zip(contrasts, tests, corrected, strict=True):
-        yield group.row(
-            "interaction_wilcoxon",
-            "train_x_runtime",
-            metric,
-            estimate=point_estimate(aligned, contrast),
-            p_holm=p_holm,
-            **told_of_instances(test, aligned, contrast)._asdict(),
-        )
-
-
-def _side(interval: Interval, null_value: float) -> str | None:
-    """Say on which side of no interaction an interval lies."""
-    if interval.low is None or interval.high is None:
-        return None
-    if interval.low > null_value:
-        return f"above {null_value:g}"
-    return f"below {null_value:g}" if interval.high < null_value else f"includes {null_value:g}"
+def _interaction_test(group: StatisticGroup, arms: Arms, metric: str) -> StatisticRow:
+    """Return the signed-rank test of a metric's contrasts."""
+    aligned = arms.align(metric, PP, PS, SP, SS)
+    test = told_of_instances(signed_rank(contrast(*aligned.per_instance())), aligned, contrast)
+    estimate = point_estimate(aligned, contrast)
+    return group.row("interaction_wilcoxon", "train_x_runtime", metric, estimate=estimate, **test._asdict())

@@ -1,13 +1,13 @@
 """What a comparison allows one to say: equivalence, smallest detectable difference, correction for several tests."""
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from carryover.tasks.analysis.alignment import Arms, Values, mean_pair
-from carryover.tasks.analysis.intervals import difference, resample
+from carryover.tasks.analysis.alignment import Arms, Values, means
+from carryover.tasks.analysis.intervals import difference, point_estimate, resample
 from carryover.tasks.analysis.spec import Comparison, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.traces.study_rows import StatisticRow
@@ -38,14 +38,13 @@ def two_one_sided_tests(differences: Values, *, margin: float, alpha: float) -> 
     method = f"two one-sided paired t-tests, margin {margin:g}, alpha {alpha:g}"
     if differences.size < 2:
         return Equivalence(None, None, None, method, f"no test: {differences.size} pairs, 2 are needed")
-    mean, error = float(differences.mean()), float(stats.sem(differences))
     if np.ptp(differences) == 0:
+        mean = float(differences.mean())
         return Equivalence(None, mean, mean, method, f"no test: all {differences.size} differences equal {mean:g}")
-    freedom = differences.size - 1
-    above = float(stats.t.sf((mean + margin) / error, freedom))
-    below = float(stats.t.cdf((mean - margin) / error, freedom))
-    reach = float(stats.t.ppf(1 - alpha, freedom)) * error
-    return Equivalence(max(above, below), mean - reach, mean + reach, method, None)
+    above: Any = stats.ttest_1samp(differences, -margin, alternative="greater")
+    below: Any = stats.ttest_1samp(differences, margin, alternative="less")
+    low, high = above.confidence_interval(1 - alpha).low, below.confidence_interval(1 - alpha).high
+    return Equivalence(float(max(above.pvalue, below.pvalue)), float(low), float(high), method, None)
 
 
 def two_one_sided_shares(resampled: Values, *, margin: float, alpha: float, drawn: str) -> Equivalence:
@@ -92,15 +91,13 @@ def equivalence_rows(
         corrected = holm([test.p_value for test in tests])
         is_main = margin == spec.equivalence_margin
         for one, scores, drawn, test, p_holm in zip(comparisons, aligned, resamples, tests, corrected, strict=True):
-            means = mean_pair(scores)
             yield group.comparison_row(
                 "equivalence" if is_main else f"equivalence_within_{100 * margin:g}_points",
                 one,
                 "score",
                 pair_count=scores.instance_count,
-                mean_a=means[0],
-                mean_b=means[1],
-                estimate=None if means[0] is None or means[1] is None else means[0] - means[1],
+                **means(scores),
+                estimate=point_estimate(scores, difference),
                 low=test.low,
                 high=test.high,
                 confidence=1 - 2 * spec.alpha,
@@ -123,6 +120,13 @@ def smallest_detectable_difference(differences: Values, *, alpha: float, power: 
         return None
     quantiles = stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)
     return float(quantiles * differences.std(ddof=1) / np.sqrt(differences.size))
+
+
+def holm_family(tests: Iterable[StatisticRow]) -> Iterator[StatisticRow]:
+    """Yield the tests of one family, each with its p-value corrected by Holm."""
+    rows = list(tests)
+    for row, p_holm in zip(rows, holm([row.p_value for row in rows]), strict=True):
+        yield row.model_copy(update={"p_holm": p_holm})
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

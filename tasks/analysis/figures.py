@@ -3,6 +3,7 @@
 What the paper's text does not give, we chose, and the caption says so.
 """
 
+import math
 from collections.abc import Iterator
 from io import StringIO
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,6 +59,8 @@ FIGURE_3_CAPTION = (
 
 HALF = 50
 """Score from which a point's name stands below it, else above."""
+WIDE = 6
+"""Ratio of the ends of an axis from which its ticks are powers of ten, twice and five times them."""
 
 Ends = tuple[float | None, float | None, float | None]
 """Low end, value and high end."""
@@ -69,7 +72,10 @@ class Drawing(NamedTuple):
     name: str
     """File stem, e.g. `figure_2_main_common_declared_names`."""
     caption: str
+    """What every drawing of its kind shows."""
     svg: str
+    setting: str = ""
+    """What this one is of, where the drawing does not say it."""
 
 
 def draw_figure_2(points: pl.DataFrame) -> list[Drawing]:
@@ -101,12 +107,12 @@ def _drawings(name: str, caption: str, points: pl.DataFrame, plot: Any, *, colum
             figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
         svg = written.getvalue()
         ours = f"{measured_on}; variant {variant}, base {base}, visibility {visibility}, header {header}."
-        yield Drawing("_".join([name, *setting]), f"{caption} Ours: {ours}", svg[svg.index("<svg") :])
+        yield Drawing("_".join([name, *setting]), caption, svg[svg.index("<svg") :], f"Ours: {ours}")
 
 
 def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:
     """Draw ours and, where the bucket has a published counterpart, the published values beside it."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
     bucket, splits = rows["bucket"][0], rows["qwen3_8b_split"].drop_nulls().to_list()
     row[0].set_title(f"{measured_on}: {bucket}")
@@ -125,7 +131,8 @@ def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None
                 points.append((tokens[1], score[1], label))
                 _mark(axes, label, tokens, score)
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        is_wide = axes.get_xlim()[1] > WIDE * axes.get_xlim()[0]
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if is_wide else MaxNLocator(4))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("tokens per episode (log)")
@@ -137,13 +144,16 @@ def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None
 
 def _name_points(axes: "Axes", points: list[tuple[float, float, str]]) -> None:
     """Write every point's cell below or above it with a line to the point, side by side, so that none hides another."""
-    for is_high in (True, False):
-        side = sorted(point for point in points if (point[1] >= HALF) == is_high)
-        for position, (x, y, label) in enumerate(side):
+    start, end = axes.get_xlim()
+    lower = [point for point in points if point[1] < HALF]
+    lower_height = 0.2 + max((score for _, score, _ in lower), default=0.0) / 110
+    for side, height in ((lower, lower_height), ([point for point in points if point not in lower], 0.62)):
+        for position, (x, y, label) in enumerate(sorted(side)):
+            own = math.log(x / start) / math.log(end / start)  # the name stands between its point and its place in turn
             axes.annotate(
                 label,
                 (x, y),
-                xytext=((position + 0.5) / len(side), 0.55 if is_high else 0.3),
+                xytext=(0.4 * own + 0.6 * (position + 0.5) / len(side), height),
                 textcoords="axes fraction",
                 ha="center",
                 color=COLOURS.get(label.partition("→")[0], OTHER_COLOUR),
@@ -189,5 +199,5 @@ def _plot_behaviour(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> 
         axes.set_ylabel(words)
         axes.set_title(f"({letter}) {bucket}")
         axes.margins(y=0.25)
-        if letter == "a":
+        if letter == "a" and published:
             axes.legend(loc="upper right", frameon=False)

@@ -28,6 +28,7 @@ VARIANT_WORDS = {
     "a-a": "every instance six times",
     "cap-binding": "a cap that binds",
     "costly": "mistakes cost score",
+    "four-contracts": "four contracts",
     "half-training": "half of the training",
     "header-none": "no names in the header",
     "no-faults": "no faults in training",

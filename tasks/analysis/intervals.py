@@ -59,6 +59,14 @@ class Interval(NamedTuple):
     method: str
     note: str | None
 
+    def side(self, null_value: float) -> str | None:
+        """Say on which side of no effect the interval lies."""
+        if self.low is None or self.high is None:
+            return None
+        if self.low > null_value:
+            return f"above {null_value:g}"
+        return f"below {null_value:g}" if self.high < null_value else f"includes {null_value:g}"
+
 
 class Resamples(NamedTuple):
     """A statistic under every bootstrap resample; NaN or infinite where it is undefined."""

@@ -1,13 +1,11 @@
-"""Paired tests with Holm's correction over a group's comparisons: Wilcoxon's signed-rank and McNemar's exact test."""
+"""Paired tests: Wilcoxon's signed-rank and McNemar's exact test."""
 
-from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from carryover.tasks.analysis.alignment import Aligned, Arms, Values, mean_pair
-from carryover.tasks.analysis.decisions import holm
+from carryover.tasks.analysis.alignment import Aligned, Arms, Values, means
 from carryover.tasks.analysis.intervals import MeanStatistic, difference, point_estimate
 from carryover.tasks.analysis.spec import Comparison
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
@@ -112,25 +110,12 @@ def mcnemar_exact(a: Values, b: Values) -> McNemar:
     return McNemar(lean.size, only_a, only_b, p_value, "mcnemar exact, binomial, two-sided", None)
 
 
-def rank_test_rows(
-    group: StatisticGroup, arms: Arms, comparisons: Sequence[Comparison], metric: str
-) -> Iterator[StatisticRow]:
-    """Yield one signed-rank test per comparison; Holm's correction is over the comparisons of this group and metric."""
-    aligned = [arms.align(metric, comparison.a, comparison.b) for comparison in comparisons]
-    tests = [signed_rank(np.subtract(*pair.per_instance())) for pair in aligned]
-    corrected = holm([test.p_value for test in tests])
-    for comparison, pair, test, p_holm in zip(comparisons, aligned, tests, corrected, strict=True):
-        means = mean_pair(pair)
-        yield group.comparison_row(
-            "wilcoxon",
-            comparison,
-            metric,
-            mean_a=means[0],
-            mean_b=means[1],
-            estimate=point_estimate(pair, difference),
-            p_holm=p_holm,
-            **told_of_instances(test, pair, difference)._asdict(),
-        )
+def rank_test_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comparison) -> StatisticRow:
+    """Return the signed-rank test of a comparison."""
+    pair = arms.align(metric, comparison.a, comparison.b)
+    test = told_of_instances(signed_rank(np.subtract(*pair.per_instance())), pair, difference)
+    estimate = point_estimate(pair, difference)
+    return group.comparison_row("wilcoxon", comparison, metric, **means(pair), estimate=estimate, **test._asdict())
 
 
 def told_of_instances(test: SignedRank, aligned: Aligned, statistic: MeanStatistic) -> SignedRank:
@@ -149,36 +134,28 @@ def told_of_instances(test: SignedRank, aligned: Aligned, statistic: MeanStatist
     )
 
 
-def mcnemar_rows(
-    group: StatisticGroup, arms: Arms, comparisons: Sequence[Comparison], metric: str
-) -> Iterator[StatisticRow]:
-    """Yield one exact test of a yes/no outcome per comparison, of the first replicate of each training seed.
-
-    The other replicates repeat a comparison. Holm's correction is over the comparisons of this group and metric.
-    """
-    aligned = [arms.align(metric, comparison.a, comparison.b) for comparison in comparisons]
-    firsts = [pair.first_draws() for pair in aligned]
-    tests = [mcnemar_exact(*first.arms) for first in firsts]
-    corrected = holm([test.p_value for test in tests])
-    for comparison, pair, first, test, p_holm in zip(comparisons, aligned, firsts, tests, corrected, strict=True):
-        a, b = (values[~np.isnan(first.arms[0])] for values in first.arms)
-        majority = f"the majority of its pairs over {first.seed_count} training seeds"
-        counted = majority if first.seed_count > 1 else "its pair"
-        left_out = len(pair.training_seeds) - len(first.training_seeds)
-        yield group.comparison_row(
-            "mcnemar",
-            comparison,
-            metric,
-            pair_count=test.instance_count,
-            nonzero_count=test.only_a_count + test.only_b_count,
-            mean_a=float(a.mean()) if a.size else None,
-            mean_b=float(b.mean()) if b.size else None,
-            statistic=float(test.only_a_count),
-            p_value=test.p_value,
-            p_holm=p_holm,
-            method=f"{test.method}, one value per instance: {counted}",
-            note=_joined(test.note, f"first replicate of a seed only, {left_out} further left out" * bool(left_out)),
-        )
+def mcnemar_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comparison) -> StatisticRow:
+    """Return the exact test of a yes/no outcome, of the first replicate of each training seed; the others repeat it."""
+    pair = arms.align(metric, comparison.a, comparison.b)
+    first = pair.first_draws()
+    test = mcnemar_exact(*first.arms)
+    a, b = (values[~np.isnan(first.arms[0])] for values in first.arms)
+    majority = f"the majority of its pairs over {first.seed_count} training seeds"
+    counted = majority if first.seed_count > 1 else "its pair"
+    left_out = len(pair.training_seeds) - len(first.training_seeds)
+    return group.comparison_row(
+        "mcnemar",
+        comparison,
+        metric,
+        pair_count=test.instance_count,
+        nonzero_count=test.only_a_count + test.only_b_count,
+        mean_a=float(a.mean()) if a.size else None,
+        mean_b=float(b.mean()) if b.size else None,
+        statistic=float(test.only_a_count),
+        p_value=test.p_value,
+        method=f"{test.method}, one value per instance: {counted}",
+        note=_joined(test.note, f"first replicate of a seed only, {left_out} further left out" * bool(left_out)),
+    )
 
 
 def _joined(*notes: str | None) -> str | None:

@@ -26,8 +26,9 @@ Cells = Mapping[str, Mapping[str, Any]]
 
 
 def cells_of(rows: pl.DataFrame) -> Cells:
-    """Return the rows of one group of the table `cells` by condition."""
-    return {row["condition"]: row for row in rows.iter_rows(named=True)}
+    """Return the rows of one group of the table `cells` that the picture has a place for, by condition."""
+    shown = {f"{train}->{runtime}" for train, _ in ROWS for runtime, _ in COLUMNS}
+    return {row["condition"]: row for row in rows.iter_rows(named=True) if row["condition"] in shown}
 
 
 def cells_text(cells: Cells, title: str) -> Group:

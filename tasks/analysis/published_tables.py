@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from carryover.tasks.running.contract_name import LETTERS
+
 Paper = Literal["S", "C"]
 """The study or CaveAgent, as the published tables name them."""
 
@@ -104,8 +106,7 @@ def cell_label(row: dict[str, Any]) -> str:
 
 def arm_label(train: str, runtime: str) -> str:
     """Return an arm by its letters, such as `P->S` or `base->P`."""
-    letters = {"persistent": "P", "stateless": "S"}
-    return f"{letters.get(train, train)}->{letters[runtime]}"
+    return f"{LETTERS.get(train, train)}->{LETTERS[runtime]}"
 
 
 class Recomputation(NamedTuple):

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from carryover.tasks.analysis.rendering import markdown_row
+
 KEPT_RESULTS = "laptop_full"
 """Name of the kept results that answer the questions about episodes."""
 ABOUT_EPISODES, ABOUT_TRACES, ABOUT_PAPERS = range(1, 6), range(6, 9), range(9, 11)
@@ -57,15 +59,12 @@ def replace_answers(text: str, answers: Mapping[int, pl.DataFrame]) -> str:
 
 def answer_table(frame: pl.DataFrame) -> str:
     """Return rows as a Markdown table, numbers to the right, with all the digits that the query left."""
-    header = "| " + " | ".join(frame.columns) + " |"
     rule = "|" + "|".join("---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes) + "|"
-    rows = ["| " + " | ".join(map(_cell, row)) + " |" for row in frame.rows()]
-    return "\n".join([header, rule, *rows]) + "\n"
+    rows = (markdown_row(["" if value is None else _cell(value) for value in row]) for row in frame.rows())
+    return "\n".join([markdown_row(frame.columns), rule, *rows]) + "\n"
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return ""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else f"{value:.6g}"
-    return str(value).replace("|", "\\|")
+    return str(value)

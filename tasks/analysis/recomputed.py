@@ -14,6 +14,7 @@ from carryover.tasks.analysis.published_tables import (
     printed_cell,
     published_table,
 )
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS
 
 CLASSES = {
     "constraint_or_protocol_violation": "protocol_or_sequencing_violation",
@@ -86,7 +87,7 @@ def _study_counts() -> Iterator[Recomputation]:
 def _study_training() -> Iterator[Recomputation]:
     rows = {row["metric"]: row for row in _rows("table5")}
     reasons = ("score_too_low", "repetitive_recovery_loop", "high_error_density")
-    for contract in ("persistent", "stateless"):
+    for contract in PAPER_CONTRACTS:
         value = {metric: row[contract] for metric, row in rows.items()}
         retained, processed, available = (
             value[name] for name in ("retained", "processed_until_cap", "traces_available")

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from io import StringIO
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -14,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from carryover.tasks.analysis.formatting import WORD_COLUMNS, describe_setting, format_row, format_value, heading
+from carryover.tasks.running.contract_name import LETTERS
 
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 
@@ -144,27 +146,23 @@ def render_table(
     `plain` layout keeps rows, columns and words as they are, so that they can be asked for again.
     """
     if table_format == "csv":
+        dump = partial(json.dumps, default=str, ensure_ascii=False)
         nested = [column for column in frame.iter_columns() if column.dtype.is_nested()]
-        texts = (
-            [
-                None if value is None else json.dumps(value, default=str, ensure_ascii=False)
-                for value in column.to_list()
-            ]
-            for column in nested
-        )
-        columns = (pl.Series(column.name, text, pl.String) for column, text in zip(nested, texts, strict=True))
-        return frame.with_columns(columns).write_csv()
-    parts = sheets(frame, name) if layout == "study" else [plain_sheet(frame)]
+        texts = ([None if value is None else dump(value) for value in column.to_list()] for column in nested)
+        return frame.with_columns(
+            pl.Series(column.name, text, pl.String) for column, text in zip(nested, texts, strict=True)
+        ).write_csv()
+    parts, title = sheets(frame, name) if layout == "study" else [plain_sheet(frame)], title or name
     match table_format:
         case "markdown":
-            return "\n\n".join([f"### {title or name}", *(map(_markdown, parts) if parts else [NO_ROWS])]) + "\n"
+            return "\n\n".join([f"### {title}", *(map(_markdown, parts) if parts else [NO_ROWS])]) + "\n"
         case "latex":
-            tables = [_latex(name, title or name, sheet) for sheet in parts]
-            return "\n\n".join(tables or [f"% {title or name}: {NO_ROWS}"]) + "\n"
+            tables = [_latex(name, title, sheet) for sheet in parts]
+            return "\n\n".join(tables or [f"% {title}: {NO_ROWS}"]) + "\n"
         case "rich":
             console = Console(file=StringIO(), width=TERMINAL_WIDTH)
             with console.capture() as capture:
-                console.print(TerminalTable(title or name, parts))
+                console.print(TerminalTable(title, parts))
             return capture.get()
 
 
@@ -246,37 +244,31 @@ def _labelled_sheet(
 def _label(names: tuple[str | None, ...]) -> str:
     if len(names) == 1:
         return str(names[0]).replace("->", "→")
-    short = [{"persistent": "P", "stateless": "S"}.get(name or "", name or "base") for name in names]
+    short = [LETTERS.get(name or "", name or "base") for name in names]
     return f"{short[0]}→{short[1]} : {short[2]}→{short[3]}"
 
 
-def _markdown(sheet: Sheet) -> str:
-    lines = [
-        _markdown_row(sheet.header),
-        _markdown_row(["---:" if is_number else "---" for is_number in sheet.number_columns()]),
-        *map(_markdown_row, sheet.rows),
-    ]
-    return "\n".join([f"{sheet.caption}\n" if sheet.caption else "", *lines]).lstrip("\n")
-
-
-def _markdown_row(cells: tuple[str, ...] | list[str]) -> str:
+def markdown_row(cells: Sequence[str]) -> str:
+    """Return the cells of one row of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
+def _markdown(sheet: Sheet) -> str:
+    rules = ["---:" if is_number else "---" for is_number in sheet.number_columns()]
+    lines = "\n".join(map(markdown_row, (sheet.header, rules, *sheet.rows)))
+    return f"{sheet.caption}\n\n{lines}" if sheet.caption else lines
+
+
 def _latex(name: str, title: str, sheet: Sheet) -> str:
+    header, *body = (" & ".join(map(_latex_text, row)) + r" \\" for row in (sheet.header, *sheet.rows))
     columns = "".join("r" if is_number else "l" for is_number in sheet.number_columns())
-    body = [" & ".join(_latex_text(cell) for cell in row) + r" \\" for row in sheet.rows]
     return "\n".join(
         [
             r"\begin{table}",
             rf"\caption{{{_latex_text('; '.join(part for part in (title, sheet.caption) if part))}}}",
             rf"\label{{tab:{name}}}",
             rf"\begin{{tabular}}{{{columns}}}",
-            r"\hline",
-            " & ".join(_latex_text(cell) for cell in sheet.header) + r" \\",
-            r"\hline",
-            *body,
-            r"\hline",
+            *(r"\hline", header, r"\hline", *body, r"\hline"),
             r"\end{tabular}",
             r"\end{table}",
         ]

@@ -1,21 +1,20 @@
 """The A/A control: one model played again with other decoding seeds, tested as if its replicates were two models."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 from scipy import stats
 
-from carryover.tasks.analysis.decisions import holm
+from carryover.tasks.analysis.alignment import Arms
+from carryover.tasks.analysis.decisions import holm_family
 from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from carryover.tasks.traces.study_rows import StatisticRow
 
 
-def replicate_rows(
-    group: StatisticGroup, frames: Mapping[Arm, pl.DataFrame], spec: StatisticsSpec
-) -> Iterator[StatisticRow]:
+def replicate_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[StatisticRow]:
     """Yield a signed-rank test per trained arm, pair of replicates (0, 1) and metric, and the share that rejects.
 
     Nothing comes of a group without replicates. Holm's correction is over all tests of the group; the share is of the
@@ -24,14 +23,12 @@ def replicate_rows(
     not. A test without two differences is none.
     """
     tests: list[StatisticRow] = []
-    for arm in sorted((arm for arm in frames if arm.train is not None), key=lambda arm: (arm.train, arm.runtime)):
-        replicates = frames[arm]["replicate"].unique().sort().to_list()
+    for arm in sorted(arm for arm in arms.planned if arm.train is not None):
         # no replicate is in two pairs
-        for first, second in zip(replicates[::2], replicates[1::2], strict=False):
-            played, again = (frames[arm].filter(pl.col("replicate") == one) for one in (first, second))
+        for first, second in zip(arms.replicates[::2], arms.replicates[1::2], strict=False):
+            played, again = (arms.episodes(arm).filter(pl.col("replicate") == one) for one in (first, second))
             tests += _pair_rows(group, f"replicates {first} and {second}", arm, played, again)
-    corrected = holm([row.p_value for row in tests])
-    yield from (row.model_copy(update={"p_holm": p_holm}) for row, p_holm in zip(tests, corrected, strict=True))
+    yield from holm_family(tests)
     p_values = [row.p_value for row in tests if row.p_value is not None]
     if p_values:
         rejections = sum(p_value < spec.alpha for p_value in p_values)

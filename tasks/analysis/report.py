@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -15,6 +14,14 @@ FOLDED_FROM = 60
 """A table of more rows opens on a click."""
 
 SECTIONS = (("pictures", "The 2x2"), ("figures", "Figures"), ("tables", "Tables"), ("plan", "Plan and environment"))
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("carryover.tasks.analysis"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 class ReportTable(NamedTuple):
@@ -63,15 +70,4 @@ def render_report(content: ReportContent) -> str:
 
 def render_template(name: str, **values: Any) -> str:
     """Return a template of `tasks/analysis/templates` with its values filled in; a missing value raises."""
-    return _environment().get_template(name).render(**values)
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("carryover.tasks.analysis"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return _TEMPLATES.get_template(name).render(**values)

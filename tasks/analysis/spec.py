@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from carryover.tasks.running.contract_name import ContractName
+
 
 class StatisticsSpec(BaseModel):
     """Parameters of every test and interval; each lands in the `method` of the rows it shaped."""
@@ -44,12 +46,19 @@ class Comparison(NamedTuple):
     b: Arm
 
 
-PP = Arm("persistent", "persistent")
-PS = Arm("persistent", "stateless")
-SP = Arm("stateless", "persistent")
-SS = Arm("stateless", "stateless")
-BASE_P = Arm(None, "persistent")
-BASE_S = Arm(None, "stateless")
+class PlannedGroup(NamedTuple):
+    """What a plan plays of one group of episodes: it fixes the families of Holm's correction."""
+
+    arms: frozenset[Arm] = frozenset()
+    replicates: int = 1
+
+
+PP = Arm(ContractName.PERSISTENT, ContractName.PERSISTENT)
+PS = Arm(ContractName.PERSISTENT, ContractName.STATELESS)
+SP = Arm(ContractName.STATELESS, ContractName.PERSISTENT)
+SS = Arm(ContractName.STATELESS, ContractName.STATELESS)
+BASE_P = Arm(None, ContractName.PERSISTENT)
+BASE_S = Arm(None, ContractName.STATELESS)
 
 COMPARISONS: tuple[Comparison, ...] = (
     Comparison("trained_vs_base", PP, BASE_P),
@@ -66,6 +75,31 @@ COMPARISONS: tuple[Comparison, ...] = (
 
 COST_COMPARISONS: tuple[Comparison, ...] = tuple(Comparison("against_aligned", arm, PP) for arm in (PS, SP, SS))
 """Every other trained cell against P->P, the paper's reference for token cost (abstract and section 4.3)."""
+
+II = Arm(ContractName.INJECTED, ContractName.INJECTED)
+IS = Arm(ContractName.INJECTED, ContractName.STATELESS)
+PI = Arm(ContractName.PERSISTENT, ContractName.INJECTED)
+P_IP = Arm(ContractName.PERSISTENT, ContractName.INJECTED_PERSISTENT)
+SI = Arm(ContractName.STATELESS, ContractName.INJECTED)
+IP_I = Arm(ContractName.INJECTED_PERSISTENT, ContractName.INJECTED)
+IP_IP = Arm(ContractName.INJECTED_PERSISTENT, ContractName.INJECTED_PERSISTENT)
+IP_P = Arm(ContractName.INJECTED_PERSISTENT, ContractName.PERSISTENT)
+INJECTION_COMPARISONS: tuple[Comparison, ...] = tuple(
+    Comparison("injection", a, b)
+    for a, b in (
+        (II, PP),  # what an injected frame costs or saves against kept names, and against neither
+        (II, SS),
+        (IP_IP, PP),  # what it adds to kept names
+        (IP_IP, II),
+        (PI, PS),  # whether it repairs a model that was trained on kept names
+        (P_IP, PP),
+        (IS, II),  # what a model that was trained on it does without
+        (IP_P, IP_IP),
+        (IP_I, PS),  # whether a model that was trained on both falls back on the frame
+        (SI, SS),  # control: a model that needs neither
+    )
+)
+"""The contrasts of the study of four contracts."""
 
 MEAN_METRICS: tuple[str, ...] = (
     "score",

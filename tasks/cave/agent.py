@@ -19,6 +19,7 @@ from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
 from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import CONTRACTS, Runtime, ToolInvocationException
 
@@ -52,7 +53,7 @@ class Agent:
         skills: Path | str | None = None,
         save_to: Path | str | None = None,
         runtime: Runtime | None = None,
-        contract: str = "persistent",
+        contract: str = ContractName.PERSISTENT,
     ) -> None:
         """Open the interpreter; raise `ValueError` for a model name without an endpoint.
 

@@ -129,6 +129,8 @@ class Trace:
         else:
             before = self._names.active_globals
             self._record_runtime_events()
+            injected = self._agent.runtime.interpreter.injected
+            self._recorder.tools = sorted(entry.name for entry in injected if entry.kind == "function")
             self._recorder.record_step(self._turn, self._pending.reply.code or "", event.result, before, None)
             self._names = TurnNames(event.result.active_globals, event.result.last_step_globals)
             self._verified_count += event.is_verified

@@ -21,6 +21,7 @@ from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
 from carryover.tasks.datasets.truncation import CostedMessage, TokenBudget, truncate
 from carryover.tasks.datasets.validation import GIVEN_UP, judge_traces
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS
 from carryover.tasks.running.errors import UserError, name_write_remedy
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
 from carryover.tasks.running.whole_files import write_whole
@@ -30,7 +31,6 @@ from carryover.tasks.traces.study_rows import TrainingExampleRow, TrainingOverla
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CONTRACTS = ("persistent", "stateless")
 TRACES_AT_A_TIME = 100
 """Traces tokenized in one go: enough texts for every core, few enough that a bar moves."""
 
@@ -40,22 +40,6 @@ PLACEHOLDERS: dict[TextFormat, str] = {
     "exact_wire": json.dumps({"observation": {"output": OMITTED}}),
 }
 """What stands for an observation that does not fit; the only text that no trace holds."""
-
-_MESSAGE_TYPE = pa.struct([("role", pa.string()), ("content", pa.string()), ("weight", pa.int64())])
-_SCHEMA = pa.schema(
-    [
-        ("episode_id", pa.string()),
-        ("instance_id", pa.string()),
-        ("contract", pa.string()),
-        ("token_count", pa.int64()),
-        ("text_format", pa.string()),
-        ("retention", pa.string()),
-        ("matching", pa.string()),
-        ("labels", pa.string()),
-        ("fault_weight", pa.int64()),
-        ("messages", pa.list_(_MESSAGE_TYPE)),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -84,7 +68,7 @@ class PreparedDataset:
     def parquet(self, contract: str) -> bytes:
         """Return a contract's examples as a Parquet file whose `messages` column Hugging Face `datasets` reads."""
         buffer = io.BytesIO()
-        pyarrow.parquet.write_table(pa.Table.from_pylist(self.records[contract], schema=_SCHEMA), buffer)
+        pyarrow.parquet.write_table(pa.Table.from_pylist(self.records[contract]), buffer)
         return buffer.getvalue()
 
     def write(self, folder: Path) -> dict[str, Path]:
@@ -137,7 +121,7 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     tokenizer: "PreTrainedTokenizerBase",
     *,
     run_id: str,
-    contracts: Sequence[str] = CONTRACTS,
+    contracts: Sequence[str] = PAPER_CONTRACTS,
     validation: ValidationSpec | None = None,
     open_bar: OpenBar = no_bar,
 ) -> PreparedDataset:

@@ -7,12 +7,18 @@ from carryover.tasks.agent.teachers.plain import write_plain_conversation
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 
 
-def write_plain_corpus(path: Path, bucket: str, seeds: Iterable[int]) -> int:
-    """Write one conversation per instance seed as JSONL and return their count; equal seeds give equal bytes."""
+def write_plain_corpus(
+    path: Path, bucket: str, seeds: Iterable[int], contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
+) -> int:
+    """Write one conversation per instance seed as JSONL and return their count; equal seeds give equal bytes.
+
+    It holds the words of the teachers of `contracts`.
+    """
     spec = open_bucket(bucket)
-    written = (write_plain_conversation(sample_instance(spec, seed)) for seed in seeds)
+    written = (write_plain_conversation(sample_instance(spec, seed), contracts) for seed in seeds)
     return write_conversations(
         path, (Conversation(messages=tuple(TrainingMessage(**each.model_dump()) for each in one)) for one in written)
     )

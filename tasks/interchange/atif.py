@@ -12,7 +12,7 @@ from typing import Any
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, ImportedTrace, ImportedTurn, import_trace
-from carryover.tasks.interchange.observations import read_observation
+from carryover.tasks.interchange.observations import read_turn
 from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import read_json, text_of
@@ -143,11 +143,5 @@ def _trace(document: Mapping[str, Any]) -> ImportedTrace:
 
 def _turn(step: Mapping[str, Any]) -> ImportedTurn:
     reply, metrics = atif_reply(step), step.get("metrics") or {}
-    turn = ImportedTurn(
-        reply.text,
-        next(iter(reply.called_codes), None),
-        observation=reply.observation or None,
-        prompt_tokens=metrics.get("prompt_tokens") or 0,
-        completion_tokens=metrics.get("completion_tokens") or 0,
-    )
-    return turn._replace(**read_observation(reply.observation)._asdict()) if reply.observation else turn
+    counts = {name: metrics.get(name) or 0 for name in ("prompt_tokens", "completion_tokens")}
+    return read_turn(reply, next(iter(reply.called_codes), None), **counts)

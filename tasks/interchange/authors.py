@@ -120,6 +120,21 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
         "errors": [event["data"]["error"] for event in events if event["type"] == "ErrorEvent"],
         "token_usage": _usage(episode.prompt_tokens, episode.completion_tokens),
     }
+    instance = trace.instance
+    optimal_value = instance.optimal_value if instance else None
+    result = {
+        "is_solved": episode.is_solved,
+        "score": episode.score,
+        "metrics": {
+            "agent_value": episode.value_taken,
+            "optimal_value": optimal_value,
+            "optimality_gap": None if optimal_value is None else optimal_value - episode.value_taken,
+            "weight_used": episode.weight_taken,
+            "capacity": instance.capacity if instance else None,
+            "items_taken_count": episode.taken_count,
+            "inspected_count": episode.inspected_count,
+        },
+    }
     declared = {"runtime": episode.runtime_contract, "shown": episode.shown_contract, "trained": episode.train_contract}
     return AuthorsDocuments(
         trace={
@@ -132,7 +147,7 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
         result={
             "status": _STATUS.get(episode.finish_reason, "completed"),
             "error": episode.error_message,
-            **({} if episode.score is None else {"result": _result(trace)}),
+            **({} if episode.score is None else {"result": result}),
             "finished_at": episode.started_at.timestamp() + episode.wall_seconds,
             "started_at": episode.started_at.timestamp(),
         },
@@ -182,24 +197,6 @@ def _step(turn: TurnRow, step: StepRow | None, usage: dict[str, int]) -> dict[st
         "code": step.code if step else None,
         "interpreter_result": outcome,
         "token_usage": usage,
-    }
-
-
-def _result(trace: RecordedTrace) -> dict[str, Any]:
-    episode, instance = trace.episode, trace.instance
-    optimal_value = instance.optimal_value if instance else None
-    return {
-        "is_solved": episode.is_solved,
-        "score": episode.score,
-        "metrics": {
-            "agent_value": episode.value_taken,
-            "optimal_value": optimal_value,
-            "optimality_gap": None if optimal_value is None else optimal_value - episode.value_taken,
-            "weight_used": episode.weight_taken,
-            "capacity": instance.capacity if instance else None,
-            "items_taken_count": episode.taken_count,
-            "inspected_count": episode.inspected_count,
-        },
     }
 
 

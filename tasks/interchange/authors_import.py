@@ -1,8 +1,8 @@
 """Import of trace and result files as arXiv 2603.01209's repository writes them.
 
 Read against the events, the trace logger, the agent loop and the benchmark of mrcabbage972/agents-learn-runtime at
-5ba1133. A reply whose block did not run is a turn without a step here, where the repository counts it as a step; a
-model call that failed is a turn with an empty reply.
+5ba1133; 0a90eba leaves them as they are. A reply whose block did not run is a turn without a step here, where the
+repository counts it as a step; a model call that failed is a turn with an empty reply.
 """
 
 import json

@@ -11,12 +11,12 @@ from pydantic import ValidationError
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
-from carryover.tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, ImportedTrace, ImportedTurn, import_trace
-from carryover.tasks.interchange.observations import read_observation
+from carryover.tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, ImportedTrace, import_trace
+from carryover.tasks.interchange.observations import read_turn
 from carryover.tasks.interchange.recorded import RecordedTrace
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import chat_records, text_of
-from carryover.tasks.lint.trace import contract_name
+from carryover.tasks.lint.trace import chat_replies, contract_name
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.syntax import calls_finish
 from carryover.tasks.traces.rows import FinishReason
@@ -73,8 +73,9 @@ def write_chat_parquet(traces: Iterable[RecordedTrace], path: Path) -> int:
 def read_chat(path: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
     """Yield the rows of a chat data set, `.jsonl` or `.parquet`.
 
-    The first fenced block of a reply is what ran. What it printed is taken from the next user message: from its JSON
-    object with `output`, `result` and `error` (as the study's loop sends it), else its whole text.
+    What ran is the source in a reply's first tool call, else its first fenced block. What it printed is taken from the
+    messages before the next reply: from a JSON object with `output`, `result` and `error` (as the study's loop sends
+    it), else their whole text.
 
     Raises:
         UserError: The file has another format, or a record is not a conversation with fields of the right types.
@@ -93,22 +94,19 @@ def read_chat(path: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
 
 def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
     """Return one conversation as a trace; `name` stands for its instance where the record names none."""
-    messages = [(message["role"], text_of(message)) for message in record["messages"]]
-    first_reply = next((place for place, (role, _) in enumerate(messages) if role == "assistant"), len(messages))
-    turns: list[ImportedTurn] = []
-    for place, (role, text) in enumerate(messages):
-        if role == "assistant":
-            following = messages[place + 1] if place + 1 < len(messages) else ("assistant", "")
-            observation = None if following[0] == "assistant" else following[1]
-            turn = ImportedTurn(text, parse_reply(text).code, observation=observation)
-            turns.append(turn if observation is None else turn._replace(**read_observation(observation)._asdict()))
+    messages = record["messages"]
+    first_reply = next((place for place, each in enumerate(messages) if each["role"] == "assistant"), len(messages))
+    turns = [
+        read_turn(reply, next(iter(reply.called_codes), parse_reply(reply.text).code))
+        for reply in chat_replies(messages)
+    ]
     has_finished = bool(turns) and turns[-1].code is not None and calls_finish(turns[-1].code)
     contract = record.get("contract")
     return ImportedTrace(
         instance_id=str(record.get("instance_id") or name),
         opening=tuple(
-            Message(role="system" if role == "system" else "user", content=text)
-            for role, text in messages[:first_reply]
+            Message(role="system" if message["role"] == "system" else "user", content=text_of(message))
+            for message in messages[:first_reply]
         ),
         turns=tuple(turns),
         finish_reason=FinishReason.FINISH_TOOL if has_finished else FinishReason.MAX_TURNS,

@@ -11,7 +11,7 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.knapsack.environment import TOOL_NAMES
-from carryover.tasks.lint.trace import STATELESS
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.traces.events import ParsedBlock, name_event_rows, parse_block
 from carryover.tasks.traces.rows import (
     HARMLESS_ERRORS,
@@ -103,7 +103,8 @@ def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
     Times of single turns are not in such recordings, so those columns are empty, and so are the names alive between
     blocks where nothing tells them: a step's `state_event` is `unknown` then. A stateless contract tells them: none.
     """
-    is_stateless = (trace.runtime_contract or setting.runtime_contract) == STATELESS
+    contract = trace.runtime_contract or setting.runtime_contract
+    is_stateless = contract in (ContractName.STATELESS, ContractName.INJECTED)
     alive: tuple[str, ...] = ()
     content = [
         setting.model_dump(mode="json", exclude={"run_id"}),

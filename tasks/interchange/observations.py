@@ -3,6 +3,9 @@
 import json
 from typing import NamedTuple
 
+from carryover.tasks.interchange.imported import ImportedTurn
+from carryover.tasks.lint.trace import Reply
+
 
 class Outcome(NamedTuple):
     """Effects of a block as its agent saw them."""
@@ -12,6 +15,12 @@ class Outcome(NamedTuple):
     error: str | None = None
     last_step_globals: tuple[str, ...] | None = None
     """Names that existed when the block ended; null where the message does not list them."""
+
+
+def read_turn(reply: Reply, code: str | None, **counts: int) -> ImportedTurn:
+    """Return a reply and what followed it as a turn; `code` is the block that ran, `counts` its tokens."""
+    told = read_observation(reply.observation)._asdict() if reply.observation else {}
+    return ImportedTurn(reply.text, code, observation=reply.observation or None, **told, **counts)
 
 
 def read_observation(observation: str) -> Outcome:

@@ -6,7 +6,8 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.lint.trace import PERSISTENT, STATELESS, contract_name
+from carryover.tasks.lint.trace import contract_name
+from carryover.tasks.running.contract_name import ContractName
 
 _PLAN = re.compile(r"[A-Za-z][\w.-]*")
 
@@ -58,26 +59,18 @@ class ImportSetting(BaseModel):
     @classmethod
     def _is_a_contract(cls, contract: str | None) -> str | None:
         name = contract_name(contract)
-        if name not in (None, PERSISTENT, STATELESS):
-            raise ValueError(f"unknown contract {contract!r}; choose from {PERSISTENT}, {STATELESS}")
+        if name is not None and name not in set(ContractName):
+            raise ValueError(f"unknown contract {contract!r}; choose from {', '.join(ContractName)}")
         return name
 
-    @field_validator("bucket")
-    @classmethod
-    def _is_a_bucket(cls, bucket: str) -> str:
-        if bucket not in KNAPSACK:
-            raise ValueError(f"unknown bucket {bucket!r}; choose from {', '.join(KNAPSACK)}")
-        return bucket
-
-    @field_validator("plan")
-    @classmethod
-    def _is_a_name(cls, plan: str) -> str:
-        if not _PLAN.fullmatch(plan):
-            raise ValueError(f"bad plan name {plan!r}; begin with a letter and use letters, digits, '.', '-' and '_'")
-        return plan
-
     @model_validator(mode="after")
-    def _teacher_is_untrained(self) -> Self:
+    def _fields_fit_together(self) -> Self:
+        if self.bucket not in KNAPSACK:
+            raise ValueError(f"unknown bucket {self.bucket!r}; choose from {', '.join(KNAPSACK)}")
+        if not _PLAN.fullmatch(self.plan):
+            raise ValueError(
+                f"bad plan name {self.plan!r}; begin with a letter and use letters, digits, '.', '-' and '_'"
+            )
         if self.purpose == "teacher" and self.train_contract is not None:
             raise ValueError(
                 f"a teacher has no train contract, but {self.train_contract!r} is given; leave it out or import with "

@@ -116,7 +116,7 @@ class KnapsackEnvironment:
     def known(self) -> dict[str, Any]:
         """Return what the agent has learnt so far as objects by name, for a contract that injects them.
 
-        `items` is a pandas frame of the inspected items by id, in order of inspection, with class, value and weight;
+        `seen` is a pandas frame of the inspected items by id, in order of inspection, with class, value and weight;
         `taken` lists item ids and `refused` classes; `budget` counts inspections and `room` weight that is left.
         """
         import pandas as pd
@@ -128,7 +128,7 @@ class KnapsackEnvironment:
             "weight": [item.weight for _, item in rows],
         }
         return {
-            "items": pd.DataFrame(content, index=pd.Index([item_id for item_id, _ in rows], dtype=str, name="item_id")),
+            "seen": pd.DataFrame(content, index=pd.Index([item_id for item_id, _ in rows], dtype=str, name="item_id")),
             "taken": list(self._taken),
             "refused": list(self._refused),
             "budget": self._instance.inspection_budget - len(self._inspected),

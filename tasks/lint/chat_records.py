@@ -43,7 +43,9 @@ def chat_records(path: Path) -> Iterator[ChatRecord]:
 def text_of(message: Mapping[str, Any]) -> str:
     """Return a message's text: its parts joined, and nothing where it has none, as in a call of a tool."""
     content = message.get("content") or ""
-    return content if isinstance(content, str) else "".join(map(_text_of_part, content))
+    texts = [content] if isinstance(content, str) else content
+    parts = (part if isinstance(part, str) else part.get("text") for part in texts)
+    return "".join(text for text in parts if isinstance(text, str))
 
 
 def parse_json(place: str, text: bytes) -> Any:
@@ -74,11 +76,6 @@ def _check_message(message: Any, place: str) -> None:
     parts = content if isinstance(content, list) else []
     if not isinstance(content, str | list | None) or not all(isinstance(part, str | dict) for part in parts):
         raise UserError(f"{place} has as `content` {content!r:.60}; give text, a list of parts, or nothing")
-
-
-def _text_of_part(part: str | Mapping[str, Any]) -> str:
-    text = part if isinstance(part, str) else part.get("text")
-    return text if isinstance(text, str) else ""
 
 
 def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:

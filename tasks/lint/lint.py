@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from carryover.tasks.lint.statements import Block, Statement, read_block, words_of
-from carryover.tasks.lint.trace import PERSISTENT, STATELESS, CodeTrace, ExecutedBlock, code_blocks
+from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, code_blocks
+from carryover.tasks.running.contract_name import ContractName
 
 Idiom = Literal["needs_persistence", "stateless_safe", "mixed", "single_block", "unjudged", "no_code"]
 """How a trace treats its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
@@ -114,9 +115,11 @@ def lint_trace(
     count = max(len(blocks), 1)
     unjudged_count = sum(not block.is_judged for block in blocks)
     contradiction = None
-    if trace.declared_contract == STATELESS and carried:
-        contradiction = f"declared stateless, but later blocks read {', '.join(carried)} of earlier ones"
-    elif trace.declared_contract == PERSISTENT and walk.restating_blocks and not carried:
+    if trace.declared_contract in (ContractName.STATELESS, ContractName.INJECTED) and carried:
+        contradiction = (
+            f"declared {trace.declared_contract}, but later blocks read {', '.join(carried)} of earlier ones"
+        )
+    elif trace.declared_contract == ContractName.PERSISTENT and walk.restating_blocks and not carried:
         contradiction = "declared persistent, but later blocks only repeat what earlier ones left"
     return TraceLint(
         trace_id=trace.trace_id,
@@ -124,7 +127,7 @@ def lint_trace(
         block_count=len(blocks),
         unjudged_count=unjudged_count,
         unread_count=trace.unread_count,
-        idiom=_idiom(walk, len(blocks), unjudged_count),
+        idiom=walk.idiom(len(blocks), unjudged_count),
         is_stateless_safe=bool(blocks) and not walk.leaning_blocks and not unjudged_count,
         carried_read_count=len(walk.carried),
         carried_names=tuple(carried),
@@ -186,6 +189,16 @@ class _Walk:
         self.has_begun = True
         self._shapes |= {statement.shape for statement in block.statements if statement.shape}
 
+    def idiom(self, block_count: int, unjudged_count: int) -> Idiom:
+        """Return how the trace treats its interpreter."""
+        if self.leaning_blocks:
+            return "mixed" if self.restating_blocks else "needs_persistence"
+        if not block_count:
+            return "no_code"
+        if unjudged_count:
+            return "unjudged"
+        return "single_block" if block_count < 2 else "stateless_safe"
+
     def _restates(self, statement: Statement) -> bool:
         if statement.data and statement.data <= self.seen:
             return True
@@ -205,13 +218,3 @@ def _star_names(blocks: Collection[Block], unbound: frozenset[str]) -> frozenset
             return unbound - before
         before |= block.reads
     return frozenset()
-
-
-def _idiom(walk: _Walk, block_count: int, unjudged_count: int) -> Idiom:
-    if walk.leaning_blocks:
-        return "mixed" if walk.restating_blocks else "needs_persistence"
-    if not block_count:
-        return "no_code"
-    if unjudged_count:
-        return "unjudged"
-    return "single_block" if block_count < 2 else "stateless_safe"

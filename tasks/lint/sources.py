@@ -1,18 +1,16 @@
 """Traces for the lint: our rows, chat JSON lines or Parquet, the authors' JSON, ATIF."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from carryover.tasks.lint.chat_records import chat_records, read_json, text_of
+from carryover.tasks.lint.chat_records import chat_records, read_json
 from carryover.tasks.lint.trace import (
     CodeTrace,
     ExecutedBlock,
-    Reply,
     atif_reply,
-    calling_reply,
+    chat_replies,
     contract_name,
     trace_of_replies,
 )
@@ -75,68 +73,59 @@ def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[Co
     reader = _reader(path)
     if reader is None:
         raise UserError(f"cannot lint {path}; it must be .jsonl or .parquet with `messages`, .trace.json or .atif.json")
-    for trace in reader(path):
-        yield trace if trace.declared_contract else trace._replace(declared_contract=contract_name(declared_contract))
+    try:
+        for trace in reader(path):
+            declared = trace.declared_contract or contract_name(declared_contract)
+            yield trace._replace(declared_contract=declared)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path} has another layout than {_LAYOUTS[reader]}: {type(error).__name__} {error}; "
+            "leave it out, or give chats as .jsonl or .parquet"
+        ) from error
 
 
 def _reader(path: Path) -> Callable[[Path], Iterator[CodeTrace]] | None:
-    if path.name.endswith(".trace.json"):
-        return _authors_traces
-    if path.name.endswith(".atif.json"):
-        return _atif_traces
-    return _chat_traces if path.suffix in (".jsonl", ".parquet") else None
+    return next((reader for ending, reader in _READERS.items() if path.name.endswith(ending)), None)
 
 
 def _chat_traces(path: Path) -> Iterator[CodeTrace]:
     for number, (_, record) in enumerate(chat_records(path), start=1):
         trace_id = next((str(record[field]) for field in _ID_FIELDS if record.get(field)), f"{path.stem}-{number}")
         contract = next((str(record[field]) for field in _CONTRACT_FIELDS if record.get(field)), None)
-        yield trace_of_replies(trace_id, contract, _replies(record["messages"]))
-
-
-def _replies(messages: list[Mapping[str, Any]]) -> list[Reply]:
-    """Return the assistant messages, each with what the messages of other roles after it say."""
-    replies: list[Reply] = []
-    for message in messages:
-        text = text_of(message)
-        if message["role"] == "assistant":
-            calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, dict)]
-            replies.append(calling_reply(text, [(str(call.get("name")), call.get("arguments")) for call in calls]))
-        elif replies:
-            replies[-1] = replies[-1]._replace(observation=replies[-1].observation + text)
-    return replies
+        yield trace_of_replies(trace_id, contract, chat_replies(record["messages"]))
 
 
 def _authors_traces(path: Path) -> Iterator[CodeTrace]:
     document = read_json(path)
-    try:
-        steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
-        yield CodeTrace(
-            trace_id=path.name.removesuffix(".trace.json"),
-            declared_contract=contract_name((document.get("contract") or {}).get("shown")),
-            replies=tuple(step["assistant_text"] for step in steps),
-            blocks=tuple(
-                ExecutedBlock(step["code"], str((step["interpreter_result"] or {}).get("output") or ""))
-                for step in steps
-                if step["code"]
-            ),
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{path} has another layout than the repository of arXiv 2603.01209: {type(error).__name__} {error}; "
-            "give its trace files, or chats as .jsonl or .parquet"
-        ) from error
+    steps = [event["data"] for event in document["events"] if event["type"] == "StepEvent"]
+    yield CodeTrace(
+        trace_id=path.name.removesuffix(".trace.json"),
+        declared_contract=contract_name((document.get("contract") or {}).get("shown")),
+        replies=tuple(step["assistant_text"] for step in steps),
+        blocks=tuple(
+            ExecutedBlock(step["code"], str((step["interpreter_result"] or {}).get("output") or ""))
+            for step in steps
+            if step["code"]
+        ),
+    )
 
 
 def _atif_traces(path: Path) -> Iterator[CodeTrace]:
     """Yield a trajectory as a trace; what a step's calls ran is the source in their arguments."""
     document = read_json(path)
-    try:
-        replies = [atif_reply(step) for step in document["steps"] if step["source"] == "agent"]
-        trace_id = str(document.get("trajectory_id") or document["session_id"])
-        yield trace_of_replies(trace_id, (document.get("extra") or {}).get("shown_contract"), replies)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{path} is not an ATIF trajectory: {type(error).__name__} {error}; "
-            "give what `carryover export --to atif` writes"
-        ) from error
+    replies = [atif_reply(step) for step in document["steps"] if step["source"] == "agent"]
+    trace_id = str(document.get("trajectory_id") or document["session_id"])
+    yield trace_of_replies(trace_id, (document.get("extra") or {}).get("shown_contract"), replies)
+
+
+_READERS = {
+    ".trace.json": _authors_traces,
+    ".atif.json": _atif_traces,
+    ".jsonl": _chat_traces,
+    ".parquet": _chat_traces,
+}
+_LAYOUTS = {
+    _authors_traces: "the repository of arXiv 2603.01209",
+    _atif_traces: "an ATIF trajectory",
+    _chat_traces: "a chat data set",
+}

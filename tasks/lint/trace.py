@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from carryover.tasks.lint.chat_records import text_of
+from carryover.tasks.running.contract_name import ContractName
 
-PERSISTENT = "persistent"
-STATELESS = "stateless"
-_STATELESS_WORDS = (STATELESS, "reset", "ephemeral")
+_STATELESS_WORDS = (ContractName.STATELESS, "reset", "ephemeral")
 _BLOCK = re.compile(
     r"^(?P<fence>[ \t]*(?:```+|~~~+))(?P<language>[^\n`]*)\n(?P<fenced>.*?)^(?P=fence)"
     r"|<(?P<tag>execute(?:_i?python)?|code)>(?P<tagged>.*?)</(?P=tag)>",
@@ -91,6 +91,19 @@ def calling_reply(text: str, calls: Iterable[tuple[str, Any]], observation: str 
     return Reply(text, observation, codes, len(found) - len(codes))
 
 
+def chat_replies(messages: Iterable[Mapping[str, Any]]) -> list[Reply]:
+    """Return the assistant messages of an OpenAI chat, each with what the messages of other roles after it say."""
+    replies: list[Reply] = []
+    for message in messages:
+        text = text_of(message)
+        if message["role"] == "assistant":
+            calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+            replies.append(calling_reply(text, [(str(call.get("name")), call.get("arguments")) for call in calls]))
+        elif replies:
+            replies[-1] = replies[-1]._replace(observation=replies[-1].observation + text)
+    return replies
+
+
 def atif_reply(step: Mapping[str, Any]) -> Reply:
     """Return an agent's step of an ATIF trajectory with the source in its calls and the results that followed."""
     calls = [(call["function_name"], call["arguments"]) for call in step.get("tool_calls") or ()]
@@ -104,10 +117,8 @@ def called_code(name: str, arguments: Any) -> str | None:
     Bare text is source where the tool's name says that it runs Python.
     """
     if isinstance(arguments, str):
-        try:
+        with suppress(ValueError):
             arguments = json.loads(arguments)
-        except ValueError:
-            return arguments if _PYTHON_TOOL.search(name) else None
     if isinstance(arguments, str):
         return arguments if _PYTHON_TOOL.search(name) else None
     if not isinstance(arguments, dict):
@@ -121,4 +132,4 @@ def contract_name(declared: str | None) -> str | None:
     if declared is None:
         return None
     word = declared.strip().lower()
-    return STATELESS if word in _STATELESS_WORDS else word
+    return ContractName.STATELESS if word in _STATELESS_WORDS else word

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from carryover.tasks.agent.client import ScriptedClientSpec
 from carryover.tasks.plans.models import scripted_conditions
 from carryover.tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.limits import Prices, Spent
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, shape_of
@@ -104,16 +105,16 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
     return rows
 
 
-def arm_examples(scale: Scale, part: StudyPart, contract: str) -> tuple[int, float]:
+def arm_examples(scale: Scale, part: StudyPart, contract: ContractName) -> tuple[int, float]:
     """Return how many examples an arm's dataset keeps, and their mean tokens: Table 5's (section C.1) or a laptop's."""
     means: dict[str, float] = dict(LAPTOP_TOKENS)
     if scale == "paper":
         row = _published("table5", metric="mean_tokens")
         means = {arm: float(row[arm]) for arm in means}
-    count = min(part.dataset.maximum_kept, part.train_instances.count)
+    count, mean = min(part.dataset.maximum_kept, part.train_instances.count), means[known_as(contract)]
     if part.dataset.matching == "tokens":  # the arm with the longer examples keeps fewer of them
-        count = max(1, round(count * min(means.values()) / means[contract]))
-    return count, means[contract]
+        count = max(1, round(count * min(means.values()) / mean))
+    return count, mean
 
 
 def base_examples(scale: Scale, part: StudyPart, own_base: OwnBaseSpec) -> tuple[int, float]:
@@ -130,8 +131,9 @@ def _teacher_rows(part: StudyPart, title: str, prices: Prices) -> Iterator[Stage
     for contract in part.teacher.contracts:
         mean, basis = SCRIPTED_MEAN, LAPTOP
         if part.teacher.kind != "scripted":
-            total = float(_published("table1", metric="avg_total_tokens_per_episode")[contract])
-            timed = _published("table2", split="easy", train_semantics=contract, runtime_semantics=contract)
+            known = known_as(contract)
+            total = float(_published("table1", metric="avg_total_tokens_per_episode")[known])
+            timed = _published("table2", split="easy", train_semantics=known, runtime_semantics=known)
             mean = _split(total, timed["mean_time_s"])
             basis = "Table 1's tokens, Table 2's time"
         stage = f"{title}{part.variant}: teacher, {contract}"
@@ -146,10 +148,11 @@ def _evaluation_rows(
         variant, bucket = evaluation.variant or part.variant, evaluation.instances.bucket
         count = evaluation.instances.count * evaluation.replicates
         shown = ", shown as trained" if evaluation.visibility == "as_trained" else ""
-        for train_contract, runtime_contract in cells(evaluation):
-            mean, basis = LAPTOP_MEANS[train_contract, runtime_contract], LAPTOP
+        for train_contract, runtime_contract in cells(part, evaluation):
+            known_train, known_runtime = train_contract and known_as(train_contract), known_as(runtime_contract)
+            mean, basis = LAPTOP_MEANS[known_train, known_runtime], LAPTOP
             if plan.scale == "paper":
-                where = {"train_semantics": train_contract or "", "runtime_semantics": runtime_contract}
+                where = {"train_semantics": known_train or "", "runtime_semantics": known_runtime}
                 published = _published("table2", split=bucket, **where)
                 mean = _split(float(published["mean_total_tokens"]), published["mean_time_s"])
                 basis = "Table 2's tokens and time"
@@ -162,11 +165,16 @@ def _evaluation_rows(
             yield _row(stage, count, SCRIPTED_MEAN, LAPTOP, prices=billed, concurrency=workers)
 
 
-def cells(evaluation: EvaluationSpec) -> list[tuple[str | None, str]]:
+def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[ContractName | None, ContractName]]:
     """Return the cells of an evaluation as (train contract, runtime contract); none for the base."""
-    trained: tuple[str | None, ...] = ("persistent", "stateless") if evaluation.has_trained_rows else ()
+    trained: tuple[ContractName | None, ...] = part.teacher.contracts if evaluation.has_trained_rows else ()
     with_base = (*trained, None) if evaluation.has_base_rows else trained
-    return [(train, runtime) for train in with_base for runtime in ("persistent", "stateless")]
+    return [(train, runtime) for train in with_base for runtime in evaluation.runtime_contracts]
+
+
+def known_as(contract: ContractName) -> ContractName:
+    """Return the contract whose figures stand for one that nobody has measured: the same without injected objects."""
+    return ContractName.PERSISTENT if contract.keeps_names else ContractName.STATELESS
 
 
 def _row(stage: str, count: int, mean: EpisodeMean, basis: str, *, prices: Prices, concurrency: int) -> StageEstimate:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Self
 from pydantic import field_validator
 
 from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.running.contract_name import LETTERS
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.study_rows import OVER_SEEDS, StatisticRow
 
@@ -18,7 +19,7 @@ HYPOTHESES_FILE = Path(__file__).with_name("hypotheses.toml")
 SIGN_BASES = ("scratch", "common")
 """Bases that are to show the signs."""
 
-_CONTRACTS = {"P": "persistent", "S": "stateless"}
+_CONTRACTS = {letters: contract for contract, letters in LETTERS.items()}
 _RELATIONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _CRITERION = re.compile(r"(estimate|low|high) (>=|<=|>|<) (-?\d+(?:\.\d+)?)")
 
@@ -61,6 +62,10 @@ class Protocol(FrozenModel):
     """Seeds of every setting of the full run; pilots use others."""
     added_seeds: tuple[int, ...]
     """Further seeds of the main setting, added after the verdicts on the first ones."""
+    injected_seeds: tuple[int, ...]
+    """Seeds of the study of four contracts, for each base."""
+    injected_instances_per_cell: int
+    """Instances of each of its cells."""
     shuffled_seeds: tuple[int, ...]
     """Seeds of the control of shuffled labels, each with halves of its own."""
     confidence: float

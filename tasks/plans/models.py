@@ -7,13 +7,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.plans.spec import ContractName, EvaluationSpec, StudyPart
+from carryover.tasks.analysis.spec import Arm, PlannedGroup
+from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.serving.spec import ServedModels
 
 BASE_NAME = "base"
-RUNTIME_CONTRACTS = ("persistent", "stateless")
 
 
 class StudyModel(FrozenModel):
@@ -40,16 +41,11 @@ class ChosenCells(FrozenModel):
 
     model: str | None = Field(default=None, description="Name of one model, e.g. persistent-0; all models without it.")
     runtime_contract: ContractName | None = Field(
-        default=None, description="Contract of the runtime; both contracts without it."
+        default=None, description="Contract of the runtime; all contracts without it."
     )
     is_cross_evaluation: bool = Field(
         default=False, description="Say that a chosen model is meant to run under another contract than its own."
     )
-
-    @property
-    def runtime_contracts(self) -> tuple[str, ...]:
-        """The contracts that chosen models run under."""
-        return RUNTIME_CONTRACTS if self.runtime_contract is None else (self.runtime_contract,)
 
     @property
     def may_cross(self) -> bool:
@@ -69,11 +65,12 @@ class ChosenCells(FrozenModel):
 
     def holds(self, condition: Condition) -> bool:
         """Tell whether a condition is a chosen cell."""
-        return self.model in (None, condition.model_name) and condition.runtime_contract in self.runtime_contracts
+        is_chosen_runtime = self.runtime_contract in (None, condition.runtime_contract)
+        return self.model in (None, condition.model_name) and is_chosen_runtime
 
 
 ALL_CELLS = ChosenCells()
-"""A study's own 2x2, every cell of it."""
+"""Every cell of a study."""
 
 
 def model_name(contract: str, seed: int) -> str:
@@ -105,10 +102,10 @@ def served_models(models: Sequence[StudyModel]) -> ServedModels:
 def evaluation_conditions(
     part: StudyPart, evaluation: EvaluationSpec, models: Sequence[StudyModel]
 ) -> Iterator[Condition]:
-    """Yield the cells of an evaluation: every model whose rows the plan wants, under both contracts."""
+    """Yield the cells of an evaluation: every model whose rows the plan wants, under every contract."""
     for model in models:
         is_wanted = evaluation.has_base_rows if model.kind == "base" else evaluation.has_trained_rows
-        for contract in RUNTIME_CONTRACTS if is_wanted else ():
+        for contract in evaluation.runtime_contracts if is_wanted else ():
             who = {"model_name": model.name, "model_digest": model.digest, "train_contract": model.train_contract}
             yield _condition(part, evaluation, contract, base=part.base, training_seed=model.training_seed, **who)
 
@@ -116,11 +113,25 @@ def evaluation_conditions(
 def scripted_conditions(part: StudyPart, evaluation: EvaluationSpec) -> Iterator[Condition]:
     """Yield the cells of an evaluation that the scripted teachers play, where the plan wants them."""
     if evaluation.has_scripted_rows:
-        for contract in RUNTIME_CONTRACTS:
+        for contract in evaluation.runtime_contracts:
             yield _condition(part, evaluation, contract, base="teacher", model_name="scripted")
 
 
-def _condition(part: StudyPart, evaluation: EvaluationSpec, runtime_contract: str, **who: Any) -> Condition:
+def planned_groups(plan: StudyPlan) -> dict[tuple[str, ...], PlannedGroup]:
+    """Return what a plan's models play, by variant, base, visibility, header and bucket."""
+    groups: dict[tuple[str, ...], PlannedGroup] = {}
+    for part in plan.parts:
+        for evaluation in part.evaluations:
+            models = part.teacher.contracts * evaluation.has_trained_rows + (None,) * evaluation.has_base_rows
+            arms = {Arm(train, runtime) for train in models for runtime in evaluation.runtime_contracts}
+            bucket = evaluation.instances.bucket
+            key = (evaluation.variant or part.variant, part.base, evaluation.visibility, evaluation.header, bucket)
+            known = groups.get(key, PlannedGroup())
+            groups[key] = PlannedGroup(known.arms | arms, max(known.replicates, evaluation.replicates))
+    return groups
+
+
+def _condition(part: StudyPart, evaluation: EvaluationSpec, runtime_contract: ContractName, **who: Any) -> Condition:
     return Condition(
         purpose="evaluation",
         variant=evaluation.variant or part.variant,

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, field_validator
 
-from carryover.tasks.agent.credentials import plain_address
+from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.running.errors import UserError
@@ -15,15 +15,8 @@ from carryover.tasks.runtime.protocol import Scope
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import Attention
 
-
-def _check_cap(value: object) -> object:
-    if value == "none" or (isinstance(value, int) and value >= 1):
-        return value
-    raise ValueError("a cap is a whole number from 1 on, or none")
-
-
 Spec = TypeVar("Spec", bound=BaseModel)
-ToolCallCap = Annotated[int | Literal["none"], BeforeValidator(_check_cap)]
+ToolCallCap = Annotated[int, Field(ge=1)] | Literal["none"]
 """A level of the factor; `none` is no cap."""
 
 
@@ -54,7 +47,7 @@ class Overrides(FrozenModel):
     concurrency: int | None = Field(
         default=None, ge=1, description="Episodes at a time, of an endpoint's teacher and of models alike."
     )
-    teacher_url: str | None = Field(default=None, description="OpenAI-compatible endpoint of the teacher.")
+    teacher_url: PlainAddress | None = Field(default=None, description="OpenAI-compatible endpoint of the teacher.")
     teacher_model: str | None = Field(default=None, description="Name under which that endpoint knows the teacher.")
     teacher_key_variable: str | None = Field(default=None, description="Environment variable with the teacher's key.")
     teacher_attempts: int | None = Field(
@@ -64,7 +57,9 @@ class Overrides(FrozenModel):
         "models are trained without it; one that met an endpoint that was down is none. Without a number it is played "
         "again on every start.",
     )
-    base_model: str | None = Field(default=None, description="Folder or hub id of the base model.")
+    base_model: Annotated[str, AfterValidator(expanded)] | None = Field(
+        default=None, description="Folder or hub id of the base model."
+    )
     base_revision: str | None = Field(default=None, description="Commit of the base model's repository on the hub.")
     attention: Attention | None = Field(default=None, description="Implementation of attention in training.")
     text_format: Literal["paper", "exact_wire"] | None = Field(default=None, description="Form of the training text.")
@@ -72,18 +67,10 @@ class Overrides(FrozenModel):
     matching: Literal["episodes", "tokens"] | None = Field(
         default=None, description="What the arms have equally many of."
     )
-    endpoint_url: str | None = Field(default=None, description="Endpoint that already serves the trained models.")
+    endpoint_url: PlainAddress | None = Field(
+        default=None, description="Endpoint that already serves the trained models."
+    )
     endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
-
-    @field_validator("teacher_url", "endpoint_url")
-    @classmethod
-    def _is_a_plain_address(cls, url: str | None) -> str | None:
-        return None if url is None else plain_address(url)
-
-    @field_validator("base_model")
-    @classmethod
-    def _home_is_spelled_out(cls, value: str | None) -> str | None:
-        return None if value is None else expanded(value)
 
     @field_validator("parts", "training_seeds", "tool_call_caps", "stateless_scopes")
     @classmethod
@@ -157,17 +144,13 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
         training=_with(training, **base, attention=overrides.attention),
         training_seeds=overrides.training_seeds,
         evaluations=tuple(
-            applied for evaluation in part.evaluations for applied in _apply_to_evaluation(part, evaluation, overrides)
+            varied
+            for evaluation in part.evaluations
+            for counted in [_with(evaluation, instances=_with(evaluation.instances, count=overrides.evaluation_count))]
+            for capped in _vary(part, counted, "tool_call_cap", "cap", overrides.tool_call_caps)
+            for varied in _vary(part, capped, "stateless_scope", "scope", overrides.stateless_scopes)
         ),
     )
-
-
-def _apply_to_evaluation(part: StudyPart, evaluation: EvaluationSpec, overrides: Overrides) -> Iterator[EvaluationSpec]:
-    """Yield the evaluation, once per cap and scope."""
-    instances = _with(evaluation.instances, count=overrides.evaluation_count)
-    evaluation = _with(evaluation, instances=instances)
-    for capped in _vary(part, evaluation, "tool_call_cap", "cap", overrides.tool_call_caps):
-        yield from _vary(part, capped, "stateless_scope", "scope", overrides.stateless_scopes)
 
 
 def _vary(

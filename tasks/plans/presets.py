@@ -7,6 +7,7 @@ from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.plans.identity import current_source
 from carryover.tasks.plans.laptop_full import laptop_full_parts, laptop_part
+from carryover.tasks.plans.laptop_injected import all_contracts, laptop_injected_parts
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.running.errors import UserError
@@ -14,7 +15,7 @@ from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import PAPER_SEED, TRAINING
 
-PlanName = Literal["smoke", "laptop", "laptop_full", "paper"]
+PlanName = Literal["smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "paper", "paper_injected"]
 
 EVALUATION_SEED = 123_456_789
 """First seed of the fixed evaluation instances (the authors' configuration)."""
@@ -44,15 +45,15 @@ def _laptop(name: str, parts: Iterable[StudyPart], scale: Scale = "laptop", conc
     )
 
 
-def _smoke() -> StudyPlan:
+def _smoke_part() -> StudyPart:
     part = laptop_part(train_count=40, evaluation_count=6)
     short = part.evaluations[0].episode.model_copy(update={"max_turns": 4, "max_completion_tokens": 64})
     rows = {"has_base_rows": True, "has_scripted_rows": True, "episode": short}
     changes = {"training": TRAINING["smoke"], "evaluations": (part.evaluations[0].model_copy(update=rows),)}
-    return _laptop("smoke", [part.model_copy(update=changes)], "smoke", 16)
+    return part.model_copy(update=changes)
 
 
-def _paper() -> StudyPlan:
+def _paper_part() -> StudyPart:
     teacher = TeacherSpec(
         kind="endpoint",
         # Gemini 3 Flash through Google's OpenAI-compatible address (section 4.1 names the model).
@@ -68,7 +69,7 @@ def _paper() -> StudyPlan:
         InstanceSetSpec(bucket="easy", split="evaluation", count=100, first_seed=EVALUATION_SEED),
         InstanceSetSpec(bucket="hard", split="evaluation", count=100, first_seed=HARD_SEED),
     )
-    part = StudyPart(
+    return StudyPart(
         base="hub",
         # Table 5 finds 1,900 traces per contract.
         train_instances=InstanceSetSpec(bucket="easy", split="train", count=1900, first_seed=0),
@@ -81,8 +82,11 @@ def _paper() -> StudyPlan:
             EvaluationSpec(instances=one, episode=EpisodeSpec(), has_scripted_rows=True) for one in evaluation_sets
         ),
     )
+
+
+def _paper(name: str, part: StudyPart) -> StudyPlan:
     return StudyPlan(
-        name="paper",
+        name=name,
         scale="paper",
         runtime=RuntimeSpec(require_sandbox="landlock+seccomp"),
         serving=ServingSpec(engine="vllm"),
@@ -92,9 +96,12 @@ def _paper() -> StudyPlan:
 
 
 PLANS: dict[str, Callable[[], StudyPlan]] = {
-    "smoke": _smoke,
+    "smoke": lambda: _laptop("smoke", [_smoke_part()], "smoke", 16),
+    "smoke_injected": lambda: _laptop("smoke_injected", [all_contracts(_smoke_part())], "smoke", 16),
     "laptop": lambda: _laptop("laptop", [laptop_part()]),
     "laptop_full": lambda: _laptop("laptop_full", laptop_full_parts()),
-    "paper": _paper,
+    "laptop_injected": lambda: _laptop("laptop_injected", laptop_injected_parts()),
+    "paper": lambda: _paper("paper", _paper_part()),
+    "paper_injected": lambda: _paper("paper_injected", all_contracts(_paper_part())),
 }
 """The plans by name; resolved when asked for, because the source is part of them."""

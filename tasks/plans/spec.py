@@ -4,23 +4,26 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from carryover.tasks.agent.condition import Condition, Purpose
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.analysis.spec import StatisticsSpec
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.runtime.protocol import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import TrainingSpec
 
 Scale = Literal["smoke", "laptop", "paper"]
 """What a result may be compared with; never mixed."""
-ContractName = Literal["persistent", "stateless"]
 BaseName = Literal["scratch", "common", "both", "hub"]
 
+FRAME_MODULES = ("json", "pandas", "pyarrow")
+"""Modules that injected frames are made of, and `json`, which pandas brings along."""
 SCALE_LABEL: dict[Scale, str] = {
     "smoke": "smoke, numbers without meaning",
     "laptop": "laptop, not Qwen3-8B",
@@ -53,7 +56,8 @@ class TeacherSpec(FrozenModel):
     endpoint: EndpointSpec | None = None
     """Where the teacher is reached, for `endpoint`."""
     model_name: str = "scripted"
-    contracts: tuple[ContractName, ...] = ("persistent", "stateless")
+    contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
+    """Contracts that traces are played under, and that models are trained on: one model each."""
     prints_table: bool = True
     """Whether a scripted stateless teacher of the small buckets prints the table that it rebuilds."""
     maximum_attempts: int | None = None
@@ -82,8 +86,12 @@ class EvaluationSpec(FrozenModel):
     has_trained_rows: bool = True
     """Whether the trained models are evaluated; false for the base alone, under rules of its own."""
     has_scripted_rows: bool = False
-    """Whether the scripted teachers play the instances too, under either contract: a reference without a model."""
+    """Whether the scripted teachers play the instances too, under every contract: a reference without a model."""
     replicates: int = 1
+    runtime_contracts: tuple[ContractName, ...] = Field(
+        default=PAPER_CONTRACTS, exclude_if=lambda contracts: contracts == PAPER_CONTRACTS
+    )
+    """Contracts that every model plays under; the usual two stand in no dump, so that digests stay."""
     variant: str | None = None
     """Variant to land the episodes under, where the same models play under other rules; the part's own without it."""
 
@@ -191,6 +199,12 @@ class StudyPlan(FrozenModel):
     def digest(self) -> str:
         """Digest of every field but those of pace, source included."""
         return hashlib.sha256(canonical_json(self.model_dump(mode="json", exclude=_PACE)).encode()).hexdigest()[:16]
+
+    def runtime_under(self, contract: ContractName) -> RuntimeSpec:
+        """Return the runtime of a contract's episodes: where frames are injected, no block waits for pandas."""
+        if CONTRACTS[contract].binds == "nothing":
+            return self.runtime
+        return self.runtime.model_copy(update={"preload": (*self.runtime.preload, *FRAME_MODULES)})
 
     @property
     def label(self) -> str:

@@ -4,6 +4,7 @@ import os
 import platform
 import shlex
 import sys
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,19 @@ def describe_environment() -> dict[str, Any]:
 
     No key is on a command line of ours: keys come from environment variables.
     """
+    packages = {}
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            packages[name] = metadata.version(name)
     return {
         "command_line": shlex.join(sys.orig_argv),
         "python": platform.python_version(),
         "system": platform.platform(),
         "machine": platform.machine(),
         "processor_count": processor_count(),
-        "memory_bytes": _memory_bytes(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpu": gpu_name(),
-        "packages": {name: version for name in PACKAGES if (version := _version(name)) is not None},
+        "packages": packages,
     }
 
 
@@ -47,17 +52,3 @@ def gpu_name(driver: Path = DRIVER) -> str | None:
 def processor_count() -> int:
     """Return how many processors this process may use; where the system does not tell, how many there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _memory_bytes() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError):
-        return None
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

@@ -12,10 +12,6 @@ from carryover.tasks.running.errors import UserError, first_line
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-WEIGHT_FILES = (
-    "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"
-)  # fmt: skip
-"""What the hub's models call their weights."""
 TOKENIZER_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
 """What a tokenizer of the hub is made of."""
 _loading = threading.Lock()
@@ -44,14 +40,6 @@ def find_file(source: str, name: str, revision: str | None) -> Path:
         return Path(source) / name
     cached = try_to_load_from_cache(source, name, revision=revision)
     return Path(cached if isinstance(cached, str) else hf_hub_download(source, name, revision=revision))
-
-
-def is_downloaded(source: str, revision: str | None) -> bool:
-    """Tell whether weights of a hub's model lie in the cache, whole or begun."""
-    from huggingface_hub import try_to_load_from_cache
-
-    found = (try_to_load_from_cache(source, name, revision=revision) for name in WEIGHT_FILES)
-    return any(isinstance(path, str) for path in found)
 
 
 @contextmanager

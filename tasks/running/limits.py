@@ -92,13 +92,10 @@ class Meter:
             if self._failure is not None:
                 raise self._failure
             spent, cost = self.spent, self.prices.cost(self.billed)
+        met = None
         if self.max_tokens_total is not None and spent.total >= self.max_tokens_total:
-            raise LimitReachedError(
-                f"{spent.total:,} tokens are spent of max_tokens_total {self.max_tokens_total:,}; "
-                "everything so far is kept, start again with a higher limit to go on"
-            )
-        if is_billed and self.max_cost is not None and cost >= self.max_cost:
-            raise LimitReachedError(
-                f"{cost:.2f} is spent of max_cost {self.max_cost:.2f}; "
-                "everything so far is kept, start again with a higher limit to go on"
-            )
+            met = f"{spent.total:,} tokens are spent of max_tokens_total {self.max_tokens_total:,}"
+        elif is_billed and self.max_cost is not None and cost >= self.max_cost:
+            met = f"{cost:.2f} is spent of max_cost {self.max_cost:.2f}"
+        if met is not None:
+            raise LimitReachedError(f"{met}; everything so far is kept, start again with a higher limit to go on")

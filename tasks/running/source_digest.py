@@ -4,7 +4,7 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,6 +45,7 @@ def canonical_json(value: Any) -> str:
 
 
 def _closure(entries: Sequence[str]) -> set[Path]:
+    """Return the files of the entries, and of the modules that count with their importers."""
     found: set[Path] = set()
     paths = [_path(entry) for entry in entries]
     waiting = [file for path in paths for file in (_shipped(path) if path.is_dir() else [path.with_suffix(".py")])]
@@ -53,7 +54,11 @@ def _closure(entries: Sequence[str]) -> set[Path]:
         if file in found:
             continue
         found.add(file)
-        waiting += _followed(_read(file).imported)
+        for name in _read(file).imported:
+            # A name may be one of a module's own names.
+            for module in (_path(name).with_suffix(".py"), _path(name.rpartition(".")[0]).with_suffix(".py")):
+                if module.parent.parent != ROOT and not module.stem.endswith("spec") and module.is_file():
+                    waiting.append(module)
         if _read(file).reads_files:
             waiting += [other for other in _shipped(file.parent) if other.suffix != ".py"]
     return found
@@ -66,16 +71,6 @@ def _shipped(folder: Path) -> list[Path]:
 
 def _path(name: str) -> Path:
     return ROOT / name.removeprefix("carryover.").replace(".", "/")
-
-
-def _followed(names: Iterable[str]) -> Iterator[Path]:
-    """Yield the files of the modules that count with their importer; a name may be one of a module's own names."""
-    for name in names:
-        if name.startswith(BOUNDARY):
-            continue
-        for file in (_path(name).with_suffix(".py"), _path(name.rpartition(".")[0]).with_suffix(".py")):
-            if file.parent.parent != ROOT and not file.stem.endswith("spec") and file.is_file():
-                yield file
 
 
 class _Source(NamedTuple):
@@ -100,23 +95,20 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> _Source:
     if file.suffix != ".py":
         return _Source(hashlib.sha256(file.read_bytes()).digest(), frozenset())
     tree = parse_python(file.read_bytes())
-    imported = frozenset(name for name in _imported_modules(tree) if _MODULE_NAME.fullmatch(name))
+    names: set[Any] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [
-                statement
-                for statement in node.body
-                if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.Constant):
+            names.add(node.value)
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            constants = [
+                each for each in node.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
             ]
+            node.body = [each for each in node.body if each not in constants]
+    modules = (name for name in names if isinstance(name, str) and _MODULE_NAME.fullmatch(name))
+    imported = frozenset(name for name in modules if not name.startswith(BOUNDARY))
     reads_files = any(isinstance(node, ast.Name) and node.id == "__file__" for node in ast.walk(tree))
     return _Source(hashlib.sha256(ast.dump(tree).encode()).digest(), imported, reads_files)
-
-
-def _imported_modules(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value

@@ -22,7 +22,10 @@ def parse_python(source: str | bytes) -> ast.Module:
     library's may still cross one of ours, so that error is tried again.
     """
     with _lock:
-        _ignore_warnings()
+        # A `catch_warnings` block that ends takes our filters away.
+        if warnings.filters[: len(_FILTERS)] != _FILTERS:
+            for category in reversed(_CATEGORIES):
+                warnings.filterwarnings("ignore", category=category, module=FILENAME)
         for _ in range(ATTEMPTS - 1):
             try:
                 return ast.parse(source, FILENAME)
@@ -43,10 +46,3 @@ def calls_finish(code: str) -> bool:
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finish"
         for node in ast.walk(tree)
     )
-
-
-def _ignore_warnings() -> None:
-    """Put our filters in front, where they are not there: a `catch_warnings` block that ends takes them away."""
-    if warnings.filters[: len(_FILTERS)] != _FILTERS:
-        for category in reversed(_CATEGORIES):
-            warnings.filterwarnings("ignore", category=category, module=FILENAME)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.inside.tools import (  # noqa: F401 - part of the vocabulary
     ToolCallLimitError,
     ToolError,
@@ -57,10 +58,10 @@ class _Contracts(dict[str, Contract]):
 
 CONTRACTS: dict[str, Contract] = _Contracts(
     {
-        "persistent": Contract(name="persistent", lifetime="episode"),
-        "stateless": Contract(name="stateless", lifetime="block"),
-        "injected": Contract(name="injected", lifetime="block", binds="environment"),
-        "injected+persistent": Contract(name="injected+persistent", lifetime="episode", binds="environment"),
+        ContractName.PERSISTENT: Contract(name="persistent", lifetime="episode"),
+        ContractName.STATELESS: Contract(name="stateless", lifetime="block"),
+        ContractName.INJECTED: Contract(name="injected", lifetime="block", binds="environment"),
+        ContractName.INJECTED_PERSISTENT: Contract(name="injected+persistent", lifetime="episode", binds="environment"),
     }
 )
 """The two contracts of the study, and both with the environment's knowledge as live objects (arXiv 2601.01569)."""

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import CONTRACTS, Contract
@@ -13,7 +14,7 @@ Tools = Mapping[str, Callable[..., Any]] | Iterable[Callable[..., Any]]
 
 
 def session(
-    contract: str | Contract = "persistent",
+    contract: str | Contract = ContractName.PERSISTENT,
     tools: Tools = (),
     *,
     spec: RuntimeSpec | None = None,
@@ -23,7 +24,7 @@ def session(
     """Open a sandboxed interpreter with a worker of its own; use it in a `with` statement, or close it.
 
     Args:
-        contract: `persistent`, `stateless`, or a `Contract` of one's own.
+        contract: The name of one (`ContractName`), or a `Contract` of one's own.
         tools: Functions that blocks call and this process runs, as a list or by name.
         spec: Backend, sandbox level and limits.
         seed: Seeds `random` and NumPy, together with the number of the block.

@@ -10,8 +10,6 @@ from carryover.tasks.serving.spec import ServedModels, ServingSpec
 
 TEMPLATE_NAME = "chat_template.jinja"
 """File in which a saved tokenizer keeps its chat template."""
-ADAPTER_SETTINGS = "adapter_config.json"
-"""File in which PEFT tells what an adapter is made of."""
 
 
 def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
@@ -46,11 +44,12 @@ def vllm_command(
     own, it is written to `template_folder` as one that shows a request with `is_base` the way the base was made for.
 
     Raises:
-        UserError: The models include whole checkpoints, of which one vLLM server holds a single one, or an adapter's
-            path has a character that vLLM's `name=path` form does not allow, or an adapter has whole modules beside its
-            matrices, or they were trained with different chat templates.
+        UserError: An adapter's path has a character that vLLM's `name=path` form does not allow, or the adapters were
+            trained with different chat templates.
     """
-    _check_vllm_takes(models)
+    for name, path in models.adapters.items():
+        if {"=", ","} & set(f"{name}{path}"):
+            raise UserError(f"vllm reads no adapter whose name or path holds '=' or ',': {name} at {path}; rename it")
     command = ["vllm", "serve", models.base]
     command += _shared_flags(spec, models, host, port)
     if models.base_revision is not None:
@@ -83,28 +82,6 @@ def vllm_command(
 def vllm_environment(spec: ServingSpec, variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of vLLM: with batch-invariant kernels, a reply does not depend on the others beside it."""
     return {**variables, "VLLM_BATCH_INVARIANT": str(int(spec.is_batch_invariant))}
-
-
-def _check_vllm_takes(models: ServedModels) -> None:
-    if models.checkpoints:
-        names = ", ".join(models.checkpoints)
-        raise UserError(f"vllm serves one base with adapters, not the checkpoints {names}; serve each by a server")
-    for name, path in models.adapters.items():
-        if {"=", ","} & set(f"{name}{path}"):
-            raise UserError(f"vllm reads no adapter whose name or path holds '=' or ',': {name} at {path}; rename it")
-        settings = path / ADAPTER_SETTINGS
-        try:
-            # PEFT's name for modules that an adapter replaces; vLLM 0.32 takes a classifier's alone.
-            whole = (
-                json.loads(settings.read_text(encoding="utf-8")).get("modules_to_save") if settings.is_file() else []
-            )
-        except ValueError as error:
-            raise UserError(f"{settings} is torn ({error}); train or copy the adapter again") from error
-        if whole:
-            raise UserError(
-                f"vllm loads no adapter with whole modules beside its matrices, and {name} at {path} has "
-                f"{', '.join(whole)}; train without lora.has_trained_embedding, or serve it with engine 'cpu'"
-            )
 
 
 def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int) -> list[str]:

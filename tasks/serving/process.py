@@ -10,8 +10,7 @@ import urllib.request
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.serving import supervisor
@@ -45,7 +44,7 @@ class StartupProgress(NamedTuple):
 OnProgress = Callable[[StartupProgress], None]
 
 
-class ManagedProcess:
+class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
     """A server process that ends with its `with` block, with `stop`, and with the process that started it."""
 
     def __init__(
@@ -80,18 +79,8 @@ class ManagedProcess:
                 env=None if environment is None else dict(environment),
             )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the server has not ended."""
-        return self._process.poll() is None
 
     def wait_until_healthy(self, timeout_seconds: float, on_progress: OnProgress | None = None) -> None:
         """Return when the health check answers; raise `ServerError` when the server dies or takes too long."""

@@ -75,7 +75,6 @@ def open_server(
 def _command(spec: ServingSpec, models: ServedModels, port: int, folder: Path) -> list[str]:
     if spec.engine != "vllm":
         return cpu_command(spec, models, host=HOST, port=port)
-    vllm_command(spec, models, host=HOST, port=port)  # refuses what vLLM cannot serve, installed or not
     program = vllm_program()
     if program is None:
         raise ServerError("vllm is not installed; run `sh deployments/install_vllm.sh`, or put yours on the PATH")

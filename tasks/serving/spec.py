@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from carryover.tasks.agent.credentials import plain_address
+from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.running.frozen_model import FrozenModel
 
 
@@ -14,7 +14,7 @@ class ServingSpec(FrozenModel):
 
     engine: Literal["cpu", "vllm", "external"] = "cpu"
     """Our own server on the CPU, vLLM on a GPU, or an endpoint that somebody else runs."""
-    url: str | None = None
+    url: PlainAddress | None = None
     """Base URL of an `external` endpoint, e.g. `http://gpu-host:8000/v1`."""
     api_key_variable: str | None = None
     """Environment variable with the key of an `external` endpoint; none for one without."""
@@ -44,11 +44,6 @@ class ServingSpec(FrozenModel):
     """Rank of the largest adapter, one that vLLM makes room for."""
     load_format: Literal["auto", "dummy"] = "auto"
     """Where vLLM takes the base's weights from: its files, or random ones of the same shape, to measure the server."""
-
-    @field_validator("url")
-    @classmethod
-    def _is_a_plain_address(cls, url: str | None) -> str | None:
-        return None if url is None else plain_address(url)
 
     @model_validator(mode="after")
     def _url_belongs_to_external(self) -> "ServingSpec":

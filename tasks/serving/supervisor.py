@@ -22,30 +22,30 @@ def supervise(command: list[str], grace_seconds: float) -> int:
 
     Between the polite signal and the final one lie `grace_seconds`.
     """
+
+    def die_with_supervisor() -> None:
+        # The supervisor itself may be killed; it starts the server from its main thread, whose end the kernel watches.
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL_OPTION, signal.SIGTERM)
+
     server = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         process_group=0,
-        preexec_fn=_die_with_supervisor,  # noqa: PLW1509 - this process has no other thread yet
+        preexec_fn=die_with_supervisor,  # noqa: PLW1509 - this process has no other thread yet
     )
+
+    def stop_when_starter_leaves() -> None:
+        while os.read(sys.stdin.fileno(), 1024):
+            pass
+        _stop_group(server.pid, grace_seconds)
+
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, lambda *_: _stop_group(server.pid, grace_seconds))
-    threading.Thread(target=_stop_when_starter_leaves, args=(server.pid, grace_seconds), daemon=True).start()
+    threading.Thread(target=stop_when_starter_leaves, daemon=True).start()
     status = server.wait()
     _signal_group(server.pid, signal.SIGKILL)
     return status if status >= 0 else 128 - status
-
-
-def _die_with_supervisor() -> None:
-    # The supervisor itself may be killed; it starts the server from its main thread, whose end the kernel watches.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL_OPTION, signal.SIGTERM)
-
-
-def _stop_when_starter_leaves(group: int, grace_seconds: float) -> None:
-    while os.read(sys.stdin.fileno(), 1024):
-        pass
-    _stop_group(group, grace_seconds)
 
 
 def _stop_group(group: int, grace_seconds: float) -> None:

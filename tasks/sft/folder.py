@@ -27,10 +27,8 @@ LAST_FILE = "trainer_state.json"
 STATE_FILES = ("optimizer.pt", "scheduler.pt", "rng_state.pth")
 """What a training needs beside weights to go on; the trainer goes on without them, to other weights."""
 START_FILES = ("tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors.index.json", CARD_NAME)
-"""The small files that say what a training starts from."""
+"""The small files that say what a training starts from, beside its weights."""
 WEIGHTS = ("*.safetensors", "*.bin")
-SAMPLE_COUNT, SAMPLE_BYTES = 16, 65_536
-"""Pieces of a file of weights that are looked at, and their size."""
 
 
 def start_digests(source: str) -> dict[str, str]:
@@ -38,25 +36,8 @@ def start_digests(source: str) -> dict[str, str]:
     folder = Path(source)
     if not folder.is_dir():
         return {"hub": source}
-    small = [folder / name for name in START_FILES]
-    weights = [path for pattern in WEIGHTS for path in folder.glob(pattern)]
-    return {path.name: digest_of_file(path) for path in small if path.exists()} | {
-        path.name: digest_of_samples(path) for path in sorted(weights)
-    }
-
-
-def digest_of_samples(path: Path) -> str:
-    """Return the SHA-256 of a file's size and of pieces from all over it: a quick look at gigabytes of weights.
-
-    Up to a megabyte every byte counts. Training moves weights everywhere, so trained anew they differ in some piece.
-    """
-    size = path.stat().st_size
-    digest = hashlib.sha256(str(size).encode())
-    with path.open("rb") as file:
-        for number in range(SAMPLE_COUNT):
-            file.seek(number * size // SAMPLE_COUNT)
-            digest.update(file.read(SAMPLE_BYTES))
-    return digest.hexdigest()
+    files = sorted(path for pattern in (*START_FILES, *WEIGHTS) for path in folder.glob(pattern))
+    return {path.name: digest_of_file(path) for path in files}
 
 
 @contextmanager
@@ -99,7 +80,6 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
     """
     text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
     path = output / IDENTITY
-    output.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     if path.exists() and ((output / CARD_NAME).exists() or last_checkpoint(output / CHECKPOINTS) is not None):

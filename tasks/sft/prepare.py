@@ -27,8 +27,6 @@ class PreparedData(NamedTuple):
     validation: "Dataset | None"
     token_count: int
     """Tokens of one pass over the training rows."""
-    learned_token_count: int
-    """Those of them that the loss is taken on."""
 
 
 def prepare_data(
@@ -70,12 +68,10 @@ def prepare_data(
     random.Random(seed).shuffle(rows)
     held_out = held_out_count(len(rows), validation_share)
     named = [{"input_ids": ids, "labels": labels} for ids, labels in rows]
-    train = rows[held_out:]
     return PreparedData(
         train=Dataset.from_list(named[held_out:]),
         validation=Dataset.from_list(named[:held_out]) if held_out else None,
-        token_count=sum(len(ids) for ids, _ in train),
-        learned_token_count=sum(label != IGNORED for _, labels in train for label in labels),
+        token_count=sum(len(ids) for ids, _ in rows[held_out:]),
     )
 
 

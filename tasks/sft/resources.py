@@ -4,13 +4,13 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import explained, find_file, is_downloaded, is_local
+from carryover.tasks.running.hub import explained, find_file
 from carryover.tasks.sft.model_shape import ModelShape, shape_from_config, shape_of
 from carryover.tasks.sft.spec import TrainingSpec
 
@@ -25,7 +25,7 @@ PACKED_SHARE = 0.92
 """How full best-fit packing fills a sequence with traces as long as Table 5's."""
 UTILISATION = 0.4
 """Share of a GPU's peak that training reaches on the operations counted here; not measured on this code."""
-PEAK_FLOPS: dict[str, float] = {"one A100": 312e12, "one H100": 989e12}
+PEAK_FLOPS: dict[str, float] = {"A100": 312e12, "H100": 989e12}
 """Dense bfloat16 operations per second (vendor's data sheets)."""
 CORE_FLOPS = 2e10
 """Sustained float32 operations per second of one CPU core on models of a million parameters; ours."""
@@ -93,12 +93,6 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimat
     )
 
 
-def download_bytes(spec: TrainingSpec, source: str, shape: ModelShape) -> int:
-    """Return the bytes of a hub model's weights, which are published in bfloat16; 0 where they need no download."""
-    is_of_hub = spec.architecture is None and bool(source) and not is_local(source)
-    return shape.parameter_count * 2 if is_of_hub and not is_downloaded(source, spec.base_revision) else 0
-
-
 def step_count(spec: TrainingSpec, token_count: float) -> int:
     """Estimate the optimizer steps of a training from the tokens of one pass."""
     batch = spec.batch
@@ -119,19 +113,17 @@ def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) ->
     return 2 * matrices * (2 + again + (spec.lora is None)) + attention * (3.5 + again)
 
 
-def training_hours(
-    spec: TrainingSpec, shape: ModelShape, token_count: float, mean_length: float, device: str = "one H100"
-) -> float:
-    """Return the hours of a training that sees `token_count` tokens in examples of `mean_length`."""
+def training_hours(spec: TrainingSpec, shape: ModelShape, token_count: float, mean_length: float) -> float:
+    """Return the hours on an H100 of a training that sees `token_count` tokens in examples of `mean_length`."""
     operations = training_flops(spec, shape, mean_length) * token_count
     if not spec.is_for_gpu:
         return operations / (CORE_FLOPS * spec.cpu_threads) / 3600
-    return operations / (PEAK_FLOPS[device] * UTILISATION) / 3600
+    return operations / (PEAK_FLOPS["H100"] * UTILISATION) / 3600
 
 
 def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float, device: str) -> float | None:
     """Return the seconds that a token takes at the peak of a GPU, found by name; none for another device."""
-    peak = next((peak for name, peak in PEAK_FLOPS.items() if name.removeprefix("one ") in device), None)
+    peak = next((peak for name, peak in PEAK_FLOPS.items() if name in device), None)
     return None if peak is None else training_flops(spec, shape, mean_length) / peak
 
 
@@ -143,38 +135,25 @@ def hours_on(hours: list[float], gpu_count: int) -> float:
     return max(busy)
 
 
-def check_room(spec: TrainingSpec, source: str, output: Path, find_free: Callable[[Path], int] | None = None) -> None:
+def check_room(spec: TrainingSpec, source: str, output: Path) -> None:
     """Do nothing where a training fits on this machine, or where the size of its model is not known.
 
     Raises:
-        UserError: The disk behind `output` or the hub's cache, the GPU's memory, or without a GPU the machine's, is too
-            small; or the base is missing, gated or out of reach.
+        UserError: The disk behind `output`, the GPU's memory, or without a GPU the machine's, is too small; or the base
+            is missing, gated or out of reach.
     """
     import torch
-    from huggingface_hub import constants
 
     shape = find_shape(spec, source)
     if shape is None:
         return
     estimate = estimate_resources(spec, shape)
     output.mkdir(parents=True, exist_ok=True)
-    find_free = find_free or (lambda folder: shutil.disk_usage(folder).free)
-    if estimate.disk_bytes > (free := find_free(output)):
+    if estimate.disk_bytes > (free := shutil.disk_usage(output).free):
         raise UserError(
             f"training {spec.name} writes about {estimate.disk_bytes / GIB:.1f} GiB and {output} has "
             f"{free / GIB:.1f} GiB free; free some space or choose another folder"
         )
-    if missing := download_bytes(spec, source, shape):
-        cache = Path(constants.HF_HUB_CACHE)
-        cache = next(each for each in (cache, *cache.parents) if each.exists())
-        beside = estimate.disk_bytes if output.stat().st_dev == cache.stat().st_dev else 0
-        if missing + beside > (free := find_free(cache)):
-            more = f", the training {beside / GIB:.1f} GiB more on the same disk" if beside else ""
-            raise UserError(
-                f"the download of base model {source} takes about {missing / GIB:.1f} GiB{more}, and {cache} has "
-                f"{free / GIB:.1f} GiB free; free some space, set HF_HOME to a folder on another disk or name a local "
-                "copy"
-            )
     if torch.cuda.is_available():
         memory, owner = torch.cuda.mem_get_info()[0], f"{torch.cuda.get_device_name(0)} (others' taken off)"
     else:

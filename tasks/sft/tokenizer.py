@@ -1,7 +1,7 @@
 """Tokenizers: our own byte-level BPE for scratch models, chat templates, and counting tokens as a server would."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -65,25 +65,16 @@ class TokenCounter:
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", cached_messages: int = 100_000) -> None:
         self._tokenizer = tokenizer
-        self._counts: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._cached_messages = cached_messages
+        self._count = lru_cache(cached_messages)(
+            lambda role, content: self._length([{"role": role, "content": content}], with_prompt=False)
+        )
         opening = [{"role": "user", "content": ""}]
         self._generation_prompt = self._length(opening, with_prompt=True) - self._length(opening, with_prompt=False)
 
     def __call__(self, messages: Sequence[Message]) -> int:
         """Return the tokens of a conversation; with the generation prompt unless it ends with a reply."""
-        total = 0 if messages and messages[-1].role == "assistant" else self._generation_prompt
-        for message in messages:
-            key = (message.role, message.content)
-            if key in self._counts:
-                self._counts.move_to_end(key)
-            else:
-                shown = {"role": message.role, "content": message.content}
-                self._counts[key] = self._length([shown], with_prompt=False)
-            total += self._counts[key]
-            if len(self._counts) > self._cached_messages:
-                self._counts.popitem(last=False)
-        return total
+        prompt = 0 if messages and messages[-1].role == "assistant" else self._generation_prompt
+        return prompt + sum(self._count(message.role, message.content) for message in messages)
 
     def _length(self, messages: list[dict[str, str]], *, with_prompt: bool) -> int:
         text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=with_prompt)

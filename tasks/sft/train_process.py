@@ -17,9 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from carryover.tasks.running.errors import UserError, name_write_remedy
-from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.sft.spec import TrainingSpec
-from carryover.tasks.sft.train import TrainedModel, read_trained, train
+from carryover.tasks.sft.train import TrainedModel, TrainingJob, read_trained, train
 from carryover.tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
 
 OUTPUT_NAME = "training_output.txt"
@@ -33,23 +32,6 @@ USER_ERROR_CODE = 2
 """Exit code for a problem that the user can mend, told in the last line."""
 ORPHAN_CODE = 3
 """Exit code of a training whose starter is gone."""
-
-
-class TrainingJob(FrozenModel):
-    """The arguments of one `train`."""
-
-    spec: TrainingSpec
-    dataset: Path
-    output: Path
-    contract: str | None
-    seed: int
-    base_model: str | None = None
-    tokenizer: Path | None = None
-    plan_digest: str | None = None
-
-    def run(self) -> TrainedModel:
-        """Train in this process."""
-        return train(**dict(self))
 
 
 def train_in_process(
@@ -100,7 +82,7 @@ def train_in_process(
             process.communicate()
     tell()
     if process.returncode:
-        raise UserError(_failure(job, process.returncode, printed))
+        raise UserError(describe_failure(job, process.returncode, printed))
     return read_trained(job.output)
 
 
@@ -135,7 +117,8 @@ def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpu: 
     return {**variables, "OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": gpu or ""}
 
 
-def _failure(job: TrainingJob, code: int, printed: Path) -> str:
+def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:
+    """Return in a line why a training's process ended with a code, from what it printed."""
     lines = [line for line in printed.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     if code == USER_ERROR_CODE and lines:
         return lines[-1]
@@ -153,18 +136,18 @@ def _failure(job: TrainingJob, code: int, printed: Path) -> str:
     )
 
 
-def _end_with_input() -> None:
-    while os.read(sys.stdin.fileno(), 1024):
-        pass
-    os._exit(ORPHAN_CODE)
-
-
 def main(arguments: list[str]) -> int:
     """Run the job described in a JSON file and return the exit code."""
+
+    def end_with_input() -> None:
+        while os.read(sys.stdin.fileno(), 1024):
+            pass
+        os._exit(ORPHAN_CODE)
+
     if UNTIL_INPUT_ENDS in arguments[1:]:
-        threading.Thread(target=_end_with_input, daemon=True).start()
+        threading.Thread(target=end_with_input, daemon=True).start()
     try:
-        TrainingJob.model_validate_json(Path(arguments[0]).read_text(encoding="utf-8")).run()
+        train(TrainingJob.model_validate_json(Path(arguments[0]).read_text(encoding="utf-8")))
     except UserError as error:
         print(error, file=sys.stderr)
         return USER_ERROR_CODE

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carryover.tasks.sft.batches import LengthBatches, learned_loss, right_padded
-from carryover.tasks.sft.folder import LAST_FILE
 from carryover.tasks.sft.optimizer import muon_with_adamw
 from carryover.tasks.sft.prepare import PreparedData
 from carryover.tasks.sft.spec import TrainingSpec
@@ -34,18 +33,27 @@ def open_trainer(
     callback: "TrainerCallback",
 ) -> "SFTTrainer":
     """Return the trainer of a spec, ready to train from the start or from one of its checkpoints."""
+    import torch
     from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
 
     class IntervalCallback(TrainerCallback):
-        """Replaces the intervals that the trainer took from its arguments, once the steps are counted."""
+        """Replaces the intervals that the trainer took from its arguments, once the steps are counted.
+
+        No checkpoint is of the last step: the library takes one more behind it wherever a training ends within a pass.
+        """
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             state.logging_steps, state.save_steps, state.eval_steps = find_intervals(spec, state.max_steps)
 
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            control.should_save &= state.global_step < state.max_steps
+
+    # On a CPU bitsandbytes repacks NF4 weights for inference, and a training that goes on with them has no gradients.
+    can_validate = data.validation is not None and (spec.method != "qlora" or torch.cuda.is_available())
     padding = tokenizer.get_vocab()[str(tokenizer.pad_token or tokenizer.eos_token)]
-    trainer = _trainer_class(spec, start, data, seed)(
+    trainer = trainer_class(spec, start, data, seed)(
         model=start,
-        args=trainer_settings(spec, checkpoints, seed, is_validated=can_validate(spec, data)),
+        args=trainer_settings(spec, checkpoints, seed, is_validated=can_validate),
         data_collator=None if spec.batch.packing else right_padded(padding),
         train_dataset=data.train,
         eval_dataset=data.validation,
@@ -62,7 +70,7 @@ def open_trainer(
     return trainer
 
 
-def _trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedData, seed: int) -> "type[SFTTrainer]":
+def trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedData, seed: int) -> "type[SFTTrainer]":
     """Return TRL's trainer with our optimizer, schedule, loss and batches where the spec asks for them."""
     from torch.utils.data import DataLoader
     from trl.trainer.sft_trainer import SFTTrainer
@@ -110,32 +118,6 @@ def _trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedD
             return self.accelerator.prepare(DataLoader(rows, batch_sampler=batches, collate_fn=self.data_collator))
 
     return Trainer
-
-
-def train_to_the_end(trainer: "SFTTrainer", checkpoint: str | None) -> None:
-    """Train, from a checkpoint where there is one.
-
-    That of the last step is only loaded: the library would take one step more wherever a training ends within a pass.
-    """
-    from transformers import TrainerState
-
-    if checkpoint is not None:
-        state = TrainerState.load_from_json(str(Path(checkpoint) / LAST_FILE))
-        if state.global_step >= state.max_steps:
-            trainer.state = state
-            trainer._load_from_checkpoint(checkpoint)
-            return
-    trainer.train(resume_from_checkpoint=checkpoint)
-
-
-def can_validate(spec: TrainingSpec, data: PreparedData) -> bool:
-    """Tell whether the validation loss can be taken.
-
-    On a CPU bitsandbytes repacks NF4 weights for inference, and a training that goes on with them has no gradients.
-    """
-    import torch
-
-    return data.validation is not None and (spec.method != "qlora" or torch.cuda.is_available())
 
 
 def trainer_settings(spec: TrainingSpec, checkpoints: Path, seed: int, *, is_validated: bool) -> "SFTConfig":

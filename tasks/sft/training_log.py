@@ -3,12 +3,13 @@
 import math
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.whole_files import write_whole
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -49,11 +50,15 @@ OnLog = Callable[[TrainingMetric], None]
 
 
 def read_log(path: Path) -> list[TrainingMetric]:
-    """Return the metrics that a training has logged so far; a last line still being written is left out."""
+    """Return the metrics that a training has logged so far."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return [TrainingMetric.model_validate_json(line) for line in lines[:-1]]
+    return [TrainingMetric.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write_log(path: Path, metrics: Iterable[TrainingMetric]) -> None:
+    """Write the metrics; whoever reads the log meanwhile sees the former lines or all of these."""
+    write_whole(path, "".join(f"{metric.model_dump_json()}\n" for metric in metrics))
 
 
 class DivergedError(UserError):
@@ -81,29 +86,32 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
     class LogCallback(TrainerCallback):
         """Writes what the trainer logs."""
 
+        metrics: list[TrainingMetric]
+
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            earlier = [metric for metric in read_log(path) if metric.optimizer_step <= state.global_step]
-            path.write_text("".join(f"{metric.model_dump_json()}\n" for metric in earlier), encoding="utf-8")
-            self.started = time.monotonic() - (earlier[-1].wall_seconds if earlier else 0.0)
+            self.metrics = [metric for metric in read_log(path) if metric.optimizer_step <= state.global_step]
+            write_log(path, self.metrics)
+            self.started = time.monotonic() - (self.metrics[-1].wall_seconds if self.metrics else 0.0)
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             control.should_log |= state.global_step == state.max_steps  # the last steps have a line, too
 
-        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
-            if logs is None or "loss" not in logs:
-                *before, last = read_log(path) or [None]
-                if logs is not None and "eval_loss" in logs and last and last.optimizer_step == state.global_step:
-                    lines = [*before, last.model_copy(update={"validation_loss": logs["eval_loss"]})]
-                    path.write_text("".join(f"{each.model_dump_json()}\n" for each in lines if each), encoding="utf-8")
+        def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **_: Any) -> None:
+            if self.metrics and self.metrics[-1].optimizer_step == state.global_step:
+                self.metrics[-1] = self.metrics[-1].model_copy(update={"validation_loss": metrics["eval_loss"]})
+                write_log(path, self.metrics)
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float], **_: Any) -> None:
+            if "loss" not in logs:
                 return
             for name, what in (("loss", "the loss"), ("grad_norm", "the gradient norm")):
                 if not math.isfinite(logs.get(name, 0.0)):
-                    raise DivergedError(
-                        f"{what} is {logs[name]}", state.global_step, logs["learning_rate"], path.parent
-                    )
-            earlier, seconds = read_log(path), round(time.monotonic() - self.started, 3)
-            tokens = state.num_input_tokens_seen - (earlier[-1].token_count if earlier else 0)
-            passed = seconds - (earlier[-1].wall_seconds if earlier else 0.0)
+                    step, rate = state.global_step, logs["learning_rate"]
+                    raise DivergedError(f"{what} is {logs[name]}", step, rate, path.parent)
+            seconds, earlier = round(time.monotonic() - self.started, 3), self.metrics[-1] if self.metrics else None
+            tokens = state.num_input_tokens_seen - (earlier.token_count if earlier else 0)
+            passed = seconds - (earlier.wall_seconds if earlier else 0.0)
+            has_gpu, usage = torch.cuda.is_available(), resource.getrusage(resource.RUSAGE_SELF)
             metric = TrainingMetric(
                 optimizer_step=state.global_step,
                 total_steps=state.max_steps,
@@ -115,15 +123,11 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
                 wall_seconds=seconds,
                 token_accuracy=logs.get("mean_token_accuracy"),
                 entropy=logs.get("entropy"),
-                peak_memory_bytes=(
-                    torch.cuda.max_memory_allocated()
-                    if torch.cuda.is_available()
-                    else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-                ),
+                peak_memory_bytes=torch.cuda.max_memory_allocated() if has_gpu else usage.ru_maxrss * 1024,
                 utilization=tokens * seconds_per_token / passed if seconds_per_token and passed > 0 else None,
             )
-            with path.open("a", encoding="utf-8") as file:
-                file.write(metric.model_dump_json() + "\n")
+            self.metrics.append(metric)
+            write_log(path, self.metrics)
             if on_log is not None:
                 on_log(metric)
 

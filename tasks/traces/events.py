@@ -9,18 +9,12 @@ reads of names that the episode never binds.
 
 import re
 from collections.abc import Collection
-from functools import lru_cache
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
 from carryover.tasks.traces.rows import NameEventRow
 from carryover.tasks.traces.walker import NameEvent, walk_block
-
-KEPT_BLOCKS = 64
-"""Blocks whose events are kept, in case one of them comes again."""
-KEPT_LENGTH = 10_000
-"""Characters of the longest block that is kept."""
 
 
 class ParsedBlock(NamedTuple):
@@ -45,15 +39,9 @@ _ROWS = TypeAdapter(list[NameEventRow])
 def parse_block(code: str, tools: Collection[str]) -> ParsedBlock:
     """Return the events of one block; a block that is not valid Python has none, but perhaps call sites.
 
-    Takes about 0.3 ms for 450 characters, and next to nothing for one of the last blocks again: an agent that reuses
-    names repeats its calls, and so do the episodes of one policy. Deleting a name is no event, and a generator
-    expression counts as evaluated where it stands.
+    Takes about 0.3 ms for 450 characters. Deleting a name is no event, and a generator expression counts as evaluated
+    where it stands.
     """
-    names = tuple(sorted(tools))
-    return _parse_kept(code, names) if len(code) <= KEPT_LENGTH else _parse(code, names)
-
-
-def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
     call_site_count = count_call_sites(code, tools)
     try:
         walked = walk_block(code, tools)
@@ -68,17 +56,9 @@ def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
     )
 
 
-_parse_kept = lru_cache(maxsize=KEPT_BLOCKS)(_parse)
-
-
 def count_call_sites(code: str, tools: Collection[str]) -> int:
     """Return how often the text names a tool and opens a parenthesis (Table 1's "tool calls", see `sql/README.md`)."""
-    return len(_call_site(tuple(sorted(tools))).findall(code)) if tools else 0
-
-
-@lru_cache(maxsize=8)
-def _call_site(tools: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(")
+    return len(re.findall(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(", code)) if tools else 0
 
 
 def name_event_rows(

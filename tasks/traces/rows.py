@@ -19,11 +19,16 @@ class Row(FrozenModel):
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
-    LATEST_WINS: ClassVar[bool] = False
+    LATEST_WINS: ClassVar[bool]
     """Whether a row landed later replaces one of the same key; set for rows computed from other rows."""
 
     run_id: str
     """Run that landed the row."""
+
+    def __init_subclass__(cls, *, table: str, key: tuple[str, ...], latest_wins: bool = False, **config: Any) -> None:
+        """Set the constants of a table, which its class statement names."""
+        super().__init_subclass__(**config)
+        cls.TABLE, cls.KEY, cls.LATEST_WINS = table, key, latest_wins
 
 
 HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
@@ -61,11 +66,8 @@ class ErrorKind(StrEnum):
     MODEL = "model"
 
 
-class InstanceRow(Row):
+class InstanceRow(Row, table="instances", key=("instance_id", "split")):
     """An Opaque Knapsack instance with its reference solution; never shown to an agent."""
-
-    TABLE: ClassVar[str] = "instances"
-    KEY: ClassVar[tuple[str, ...]] = ("instance_id", "split")
 
     instance_id: str
     """Content hash of the instance."""
@@ -94,11 +96,8 @@ class InstanceRow(Row):
     """The bucket's spec as canonical JSON."""
 
 
-class ItemRow(Row):
+class ItemRow(Row, table="items", key=("instance_id", "item_id")):
     """An item of an instance."""
-
-    TABLE: ClassVar[str] = "items"
-    KEY: ClassVar[tuple[str, ...]] = ("instance_id", "item_id")
 
     instance_id: str
     item_id: str
@@ -111,11 +110,9 @@ class ItemRow(Row):
     """Whether the item is in the stored optimal set."""
 
 
-class EpisodeRow(Row):
+class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     """One agent run on one instance."""
 
-    TABLE: ClassVar[str] = "episodes"
-    KEY: ClassVar[tuple[str, ...]] = ("episode_id",)
     SAME_EPISODE: ClassVar[tuple[str, ...]] = (
         "plan_digest",
         "purpose",
@@ -227,11 +224,8 @@ class EpisodeRow(Row):
         return {**values, "total_tokens": prompt + completion}
 
 
-class TurnRow(Row):
+class TurnRow(Row, table="turns", key=("episode_id", "turn")):
     """A model reply and the observation that answered it."""
-
-    TABLE: ClassVar[str] = "turns"
-    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "turn")
 
     episode_id: str
     turn: int
@@ -256,11 +250,8 @@ class TurnRow(Row):
     """Whether the reply was kept from another episode that paid for it; null before that was recorded."""
 
 
-class StepRow(Row):
+class StepRow(Row, table="steps", key=("episode_id", "step")):
     """One executed block."""
-
-    TABLE: ClassVar[str] = "steps"
-    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "step")
 
     episode_id: str
     step: int
@@ -297,11 +288,8 @@ class StepRow(Row):
     execution_seconds: float
 
 
-class NameEventRow(Row):
+class NameEventRow(Row, table="name_events", key=("episode_id", "step", "sequence")):
     """A name bound or read, a module imported, a tool's call site: parsed once, when the step is recorded."""
-
-    TABLE: ClassVar[str] = "name_events"
-    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "step", "sequence")
 
     episode_id: str
     step: int
@@ -319,11 +307,8 @@ class NameEventRow(Row):
     """Whether the name was in active_globals when the step started."""
 
 
-class ToolCallRow(Row):
+class ToolCallRow(Row, table="tool_calls", key=("episode_id", "step", "call")):
     """A tool call that reached the host."""
-
-    TABLE: ClassVar[str] = "tool_calls"
-    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "step", "call")
 
     episode_id: str
     step: int
@@ -341,11 +326,8 @@ class ToolCallRow(Row):
     seconds: float
 
 
-class ErrorRow(Row):
+class ErrorRow(Row, table="errors", key=("episode_id", "turn", "error_index")):
     """An error of an episode, caught by the block or not."""
-
-    TABLE: ClassVar[str] = "errors"
-    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "turn", "error_index")
 
     episode_id: str
     turn: int
@@ -366,14 +348,11 @@ class ErrorRow(Row):
     """Such an error that an injected fault caused."""
 
 
-class RuntimeEventRow(Row):
+class RuntimeEventRow(Row, table="runtime_events", key=("episode_id", "sequence")):
     """A change of an interpreter's state other than a step, in the words of the runtime's `RuntimeEvent`.
 
     Also a place in a block that the static policy forbids (`policy_violation`): the block was not run.
     """
-
-    TABLE: ClassVar[str] = "runtime_events"
-    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "sequence")
 
     episode_id: str
     sequence: int

@@ -1,18 +1,15 @@
 """Rows about the study itself: runs, training, checks, statistics and published claims."""
 
 from datetime import datetime
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 
 from carryover.tasks.traces.rows import EPISODE_TABLES, InstanceRow, ItemRow, Row
 
 
-class RunRow(Row):
+class RunRow(Row, table="runs", key=("run_id",)):
     """One execution of a flow that lands rows."""
-
-    TABLE: ClassVar[str] = "runs"
-    KEY: ClassVar[tuple[str, ...]] = ("run_id",)
 
     flow: str
     plan_name: str
@@ -27,23 +24,16 @@ class RunRow(Row):
     started_at: datetime
 
 
-class RunEndRow(Row):
+class RunEndRow(Row, table="run_ends", key=("run_id",)):
     """How a run ended; a run without one was killed or is still going."""
-
-    TABLE: ClassVar[str] = "run_ends"
-    KEY: ClassVar[tuple[str, ...]] = ("run_id",)
 
     status: Literal["finished", "failed", "stopped"]
     message: str
     finished_at: datetime
 
 
-class PlanStageRow(Row):
+class PlanStageRow(Row, table="plan_stages", key=("plan_digest", "stage", "name"), latest_wins=True):
     """What a plan has of a stage: the result that its run made, or found made for another plan."""
-
-    TABLE: ClassVar[str] = "plan_stages"
-    KEY: ClassVar[tuple[str, ...]] = ("plan_digest", "stage", "name")
-    LATEST_WINS: ClassVar[bool] = True
 
     plan_digest: str
     stage: str
@@ -56,22 +46,16 @@ class PlanStageRow(Row):
     """Where the result lies and what it is, for the stages after it; null for rows, and where the stage failed."""
 
 
-class ReusedEpisodeRow(Row):
+class ReusedEpisodeRow(Row, table="reused_episodes", key=("plan_digest", "episode_id")):
     """An episode that a plan takes from another plan of the same stage identity."""
-
-    TABLE: ClassVar[str] = "reused_episodes"
-    KEY: ClassVar[tuple[str, ...]] = ("plan_digest", "episode_id")
 
     plan_digest: str
     """The plan that reuses it; the episode's own row names the plan that played it."""
     episode_id: str
 
 
-class TraceVerdictRow(Row):
+class TraceVerdictRow(Row, table="trace_verdicts", key=("validation_digest", "episode_id")):
     """What the data checks measured on a trace, and the first rule that it fails (arXiv 2603.01209, appendix C.1.1)."""
-
-    TABLE: ClassVar[str] = "trace_verdicts"
-    KEY: ClassVar[tuple[str, ...]] = ("validation_digest", "episode_id")
 
     validation_digest: str
     """Digest of the thresholds."""
@@ -99,11 +83,8 @@ class TraceVerdictRow(Row):
     """Steps that end with a bad error, over all steps; injected faults left out."""
 
 
-class TrainingExampleRow(Row):
+class TrainingExampleRow(Row, table="training_examples", key=("dataset_id", "episode_id")):
     """A teacher trace as training data, kept or not."""
-
-    TABLE: ClassVar[str] = "training_examples"
-    KEY: ClassVar[tuple[str, ...]] = ("dataset_id", "episode_id")
 
     dataset_id: str
     """Digest of the dataset's spec and its source episodes."""
@@ -135,11 +116,8 @@ class TrainingExampleRow(Row):
     """Tokens that the training sees, chat template included; null for what is not retained."""
 
 
-class TrainingOverlapRow(Row):
+class TrainingOverlapRow(Row, table="training_overlaps", key=("dataset_id", "contract", "other_contract")):
     """The instances that two arms of a dataset have in common."""
-
-    TABLE: ClassVar[str] = "training_overlaps"
-    KEY: ClassVar[tuple[str, ...]] = ("dataset_id", "contract", "other_contract")
 
     dataset_id: str
     variant: str
@@ -152,11 +130,8 @@ class TrainingOverlapRow(Row):
     """Instances that both keep."""
 
 
-class TrainingRunRow(Row):
+class TrainingRunRow(Row, table="training_runs", key=("training_run_id",)):
     """One fine-tuning."""
-
-    TABLE: ClassVar[str] = "training_runs"
-    KEY: ClassVar[tuple[str, ...]] = ("training_run_id",)
 
     training_run_id: str
     dataset_id: str
@@ -182,11 +157,8 @@ class TrainingRunRow(Row):
     started_at: datetime
 
 
-class TrainingMetricRow(Row):
+class TrainingMetricRow(Row, table="training_metrics", key=("training_run_id", "optimizer_step")):
     """A logging step of a fine-tuning."""
-
-    TABLE: ClassVar[str] = "training_metrics"
-    KEY: ClassVar[tuple[str, ...]] = ("training_run_id", "optimizer_step")
 
     training_run_id: str
     optimizer_step: int
@@ -208,11 +180,8 @@ class TrainingMetricRow(Row):
     """Loss on the held-out conversations at this step; null where it was not taken."""
 
 
-class CheckResultRow(Row):
+class CheckResultRow(Row, table="check_results", key=("check_run_id", "check_name")):
     """One expectation or check file, evaluated."""
-
-    TABLE: ClassVar[str] = "check_results"
-    KEY: ClassVar[tuple[str, ...]] = ("check_run_id", "check_name")
 
     check_run_id: str
     suite: str
@@ -231,12 +200,8 @@ OVER_SEEDS = "t over seeds"
 IntervalKind = Literal["percentile", "BCa", "t", "t over seeds", "exact binomial"]
 
 
-class StatisticRow(Row):
+class StatisticRow(Row, table="statistics", key=("statistic_id",), latest_wins=True):
     """A statistic with its method; maths with a name is computed by SciPy and lands here."""
-
-    TABLE: ClassVar[str] = "statistics"
-    KEY: ClassVar[tuple[str, ...]] = ("statistic_id",)
-    LATEST_WINS: ClassVar[bool] = True
 
     statistic_id: str
     """Digest of plan, analysis, metric, arms and method."""
@@ -280,12 +245,8 @@ class StatisticRow(Row):
     """Why there is no test, where there is none."""
 
 
-class ClaimRow(Row):
+class ClaimRow(Row, table="claims", key=("paper", "claim", "place"), latest_wins=True):
     """A published value of one of the papers, with our recomputation from its own tables."""
-
-    TABLE: ClassVar[str] = "claims"
-    KEY: ClassVar[tuple[str, ...]] = ("paper", "claim", "place")
-    LATEST_WINS: ClassVar[bool] = True
 
     paper: str
     claim: str
@@ -307,11 +268,8 @@ class ClaimRow(Row):
         return self
 
 
-class CaveTurnRow(Row):
+class CaveTurnRow(Row, table="cave_turns", key=("episode_id", "question")):
     """A turn of a case under one arm, checked by program (arXiv 2601.01569, section 4)."""
-
-    TABLE: ClassVar[str] = "cave_turns"
-    KEY: ClassVar[tuple[str, ...]] = ("episode_id", "question")
 
     episode_id: str
     plan_digest: str

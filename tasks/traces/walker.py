@@ -4,10 +4,10 @@ import ast
 import builtins
 import symtable
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 from carryover.tasks.running.syntax import FILENAME, parse_python
 
@@ -73,26 +73,6 @@ class _Walker(ast.NodeVisitor):
         aliases = self.imported_names - bound
         kept = (note for note in self._notes if note[0] != "read" or note[1] not in aliases)
         return tuple(NameEvent(sequence, *note) for sequence, note in enumerate(kept))
-
-    def visit(self, node: ast.AST) -> None:
-        """Visit a node, as the base class does without looking its method up by name each time."""
-        visit_node = _VISITORS.get(type(node))
-        if visit_node is not None:
-            visit_node(self, node)
-        else:
-            self.generic_visit(node)
-
-    def generic_visit(self, node: ast.AST) -> None:
-        """Visit the children of a node, as the base class does without asking every field what it holds."""
-        for field in _child_fields(type(node)):
-            child = getattr(node, field)
-            if isinstance(child, list):
-                self._visit_all(child)
-            else:
-                self.visit(child)
-
-    def visit_Constant(self, node: ast.Constant) -> None:
-        """Pass by what has no name."""
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
@@ -222,10 +202,7 @@ class _Walker(ast.NodeVisitor):
     def _scope(self, name: str, line: int, *, is_function: bool) -> Iterator[None]:
         outer = (self._globals, self._is_deferred)
         table = self._scopes[name, line].popleft()
-        if isinstance(table, symtable.Function):  # the same as below in a tenth of the time
-            self._globals = frozenset(table.get_globals())
-        else:
-            self._globals = frozenset(symbol.get_name() for symbol in table.get_symbols() if symbol.is_global())
+        self._globals = frozenset(symbol.get_name() for symbol in table.get_symbols() if symbol.is_global())
         self._is_deferred = self._is_deferred or is_function
         yield
         self._globals, self._is_deferred = outer
@@ -269,19 +246,3 @@ class _Walker(ast.NodeVisitor):
                 scopes[scope.get_name().strip("<>"), scope.get_lineno()].append(scope)
             pending.extend(reversed(scope.get_children()))
         return scopes
-
-
-_VISITORS: dict[type[ast.AST], Callable[[_Walker, Any], None]] = {
-    getattr(ast, name.removeprefix("visit_")): method
-    for name, method in vars(_Walker).items()
-    if name.startswith("visit_")
-}
-"""The walker's methods by the nodes that they are for."""
-_FIELDS_WITHOUT_NAMES = frozenset({"attr", "ctx", "kind", "op", "ops", "type_comment"})
-"""Operators, contexts and plain text."""
-
-
-@cache
-def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    """Return the fields of a node that may hold nodes with names; none for what is no node."""
-    return tuple(field for field in getattr(kind, "_fields", ()) if field not in _FIELDS_WITHOUT_NAMES)

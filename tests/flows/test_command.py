@@ -6,7 +6,7 @@ from prefect import flow
 from pydantic import BaseModel, Field
 
 from carryover.flows.cli.command import run_as_command
-from carryover.tasks.agent.loop import ContractViolationError
+from carryover.tasks.agent.stepper import ContractViolationError
 from carryover.tasks.checks.run import CheckBackendError
 from carryover.tasks.knapsack.sampling import SamplingError
 from carryover.tasks.knapsack.validate import InvalidInstanceError

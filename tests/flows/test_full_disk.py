@@ -21,16 +21,15 @@ from carryover.tasks.plans.overrides import Overrides
 BatchedLanding.__init__.__kwdefaults__["seconds_per_batch"] = 3600.0  # a slow machine lands no smaller batches
 
 
-def run(stage: str, scale: str, train_count: int) -> None:
-    getattr(importlib.import_module(f"carryover.flows.{stage}"), stage)(scale, Overrides(train_count=train_count))
-
-
 @flow
-def on_a_small_disk(scale: str, train_count: int, before: list[str], stage: str, largest_file: int) -> None:
-    for earlier in before:
-        run(earlier, scale, train_count)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
-    run(stage, scale, train_count)
+def on_a_small_disk(
+    scale: str, train_count: int, evaluation_count: int, before: list[str], stage: str, largest_file: int
+) -> None:
+    counts = Overrides(train_count=train_count, evaluation_count=evaluation_count)
+    for name in [*before, stage]:
+        if name == stage:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
+        getattr(importlib.import_module(f"carryover.flows.{name}"), name)(scale, counts)
 
 
 run_as_command(on_a_small_disk)
@@ -53,17 +52,20 @@ class Case(NamedTuple):
     """Stages that have all the room, as JSON."""
     row_count_before: int = 0
     """Rows of the same table that those land."""
+    evaluation_count: int = 6
 
 
+LARGEST_FILE = 32_768
+"""Bytes: more than the row of a run with its plan and environment takes, less than what each stage writes."""
 COLLECTED = '["collect_traces"]'
 PREPARED = '["collect_traces", "prepare_training"]'
 TRAINED = '["collect_traces", "prepare_training", "train_models"]'
 CASES = (
-    Case("generate_instances", "laptop", 1000, 24_576, "landing/", "instances", 1000 + 100),
-    Case("collect_traces", "smoke", 40, 24_576, "landing/", "episodes", 2 * 40),
-    Case("prepare_training", "smoke", 12, 24_576, "datasets/", "training_examples", 2 * 12, COLLECTED),
-    Case("train_models", "smoke", 12, 24_576, "models/", "training_runs", 2, PREPARED),
-    Case("evaluate_models", "smoke", 12, 16_384, "landing/", "episodes", 24 + 8 * 6, TRAINED, 24),
+    Case("generate_instances", "laptop", 1000, LARGEST_FILE, "landing/", "instances", 1000 + 100, evaluation_count=100),
+    Case("collect_traces", "smoke", 80, LARGEST_FILE, "landing/", "episodes", 2 * 80),
+    Case("prepare_training", "smoke", 12, LARGEST_FILE, "datasets/", "training_examples", 2 * 12, COLLECTED),
+    Case("train_models", "smoke", 12, LARGEST_FILE, "models/", "training_runs", 2, PREPARED),
+    Case("evaluate_models", "smoke", 12, LARGEST_FILE, "landing/", "episodes", 24 + 8 * 60, TRAINED, 24, 60),
 )
 LEFT_TO_TEST_ALL = ("generate_instances", "evaluate_models")
 """Not played by continuous integration: each case is two studies as far as its stage."""
@@ -75,7 +77,7 @@ def start(home: Path, case: Case, largest_file: int, server: str) -> tuple[int, 
     Returns the exit code and what was said on standard error, but for how far it had come.
     """
     fields = {**case._asdict(), "largest_file": largest_file}
-    wanted = ("scale", "train_count", "before", "stage", "largest_file")
+    wanted = ("scale", "train_count", "evaluation_count", "before", "stage", "largest_file")
     options = [word for name in wanted for word in (f"--{name.replace('_', '-')}", str(fields[name]))]
     process = start_python(home, "-c", STAGES, *options, server=server)
     _, said = process.communicate()
@@ -104,6 +106,7 @@ def test_a_stage_that_can_write_no_further_leaves_nothing_half_written(case, tmp
     assert code == 1, said
     (line,) = said
     assert line.startswith(f"carryover: cannot write {home}/{case.refused}")
+    assert "/landing/runs/" not in line
     assert "File too large; free space there" in line
     zone = LandingZone(home / "landing")
     assert zone.read(case.table).num_rows == case.row_count_before

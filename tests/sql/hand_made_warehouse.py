@@ -13,6 +13,7 @@ from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.running.contract_name import LETTERS
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, InstanceRow, Row, StepRow
 from carryover.tasks.traces.study_rows import TABLES, ClaimRow, RunRow, StatisticRow, TrainingExampleRow
@@ -20,7 +21,7 @@ from carryover.tasks.traces.study_rows import TABLES, ClaimRow, RunRow, Statisti
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 TEACHERS = {"laptop": "scripted", "paper": "gemini-3-flash-preview", "import": "large"}
-CONTRACTS = {"P": "persistent", "S": "stateless", "base": None}
+CONTRACTS = {**{letters: contract for contract, letters in LETTERS.items()}, "base": None}
 
 
 def migrated_memory() -> DuckDBPyConnection:

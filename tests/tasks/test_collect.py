@@ -16,9 +16,9 @@ from carryover.storage.study.runs import start_run
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
-from carryover.tasks.agent.loop import ContractViolationError
 from carryover.tasks.agent.protocol import ReplyNotKeptError
 from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.agent.stepper import ContractViolationError
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan

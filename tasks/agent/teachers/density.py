@@ -11,13 +11,13 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers import density_blocks as blocks
 from carryover.tasks.agent.teachers.density_blocks import Known
 from carryover.tasks.agent.teachers.small import PlayedTurn, read_turns
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "start": (
@@ -67,8 +67,8 @@ def write_density_reply(
         seed: Chooses among equivalent reflections, equally under both contracts.
         inspections_per_turn: Inspections per block where that is fewer than the cap allows.
     """
-    if contract not in ("persistent", "stateless"):
-        raise ValueError(f"no density teacher plays contract {contract!r}; choose from persistent, stateless")
+    if contract not in PAPER_CONTRACTS:
+        raise ValueError(f"no density teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
     task = read_task(messages)
     turns = read_turns(messages)
     known = read_known(task, turns)
@@ -89,14 +89,9 @@ def write_density_reply(
 
 def read_task(messages: Sequence[Message]) -> Task:
     """Return capacity, budget and cap from the opening messages; raise `ValueError` where they are not told."""
-    opening = itertools.takewhile(lambda message: message.role != "assistant", messages)
-    return _read_opening(tuple(message.content for message in opening))
-
-
-@lru_cache(maxsize=64)
-def _read_opening(contents: tuple[str, ...]) -> Task:
-    """Return what `read_task` returns; the opening is the same in every turn of an episode."""
-    opening = "\n".join(contents)
+    opening = "\n".join(
+        message.content for message in itertools.takewhile(lambda message: message.role != "assistant", messages)
+    )
     limits, cap = _LIMITS.search(opening), _CAP.search(opening)
     if limits is None:
         raise ValueError("the conversation does not open with the task in the full prompt set; play it with 'full'")
@@ -122,16 +117,16 @@ def _next_block(
     has_failed = bool(turns) and turns[-1].has_failed
     defines = not turns or has_failed
     if len(known.table) < known.budget:
-        lists_items = defines or contract == "stateless"
+        lists_items = defines or contract == ContractName.STATELESS
         allowed = known.budget if task.cap is None else task.cap - lists_items  # listing the ids is a call too
         count = min(allowed, inspections_per_turn or allowed)
         action = "repair" if has_failed else "inspect" if turns else "start"
-        if contract == "stateless":
+        if contract == ContractName.STATELESS:
             return action, blocks.stateless_inspect(known, count)
         return action, blocks.persistent_inspect(known, count, defines=defines)
     count = known.budget if task.cap is None else task.cap - 1  # one call is kept for finish
     is_first = not any("take_item" in turn.code for turn in turns)
     action = "repair" if has_failed else "take" if is_first else "go_on"
-    if contract == "stateless":
+    if contract == ContractName.STATELESS:
         return action, blocks.stateless_take(known, count)
     return action, blocks.persistent_take(known, count, defines=is_first or has_failed, restores=has_failed)

@@ -101,7 +101,7 @@ def persistent_inspect(known: Known, count: int, *, defines: bool) -> str:
     call = f"inspect_more({count})"
     if not defines:
         return call
-    return f"{IMPORT}\n{_limits(known)}table = {_literal(known.table)}\n{INSPECT_FUNCTION}\n{call}"
+    return f"{_restored(known)}{INSPECT_FUNCTION}\n{call}"
 
 
 def persistent_take(known: Known, count: int, *, defines: bool, restores: bool) -> str:
@@ -112,8 +112,8 @@ def persistent_take(known: Known, count: int, *, defines: bool, restores: bool) 
     call = f"if take_more({count}):\n    finish()"
     if not defines:
         return call
-    progress = f"taken, refused, load = {_literal(known.taken)}, {_literal(known.refused)}, {known.load}\n"
-    earlier = f"{IMPORT}\n{_limits(known)}table = {_literal(known.table)}\n" if restores else ""
+    progress = f"taken, refused, load = {json.dumps(known.taken)}, {json.dumps(known.refused)}, {known.load}\n"
+    earlier = f"{_restored(known)}" if restores else ""
     return f"{earlier}{progress}\n{TAKE_FUNCTION}\n{call}"
 
 
@@ -126,15 +126,12 @@ def stateless_inspect(known: Known, count: int) -> str:
 def stateless_take(known: Known, count: int) -> str:
     """Return a self-contained block that takes with at most `count` calls."""
     state = (
-        f"table = {_literal(known.table)}\n"
-        f"taken = {_literal(known.taken)}\nrefused = {_literal(known.refused)}\nload = {known.load}\n"
+        f"table = {json.dumps(known.table)}\n"
+        f"taken = {json.dumps(known.taken)}\nrefused = {json.dumps(known.refused)}\nload = {known.load}\n"
     )
     return f"{IMPORT}\n{state}{TAKE_LOOP.format(count=count, capacity=known.capacity)}"
 
 
-def _limits(known: Known) -> str:
-    return f"capacity, budget = {known.capacity}, {known.budget}\n"
-
-
-def _literal(value: object) -> str:
-    return json.dumps(value)
+def _restored(known: Known) -> str:
+    limits = f"capacity, budget = {known.capacity}, {known.budget}"
+    return f"{IMPORT}\n{limits}\ntable = {json.dumps(known.table)}\n"

@@ -2,7 +2,7 @@
 
 The policy is that of the other teachers: inspect the list until the budget or the list ends, then take by value per
 weight, without what was refused or does not fit. What the others carry in names, in printed tables or in literals,
-these read from the live objects `items`, `taken`, `refused`, `budget` and `room`.
+these read from the live objects `seen`, `taken`, `refused`, `budget` and `room`.
 """
 
 import random
@@ -12,24 +12,26 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers.density import read_task
 from carryover.tasks.agent.teachers.small import SENTENCES, PlayedTurn, read_turns
 from carryover.tasks.agent.teachers.small_blocks import INSPECTED_PER_TURN, TAKEN_PER_TURN
+from carryover.tasks.running.contract_name import ContractName
 
+INJECTING = (ContractName.INJECTED, ContractName.INJECTED_PERSISTENT)
 _LOOK = """\
-new = [i for i in json.loads(list_items()) if i not in items.index][:min(n, budget)]
+new = [i for i in json.loads(list_items()) if i not in seen.index][:min(n, budget)]
 for i in new: inspect(i)
 state = 'more' if budget > len(new) == n else 'full'"""
 _GRAB = """\
 state, left = 'done', room
-for i in (items['value'] / items['weight']).sort_values(ascending=False, kind='stable').index:
-    if i in taken or items['class'][i] in refused or items['weight'][i] > left: continue
+for i in (seen['value'] / seen['weight']).sort_values(ascending=False, kind='stable').index:
+    if i in taken or seen['class'][i] in refused or seen['weight'][i] > left: continue
     if n == 0:
         state = 'more'
         break
     try: take_item(i)
     except Exception as e:
-        if 'class' in str(e): refused.append(items['class'][i])
+        if 'class' in str(e): refused.append(seen['class'][i])
         n -= {refusal}
         continue
-    left -= items['weight'][i]
+    left -= seen['weight'][i]
     n -= 1"""
 _FINISH = "print(state)\nif state == 'done': finish()"
 
@@ -44,8 +46,8 @@ def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, 
         is_capped: Whether a block does as much as the cap of tool calls allows, as in the Easy and Hard buckets, or
             as little as in the small ones.
     """
-    if contract not in ("injected", "injected+persistent"):
-        raise ValueError(f"no such contract {contract!r}; choose from injected, injected+persistent")
+    if contract not in INJECTING:
+        raise ValueError(f"no such contract {contract!r}; choose from {', '.join(INJECTING)}")
     inspected, taken = INSPECTED_PER_TURN, TAKEN_PER_TURN
     if is_capped:
         task = read_task(messages)
@@ -53,19 +55,26 @@ def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, 
     turns = read_turns(messages)
     is_taking = any(turn.output.startswith("full") for turn in turns)
     has_failed = bool(turns) and turns[-1].has_failed
-    body = _GRAB.format(refusal=int(is_capped)) if is_taking else _LOOK
-    ending = _FINISH if is_taking else "print(state)"
     count = taken if is_taking else inspected
-    imports = "" if is_taking else "import json\n"
-    if contract == "injected":
-        code = f"{imports}n = {count}\n{body}\n{ending}"
-    else:
-        name = "grab" if is_taking else "look"
-        definition = f"{imports}def {name}(n):\n{_indented(body)}\n    return state\n"
-        is_known = not has_failed and any(f"def {name}(" in turn.code for turn in turns)
-        code = f"{'' if is_known else definition}state = {name}({count})\n{ending}"
+    name = "grab" if is_taking else "look"
+    is_known = not has_failed and any(f"def {name}(" in turn.code for turn in turns)
+    code = injected_block(contract, count, is_taking=is_taking, is_known=is_known, refusal=int(is_capped))
     sentence = random.Random(f"sentence {seed}").choice(SENTENCES[_action(turns, is_taking, has_failed)])
     return f"{sentence}\n```python\n{code}\n```"
+
+
+def injected_block(contract: str, count: int, *, is_taking: bool, is_known: bool = False, refusal: int = 0) -> str:
+    """Return the block that inspects or takes `count` items; where names are kept, its function is defined once.
+
+    A refused item counts as `refusal` of those to take.
+    """
+    name, body, imports, ending = "look", _LOOK, "import json\n", "print(state)"
+    if is_taking:
+        name, body, imports, ending = "grab", _GRAB.format(refusal=refusal), "", _FINISH
+    if contract == ContractName.INJECTED:
+        return f"{imports}n = {count}\n{body}\n{ending}"
+    definition = "" if is_known else f"{imports}def {name}(n):\n{_indented(body)}\n    return state\n"
+    return f"{definition}state = {name}({count})\n{ending}"
 
 
 def _action(turns: Sequence[PlayedTurn], is_taking: bool, has_failed: bool) -> str:

@@ -5,9 +5,8 @@ from functools import partial
 from typing import Literal
 
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message
-from carryover.tasks.agent.teachers.careful import write_careful_reply
 from carryover.tasks.agent.teachers.density import write_density_reply
-from carryover.tasks.agent.teachers.injected import write_injected_reply
+from carryover.tasks.agent.teachers.injected import INJECTING, write_injected_reply
 from carryover.tasks.agent.teachers.small import write_small_reply
 
 WriteReply = Callable[[Sequence[Message], int], str]
@@ -54,23 +53,22 @@ def open_teacher(
     """Return the teacher of a bucket under a contract.
 
     Args:
-        bucket: `easy` or `hard` for the density teacher, `small` or `small_large` for the small one,
-            `small_costly` for the careful one.
+        bucket: `easy` or `hard` for the density teacher, `small` or `small_large` for the small one, `small_costly`
+            for the small one that is careful.
         contract: `persistent`, `stateless`, `injected` or `injected+persistent`.
         count_tokens: Tokens of messages by the training tokenizer.
         inspections_per_turn: For the density teacher: fewer inspections per block than the cap allows.
-        prints_table: For the small and the careful teacher: whether stateless blocks print the table that they rebuild.
+        prints_table: For the small teacher: whether stateless blocks print the table that they rebuild.
     """
     write_reply: WriteReply
     match bucket:
-        case "easy" | "hard" | "small" | "small_large" | "small_costly" if contract.startswith("injected"):
+        case "easy" | "hard" | "small" | "small_large" | "small_costly" if contract in INJECTING:
             write_reply = partial(write_injected_reply, contract, is_capped=bucket in ("easy", "hard"))
         case "easy" | "hard":
             write_reply = partial(write_density_reply, contract, inspections_per_turn=inspections_per_turn)
-        case "small" | "small_large":
-            write_reply = partial(write_small_reply, contract, prints_table=prints_table)
-        case "small_costly":
-            write_reply = partial(write_careful_reply, contract, prints_table=prints_table)
+        case "small" | "small_large" | "small_costly":
+            is_careful = bucket == "small_costly"
+            write_reply = partial(write_small_reply, contract, prints_table=prints_table, is_careful=is_careful)
         case _:
             raise ValueError(
                 f"no teacher plays bucket {bucket!r}; choose from easy, hard, small, small_large, small_costly"

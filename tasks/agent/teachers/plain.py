@@ -11,14 +11,17 @@ not enough for an adapter on the layers alone: the rows of the tied embedding mu
 import random
 import re
 from collections.abc import Callable
+from functools import cache
 
 from carryover.tasks.agent.prompt_format import CompactWire, Feedback
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers import careful_blocks, small_blocks
+from carryover.tasks.agent.teachers import small_blocks
+from carryover.tasks.agent.teachers.injected import INJECTING, injected_block
 from carryover.tasks.agent.teachers.small import SENTENCES
 from carryover.tasks.agent.variation import WORDINGS, Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.runtime.protocol import ToolError
 
 WHOLE_SHARE = 0.4
@@ -88,24 +91,35 @@ _SNIPPETS: tuple[tuple[str, str], ...] = (
     ("Catch the error.", "try: print({a} / 0)\nexcept Exception: print('failed')"),
 )
 _PIECE = re.compile(r" ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+")
-_TEACHER_TEXTS = (
-    *(text for texts in (*SENTENCES.values(), *WORDINGS.values()) for text in texts),
-    small_blocks.PERSISTENT_REPAIR,
-    small_blocks.PERSISTENT_LOOK,
-    small_blocks.stateless_look(1, "len(items)"),
-    small_blocks.stateless_take("items"),
-    careful_blocks.persistent_repair("[]"),
-    careful_blocks.stateless_take("items", "[]"),
-)
-_PIECES = tuple(sorted({piece for text in _TEACHER_TEXTS for piece in _PIECE.findall(text)} - {"```"}))
+_TEACHER_BLOCKS: dict[str, tuple[str, ...]] = {
+    ContractName.PERSISTENT: (
+        small_blocks.persistent_repair(),
+        small_blocks.PERSISTENT_LOOK,
+        small_blocks.persistent_repair("[]"),
+    ),
+    ContractName.STATELESS: (
+        small_blocks.stateless_look(1, "len(items)"),
+        small_blocks.stateless_take("items"),
+        small_blocks.stateless_take("items", "[]"),
+    ),
+    **{
+        contract: tuple(injected_block(contract, 1, is_taking=is_taking) for is_taking in (False, True))
+        for contract in INJECTING
+    },
+}
 _WHOLE_SENTENCES = ("I do it in one block.", "This needs one block.", "I solve it now.", "I do all of it at once.")
 _CALL_SENTENCES = ("I call a tool.", "I use one tool.", "I look at this.", "I go on.")
 
 
-def write_plain_conversation(instance: Instance) -> tuple[Message, ...]:
-    """Return one conversation, from the system message to the last reply; a function of the instance's seed."""
+def write_plain_conversation(
+    instance: Instance, contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
+) -> tuple[Message, ...]:
+    """Return one conversation, from the system message to the last reply; a function of the instance's seed.
+
+    The words to repeat are those of the teachers of `contracts`.
+    """
     draw = random.Random(f"plain {instance.seed}")
-    system, task = _SILENT.opening_messages(instance, "persistent", instance.spec.tool_call_cap, None)
+    system, task = _SILENT.opening_messages(instance, ContractName.PERSISTENT, instance.spec.tool_call_cap, None)
     kind = draw.random()
     if kind < WHOLE_SHARE:
         names = {name: draw.choice(choices) for name, choices in _NAMES.items()}
@@ -117,16 +131,24 @@ def write_plain_conversation(instance: Instance) -> tuple[Message, ...]:
         asked = Message(role="user", content=question.format(**numbers))
         return system, asked, _reply(draw.choice(_WHOLE_SENTENCES), code.format(**numbers))
     if kind < WHOLE_SHARE + SNIPPET_SHARE + REPEAT_SHARE:
-        text = _random_text(draw)
+        text = _random_text(draw, _pieces(contracts))
         asked = Message(role="user", content=f"Repeat: {text}")
         return system, asked, Message(role="assistant", content=text)
     return (system, task, *_single_calls(instance, draw))
 
 
-def _random_text(draw: random.Random) -> str:
+@cache
+def _pieces(contracts: tuple[ContractName, ...]) -> tuple[str, ...]:
+    """Return the words and signs of what the teachers of the contracts write, sorted."""
+    texts = [text for said in SENTENCES.values() for text in said]
+    texts += [text for contract in contracts for text in (*WORDINGS[contract], *_TEACHER_BLOCKS[contract])]
+    return tuple(sorted({piece for text in texts for piece in _PIECE.findall(text)} - {"```"}))
+
+
+def _random_text(draw: random.Random, pieces: tuple[str, ...]) -> str:
     """Return words and signs in random order; two words that would run together are set apart."""
     text = ""
-    for piece in draw.choices(_PIECES, k=REPEATED_PIECES):
+    for piece in draw.choices(pieces, k=REPEATED_PIECES):
         runs_together = text[-1:].isalpha() == piece[0].isalpha() and piece[0] != " "
         text += f" {piece}" if runs_together else piece
     return text.strip()

@@ -9,11 +9,11 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers import small_blocks as blocks
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "list": (
@@ -30,6 +30,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
 
 _BLOCK = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 _PART = re.compile(r"^part = (\d+)$", re.MULTILINE)
+_REFUSED = re.compile(r"^(?:more|done) (\[[^\]]*\])")
 
 
 class PlayedTurn(NamedTuple):
@@ -40,19 +41,28 @@ class PlayedTurn(NamedTuple):
     has_failed: bool
 
 
-def write_small_reply(contract: str, messages: Sequence[Message], seed: int, *, prints_table: bool = True) -> str:
+def write_small_reply(
+    contract: str, messages: Sequence[Message], seed: int, *, prints_table: bool = True, is_careful: bool = False
+) -> str:
     """Return the next reply: one sentence and one block.
 
-    `seed` chooses the sentence, equally under both contracts. With `prints_table` the stateless blocks print the table
-    that they rebuild, as an agent must that works from what it reads; without it they print its size.
+    Args:
+        contract: `persistent` or `stateless`; any other raises `ValueError`.
+        messages: The conversation so far.
+        seed: Chooses the sentence, equally under both contracts.
+        prints_table: Whether the stateless blocks print the table that they rebuild, as an agent must that works from
+            what it reads, or its size.
+        is_careful: Whether no class is tried that was refused before, as where mistakes cost score.
     """
     turns = read_turns(messages)
-    if contract == "persistent":
-        action, code = _persistent_block(turns)
-    elif contract == "stateless":
-        action, code = _stateless_block(turns, "items" if prints_table else "len(items)")
+    printed = (_REFUSED.match(turn.output) for turn in reversed(turns))
+    refused = next((match.group(1) for match in printed if match), "[]") if is_careful else None
+    if contract == ContractName.PERSISTENT:
+        action, code = _persistent_block(turns, refused)
+    elif contract == ContractName.STATELESS:
+        action, code = _stateless_block(turns, refused, "items" if prints_table else "len(items)")
     else:
-        raise ValueError(f"no small teacher plays contract {contract!r}; choose from persistent, stateless")
+        raise ValueError(f"no small teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
     sentence = random.Random(f"sentence {seed}").choice(SENTENCES[action])
     return f"{sentence}\n```python\n{code}\n```"
 
@@ -63,55 +73,33 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
     for reply, answer in itertools.pairwise(messages):
         if reply.role != "assistant" or answer.role != "user":
             continue
-        turns.append(_read_turn(reply.content, answer.content))
+        block = _BLOCK.search(reply.content)
+        content = json.loads(answer.content)
+        observation = content.get("observation", content)
+        code, output = block.group(1) if block else "", observation.get("output") or ""
+        turns.append(PlayedTurn(code, output, has_failed=bool(observation.get("error"))))
     return turns
 
 
-@lru_cache(maxsize=256)
-def _read_turn(reply: str, answer: str) -> PlayedTurn:
-    """Return one turn; each is looked back at in every later one."""
-    block = _BLOCK.search(reply)
-    content = json.loads(answer)
-    observation = content.get("observation", content)
-    return PlayedTurn(
-        code=block.group(1) if block else "",
-        output=observation.get("output") or "",
-        has_failed=bool(observation.get("error")),
-    )
-
-
-def next_part(turns: Sequence[PlayedTurn]) -> int | None:
-    """Return how many portions of the list a stateless block is to inspect next; none when it is time to take."""
-    if not turns:
-        return 1
-    part = _PART.search(turns[-1].code)
-    if part is None or turns[-1].has_failed or not turns[-1].output.startswith("more"):
-        return None
-    return int(part.group(1)) + 1
-
-
-def taking_action(last: PlayedTurn) -> str:
-    """Return what a stateless block that takes items is doing: repairing, going on, or starting."""
-    if last.has_failed:
-        return "repair"
-    return "more" if "take_item" in last.code else "grab"
-
-
-def _persistent_block(turns: list[PlayedTurn]) -> tuple[str, str]:
+def _persistent_block(turns: list[PlayedTurn], refused: str | None) -> tuple[str, str]:
     if not turns:
         return "list", blocks.PERSISTENT_SETUP + blocks.PERSISTENT_LOOK
-    last = turns[-1]
+    last, take = turns[-1], blocks.persistent_take(is_careful=refused is not None)
     if last.has_failed:
-        return "repair", blocks.PERSISTENT_REPAIR
+        return "repair", blocks.persistent_repair(refused)
     if "grab" in last.code:
-        return "more", blocks.PERSISTENT_TAKE
+        return "more", take
     if last.output.startswith("more"):
         return "look", blocks.PERSISTENT_LOOK
-    return "grab", blocks.PERSISTENT_GRAB + blocks.PERSISTENT_TAKE
+    return "grab", blocks.persistent_grab(refused) + take
 
 
-def _stateless_block(turns: list[PlayedTurn], shown: str) -> tuple[str, str]:
-    part = next_part(turns)
-    if part is not None:
-        return "look" if turns else "list", blocks.stateless_look(part, shown)
-    return taking_action(turns[-1]), blocks.stateless_take(shown)
+def _stateless_block(turns: list[PlayedTurn], refused: str | None, shown: str) -> tuple[str, str]:
+    if not turns:
+        return "list", blocks.stateless_look(1, shown)
+    last = turns[-1]
+    part = _PART.search(last.code)
+    if part is not None and not last.has_failed and last.output.startswith("more"):
+        return "look", blocks.stateless_look(int(part.group(1)) + 1, shown)
+    action = "repair" if last.has_failed else "more" if "take_item" in last.code else "grab"
+    return action, blocks.stateless_take(shown, refused)

@@ -4,7 +4,13 @@ Models of a million parameters do not copy literals, so the blocks hold none but
 reuse names; the stateless ones list and inspect again, which costs no budget. Both let the tools' errors tell what
 fits: three new items a turn are inspected until the budget or the list ends, then one item a turn is taken by value
 per weight.
+
+Where taking a disallowed class costs capacity, a careful block carries `refused`, the classes refused so far: in a
+binding under the persistent contract, and under the stateless one as a literal that each block copies from what the
+last one printed. `None` stands for a block that is not careful.
 """
+
+from textwrap import indent
 
 INSPECTED_PER_TURN = 3
 """New items per inspecting turn, under both contracts."""
@@ -12,6 +18,17 @@ TAKEN_PER_TURN = 1
 """Items taken per taking turn, under both contracts."""
 
 _BY_DENSITY = "sorted(items, key=lambda i: -items[i][1] / items[i][0])"
+_SKIP = "    if items[i][2] in refused: continue\n"
+_TAKE = """    try: take_item(i)
+    except Exception: continue
+    n -= 1
+"""
+_TAKE_CAREFULLY = """    try: take_item(i)
+    except Exception as e:
+        if 'class' in str(e): refused.append(items[i][2])
+        continue
+    n -= 1
+"""
 
 PERSISTENT_SETUP = """import json
 ids = json.loads(list_items())
@@ -27,16 +44,29 @@ def look(n):
     return 'full'
 """
 PERSISTENT_LOOK = f"state = look({INSPECTED_PER_TURN})\nprint(state, len(items))"
-PERSISTENT_GRAB = f"""def grab(n):
+
+
+def persistent_grab(refused: str | None = None) -> str:
+    """Return the definition of taking; a careful one starts from a literal list of refused classes."""
+    start, skip, take = _parts(refused)
+    return f"""{start}def grab(n):
     for i in {_BY_DENSITY}:
-        if n == 0: return 'more'
-        try: take_item(i)
-        except Exception: continue
-        n -= 1
-    return 'done'
+{indent(skip, "    ")}        if n == 0: return 'more'
+{indent(take, "    ")}    return 'done'
 """
-PERSISTENT_TAKE = f"state = grab({TAKEN_PER_TURN})\nprint(state)\nif state == 'done': finish()"
-PERSISTENT_REPAIR = f"{PERSISTENT_SETUP}{PERSISTENT_GRAB}look(len(ids))\n{PERSISTENT_TAKE}"
+
+
+def persistent_take(*, is_careful: bool = False) -> str:
+    """Return the block that takes the next item by what earlier blocks have defined."""
+    shown = "state, refused" if is_careful else "state"
+    return f"state = grab({TAKEN_PER_TURN})\nprint({shown})\nif state == 'done': finish()"
+
+
+def persistent_repair(refused: str | None = None) -> str:
+    """Return the block that sets up everything again and takes the next item."""
+    look, grab = "look(len(ids))\n", persistent_grab(refused)
+    rebuilt = f"{grab}{look}" if refused is None else f"{look}{grab}"
+    return f"{PERSISTENT_SETUP}{rebuilt}{persistent_take(is_careful=refused is not None)}"
 
 
 def stateless_look(part: int, shown: str) -> str:
@@ -55,10 +85,11 @@ for i in json.loads(list_items()):
 print(state, {shown})"""
 
 
-def stateless_take(shown: str) -> str:
+def stateless_take(shown: str, refused: str | None = None) -> str:
     """Return the block that inspects everything again, takes the next item and prints `shown`."""
+    start, skip, take = _parts(refused)
     return f"""import json
-items = {{}}
+{start}items = {{}}
 for i in json.loads(list_items()):
     try: d = json.loads(inspect(i))
     except Exception: break
@@ -66,11 +97,13 @@ for i in json.loads(list_items()):
 n = {TAKEN_PER_TURN}
 state = 'done'
 for i in {_BY_DENSITY}:
-    if n == 0:
+{skip}    if n == 0:
         state = 'more'
         break
-    try: take_item(i)
-    except Exception: continue
-    n -= 1
-print(state, {shown})
+{take}print(state, {shown if refused is None else f"refused, {shown}"})
 if state == 'done': finish()"""
+
+
+def _parts(refused: str | None) -> tuple[str, str, str]:
+    """Return the lines of a block that depend on care: before it, before an item is tried, and the trial."""
+    return ("", "", _TAKE) if refused is None else (f"refused = {refused}\n", _SKIP, _TAKE_CAREFULLY)

@@ -10,6 +10,7 @@ from typing import Any
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
 
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult
@@ -56,7 +57,7 @@ class EpisodeKernel(Kernel):
     def _episode(self) -> Interpreter:
         if self.interpreter is None:
             runtime = open_runtime(RuntimeSpec())
-            self.interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="notebook")
+            self.interpreter = runtime.open_interpreter(CONTRACTS[ContractName.PERSISTENT], {}, instance_id="notebook")
         return self.interpreter
 
     def _publish(self, result: BlockResult) -> None:

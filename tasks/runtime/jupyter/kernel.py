@@ -49,7 +49,7 @@ class Kernel:
         started.callback(self._relay.close)
         with listener:
             told = {"connection": connection}
-            process = launch("kernel_entry", spec, level, extra=told, descriptors=(listener.fileno(),))
+            process = launch("jupyter.kernel_entry", spec, level, extra=told, descriptors=(listener.fileno(),))
         started.callback(process.close)
         set_timeouts(process.connection)
         process.channel.send(("introduce",))

@@ -28,6 +28,8 @@ EPISODE_HEADER = "x-episode-id"
 """Names the conversation, so that its cache is found without searching."""
 BODY_BYTES = 8 * 2**20
 """Largest request; the longest context of the study takes a hundredth of it."""
+DISCONNECT_SECONDS = 0.5
+"""Time between two looks at whether a client still waits."""
 STREAM_SECONDS = 0.02
 """Time between two looks at a reply that is streamed."""
 UNFINISHED = "\ufffd"
@@ -49,31 +51,39 @@ class ChatApi:
         """Return the ASGI application; its lifespan runs the scheduler."""
         return Starlette(
             routes=[
-                Route("/health", self._health),
-                Route("/version", _tell_version),
-                Route("/v1/models", self._list_models),
-                Route("/v1/models/{name:path}", self._show_model),
-                Route("/v1/chat/completions", self._complete, methods=["POST"]),
+                Route("/health", self.tell_health),
+                Route("/version", self.tell_version),
+                Route("/v1/models", self.list_models),
+                Route("/v1/models/{name:path}", self.show_model),
+                Route("/v1/chat/completions", self.complete, methods=["POST"]),
             ],
-            exception_handlers=dict.fromkeys((ApiError, HTTPException, Exception), _answer_error),
-            lifespan=self._lifespan,
+            exception_handlers=dict.fromkeys((ApiError, HTTPException, Exception), answer_error),
+            lifespan=self.run_scheduler,
         )
 
     @contextlib.asynccontextmanager
-    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+    async def run_scheduler(self, _: Starlette) -> AsyncIterator[None]:
+        """Compute replies as long as the application runs."""
         self._loop = asyncio.create_task(self._scheduler.run())
         yield
         self._loop.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._loop
 
-    async def _health(self, _: Request) -> Response:
+    async def tell_health(self, _: Request) -> Response:
+        """Answer 503 once the engine has ended."""
         return Response(status_code=503 if self._loop.done() else 200)
 
-    async def _list_models(self, _: Request) -> JSONResponse:
+    async def tell_version(self, _: Request) -> JSONResponse:
+        """Answer as vLLM's server does."""
+        return JSONResponse({"version": f"carryover {metadata.version('carryover')}"})
+
+    async def list_models(self, _: Request) -> JSONResponse:
+        """List every model."""
         return JSONResponse({"object": "list", "data": [self._describe(name) for name in self._models]})
 
-    async def _show_model(self, request: Request) -> JSONResponse:
+    async def show_model(self, request: Request) -> JSONResponse:
+        """Describe one model."""
         return JSONResponse(self._describe(self._find(request.path_params["name"]).name))
 
     def _describe(self, name: str) -> dict[str, Any]:
@@ -87,8 +97,9 @@ class ChatApi:
             raise ApiError(404, "NotFoundError", message, "model")
         return self._models[name]
 
-    async def _complete(self, http_request: Request) -> Response:
-        request = parse_request(await _read_body(http_request))
+    async def complete(self, http_request: Request) -> Response:
+        """Answer a chat, whole or as a stream."""
+        request = parse_request(await read_body(http_request))
         model = self._find(request.model)
         prompt_ids = await asyncio.to_thread(self._render, model, request)  # a long text takes seconds
         wanted, prompt_length = request.max_completion_tokens or request.max_tokens, len(prompt_ids)
@@ -113,18 +124,16 @@ class ChatApi:
         working = asyncio.ensure_future(self._scheduler.complete(model.name, generation))
         if request.stream:
             return StreamingResponse(_stream(request, model, generation, working), media_type="text/event-stream")
-        hanging_up = asyncio.ensure_future(_wait_for_disconnect(http_request))
         try:
-            await asyncio.wait((working, hanging_up), return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                raise ApiError(499, "ClientDisconnected", "the client closed the connection")
+            while not (await asyncio.wait((working,), timeout=DISCONNECT_SECONDS))[0]:
+                if await http_request.is_disconnected():
+                    raise ApiError(499, "ClientDisconnected", "the client closed the connection")
             reply = working.result()
             message = {"role": "assistant", "content": reply.text, "refusal": None}
             choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
             identity = {**_identity(model.name), "object": "chat.completion"}
             return JSONResponse({**identity, "choices": [choice], "usage": _usage(reply)})
         finally:
-            hanging_up.cancel()
             working.cancel()
 
     def _render(self, model: LoadedModel, request: ChatRequest) -> list[int]:
@@ -145,11 +154,8 @@ class ChatApi:
         return prompt_ids
 
 
-async def _tell_version(_: Request) -> JSONResponse:
-    return JSONResponse({"version": f"carryover {metadata.version('carryover')}"})
-
-
-async def _read_body(request: Request) -> bytes:
+async def read_body(request: Request) -> bytes:
+    """Return a request's body; raise `ApiError` where it is too large or breaks off."""
     body = bytearray()
     try:
         async for chunk in request.stream():
@@ -159,11 +165,6 @@ async def _read_body(request: Request) -> bytes:
     except ClientDisconnect as error:
         raise ApiError(499, "ClientDisconnected", "the client closed the connection") from error
     return bytes(body)
-
-
-async def _wait_for_disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _stream(
@@ -204,7 +205,8 @@ def _event(data: dict[str, Any]) -> str:
     return f"data: {json.dumps(data)}\n\n"
 
 
-async def _answer_error(request: Request, error: Exception) -> JSONResponse:
+async def answer_error(request: Request, error: Exception) -> JSONResponse:
+    """Answer with an error of OpenAI's shape."""
     headers = None
     if isinstance(error, HTTPException):
         kind = "NotFoundError" if error.status_code == 404 else "BadRequestError"

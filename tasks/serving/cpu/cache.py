@@ -62,8 +62,7 @@ class KeyValueCache:
         del self.token_ids[token_count:]
 
     def copy_prefix(self, source: KeyValueCache, token_count: int) -> None:
-        """Hold the first `token_count` tokens of another conversation, and nothing else."""
-        self.truncate(0)
+        """Hold the first `token_count` tokens of another conversation; nothing has been held before."""
         self.reserve(token_count)
         self.tensor[:, :, :token_count] = source.tensor[:, :, :token_count]
         self.token_ids = source.token_ids[:token_count]
@@ -87,7 +86,6 @@ def shared_prefix_length(left: Sequence[int], right: Sequence[int]) -> int:
 class _Entry:
     model_name: str
     cache: KeyValueCache
-    prompt_length: int
     is_in_use: bool
 
 
@@ -102,8 +100,8 @@ class Lease(NamedTuple):
 class CachePool:
     """Caches of every conversation of every model; idle ones go, oldest use first, when memory is short.
 
-    A conversation is known by its episode id. Without one, a prompt that extends an idle conversation's last prompt
-    takes that one over. Everything else starts with the longest prefix that any conversation of the model holds.
+    A conversation is known by its episode id. A new one, and every prompt without an id, starts with a copy of the
+    longest prefix that any conversation of the model holds.
     """
 
     def __init__(self, byte_limit: int) -> None:
@@ -123,35 +121,21 @@ class CachePool:
 
     def lease(self, model_name: str, shape: CacheShape, prompt_ids: list[int], episode_id: str | None) -> Lease:
         """Lend the cache with which the prompt needs the least work."""
-        key: Hashable | None = (model_name, episode_id)
-        if episode_id is None:
-            extended = [
-                (entry.prompt_length, key)
-                for key, entry in self._entries.items()
-                if entry.model_name == model_name
-                and not entry.is_in_use
-                and shared_prefix_length(entry.cache.token_ids, prompt_ids) >= entry.prompt_length
-            ]
-            key = max(extended, key=lambda candidate: candidate[0])[1] if extended else None
-        entry = self._entries.get(key) if key is not None else None
-        if key is None or (entry is not None and entry.is_in_use):
-            key, entry = (model_name, next(self._numbers)), None
-        if entry is None:
-            entry = _Entry(model_name, KeyValueCache(shape), 0, is_in_use=True)
-        entry.is_in_use = True
-        entry.prompt_length = len(prompt_ids)
+        key = (model_name, next(self._numbers) if episode_id is None else episode_id)
+        if key in self._entries and self._entries[key].is_in_use:
+            key = (model_name, next(self._numbers))
         # One token at least must be computed: its logits choose the first token of the reply.
         reusable = prompt_ids[:-1]
-        held, shared, source = shared_prefix_length(entry.cache.token_ids, reusable), 0, None
-        if not entry.cache.token_ids:  # one that goes on shares no more with another conversation than with itself
-            for other in self._entries.values():
-                if other.model_name == model_name:
-                    length = shared_prefix_length(other.cache.token_ids, reusable)
-                    shared, source = max((shared, source), (length, other.cache), key=lambda found: found[0])
-        if source is not None and shared >= held + MIN_SHARED_TOKENS:
-            entry.cache.copy_prefix(source, shared)
+        entry = self._entries.get(key)
+        if entry is not None:
+            entry.is_in_use = True
+            entry.cache.truncate(shared_prefix_length(entry.cache.token_ids, reusable))
         else:
-            entry.cache.truncate(held)
+            entry = _Entry(model_name, KeyValueCache(shape), is_in_use=True)
+            others = [each.cache for each in self._entries.values() if each.model_name == model_name]
+            shared = [shared_prefix_length(each.token_ids, reusable) for each in others]
+            if max(shared, default=0) >= MIN_SHARED_TOKENS:
+                entry.cache.copy_prefix(others[shared.index(max(shared))], max(shared))
         self._entries[key] = entry
         self._entries.move_to_end(key)
         self.evict()

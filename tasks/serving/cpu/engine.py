@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carryover.tasks.serving.cpu.models import LoadedModel
-
-RANDOM_BLOCK = 64
-"""Random numbers drawn ahead for a request."""
 
 
 class Reply(NamedTuple):
@@ -42,12 +40,10 @@ class GenerationRequest:
     prompt_ids: list[int]
     parameters: SamplingParameters
     episode_id: str | None = None
-    is_cancelled: bool = False
-    """Set by the caller when nobody waits any more."""
+    answer: Future[Reply] = field(default_factory=Future)
+    """Cancelled by the caller when nobody waits any more."""
     reply: Reply | None = None
-    """Set when the request is done."""
-    error: Exception | None = None
-    """Set instead when computing it failed."""
+    """Set when the request is done; the answer follows when its cache is free for the next turn."""
     generated: list[int] = field(default_factory=list)
     lease: Lease | None = None
     cached_tokens: int = 0
@@ -73,8 +69,7 @@ class GenerationRequest:
     def uniforms(self, count: int) -> list[float]:
         """Return the random numbers of the next `count` tokens of the reply, each token having its own."""
         start = len(self.generated)
-        if len(self._uniforms) < start + count:
-            self._uniforms += self._generator.random(count + RANDOM_BLOCK).tolist()
+        self._uniforms += self._generator.random(max(0, start + count - len(self._uniforms))).tolist()
         return self._uniforms[start : start + count]
 
 
@@ -104,8 +99,6 @@ class ModelEngine:
         A prompt longer than `max_batch_tokens` takes several passes. The pool holds other models' caches, too.
         """
         self.loaded = loaded
-        self._hidden = frozenset(loaded.tokenizer.all_special_ids)
-        """Tokens that no text shows."""
         self._pool = pool
         self._max_running = max_running
         self._max_draft_tokens = max_draft_tokens
@@ -123,41 +116,37 @@ class ModelEngine:
         """Queue a request; safe from any thread."""
         self._submitted.append(request)
 
-    def step(self) -> list[GenerationRequest]:
-        """Compute one pass over the batch and return the requests that ended with it, cancelled ones included."""
-        cancelled = [request for request in self._running if request.is_cancelled]
-        for request in cancelled:
-            self._leave(request)
-        if members := self._next_batch():
-            self._advance(members)
-        finished = [request for request in self._running if request.reply is not None]
-        for request in finished:
-            self._leave(request)
-        return cancelled + finished
-
-    def fail(self, error: Exception) -> list[GenerationRequest]:
-        """Give up every request of the model, queued ones included, and return them; the next one starts afresh."""
-        failed = [*self._running, *self._submitted]
-        self._submitted.clear()
-        for request in failed:
-            request.error = error
-            if request in self._running:
-                self._leave(request)
-        return failed
-
-    def _next_batch(self) -> list[_Member]:
-        """Take every running request that the token budget allows, then admit queued ones."""
+    def step(self) -> None:
+        """Compute one pass over every running request that the token budget allows, then over queued ones."""
+        self._dismiss()
         members: list[_Member] = []
         budget = self._max_batch_tokens
         candidates = iter(list(self._running))
-        while budget > 0:
-            request = next(candidates, None) or self._admit()
-            if request is None:
-                break
-            member = self._enter(request, budget)
-            budget -= len(member.row.token_ids)
-            members.append(member)
-        return members
+        while budget > 0 and (request := next(candidates, None) or self._admit()) is not None:
+            members.append(self._enter(request, budget))
+            budget -= len(members[-1].row.token_ids)
+        if members:
+            self._advance(members)
+        self._dismiss()
+
+    def fail(self, error: Exception) -> None:
+        """Give up every request of the model, queued ones included; the next one starts afresh."""
+        queued = [self._submitted.popleft() for _ in range(len(self._submitted))]
+        for request in [*self._running, *queued]:
+            if request.answer.set_running_or_notify_cancel():
+                request.answer.set_exception(error)
+            if request.lease is not None:
+                self._pool.give_back(request.lease)
+        self._running.clear()
+
+    def _dismiss(self) -> None:
+        """Answer the running requests that are done, and let those go that nobody waits for."""
+        for request in [each for each in self._running if each.reply is not None or each.answer.cancelled()]:
+            self._running.remove(request)
+            if request.lease is not None:
+                self._pool.give_back(request.lease)
+            if request.answer.set_running_or_notify_cancel():
+                request.answer.set_result(cast("Reply", request.reply))
 
     def _enter(self, request: GenerationRequest, budget: int) -> _Member:
         assert request.lease is not None
@@ -173,7 +162,7 @@ class ModelEngine:
             if self._running and not self._pool.has_room():
                 return None
             request = self._submitted.popleft()
-            if request.is_cancelled:
+            if request.answer.cancelled():
                 continue
             self._running.append(request)
             loaded = self.loaded
@@ -183,55 +172,44 @@ class ModelEngine:
         return None
 
     def _advance(self, members: Sequence[_Member]) -> None:
-        """Compute the rows and take what they say, up to and including the first token that was guessed wrong."""
+        """Compute the rows and take what they say, up to and including the first token that was guessed wrong.
+
+        The rest of a prompt that is not all in its cache comes with the next pass.
+        """
         logits = self.loaded.forward([member.row for member in members])
         counts = [member.row.logit_count for member in members]
         parameters = [member.request.parameters for member in members for _ in range(member.row.logit_count)]
         uniforms = [number for member in members for number in member.request.uniforms(member.row.logit_count)]
         tokens = iter(choose_tokens(logits, parameters, uniforms))
         for member, count in zip(members, counts, strict=True):
-            self._take(member, list(islice(tokens, count)))
-
-    def _take(self, member: _Member, tokens: Sequence[int]) -> None:
-        request, cache = member.request, member.row.cache
-        if len(cache.token_ids) < len(request.prompt_ids):
-            # The rest of the prompt comes with the next pass.
-            return
-        accepted = 0
-        for token, guess in zip_longest(tokens, member.draft):
-            self._drafter.learn(request.generated, token)
-            request.generated.append(token)
-            self._finish_if_done(request, token)
-            if request.reply is not None or token != guess:
-                break
-            accepted += 1
-        # The last token is the next pass's input; wrong guesses leave the cache.
-        cache.truncate(len(request.prompt_ids) + len(request.generated) - 1)
-        if member.draft:
-            request.draft_length = next_draft_length(len(member.draft), accepted, self._max_draft_tokens)
+            request, cache, chosen = member.request, member.row.cache, list(islice(tokens, count))
+            if len(cache.token_ids) < len(request.prompt_ids):
+                continue
+            accepted = 0
+            for token, guess in zip_longest(chosen, member.draft):
+                self._drafter.learn(request.generated, token)
+                request.generated.append(token)
+                self._finish_if_done(request, token)
+                if request.reply is not None or token != guess:
+                    break
+                accepted += 1
+            # The last token is the next pass's input; wrong guesses leave the cache.
+            cache.truncate(len(request.prompt_ids) + len(request.generated) - 1)
+            if member.draft:
+                request.draft_length = next_draft_length(len(member.draft), accepted, self._max_draft_tokens)
 
     def _finish_if_done(self, request: GenerationRequest, token: int) -> None:
         parameters, generated = request.parameters, request.generated
-        tail = ""
-        if parameters.stop:
-            # A shown token holds one byte at least, so the longest stop text lies within as many as it has bytes.
-            shown = [each for each in generated if each not in self._hidden]
-            tail = self._decode(shown[-max(len(stop.encode()) for stop in parameters.stop) :])
         text, reason = None, "stop"
+        written = self._decode(generated) if parameters.stop else ""
         if token in self.loaded.end_ids and not parameters.ignores_end:
             text = self._decode(generated[:-1])
-        elif any(stop in tail for stop in parameters.stop):
-            text = self._decode(generated)
-            text = text[: min(text.find(stop) for stop in parameters.stop if stop in text)]
+        elif stops := [written.find(stop) for stop in parameters.stop if stop in written]:
+            text = written[: min(stops)]
         elif len(generated) >= parameters.max_tokens:
             text, reason = self._decode(generated), "length"
         if text is not None:
             request.reply = Reply(text, reason, len(request.prompt_ids), request.cached_tokens, len(generated))
-
-    def _leave(self, request: GenerationRequest) -> None:
-        self._running.remove(request)
-        if request.lease is not None:
-            self._pool.give_back(request.lease)
 
     def _decode(self, token_ids: list[int]) -> str:
         text = self.loaded.tokenizer.decode(token_ids, skip_special_tokens=True)

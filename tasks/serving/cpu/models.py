@@ -5,7 +5,6 @@ Any causal transformers model with full attention is served: its own modules com
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -76,6 +75,7 @@ def _load(
     spare_template: str | None = None,
 ) -> LoadedModel:
     import torch
+    from peft import PeftModel
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -90,10 +90,13 @@ def _load(
         model = AutoModelForCausalLM.from_pretrained(
             source, revision=revision, dtype=torch.float32, attn_implementation=ATTENTION_NAME
         )
-    except (OSError, ValueError, SafetensorError) as error:
-        raise ModelLoadError(f"model {name!r} cannot be loaded from {source}: {first_line(error)}") from error
-    if adapter is not None:
-        model = _merge_adapter(name, model, adapter)
+        if adapter is not None:
+            model: Any = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        raise ModelLoadError(
+            f"model {name!r} cannot be loaded from {adapter or source} ({type(error).__name__}: {first_line(error)}); "
+            "name a whole folder that training saved, an adapter with the base that it was trained on"
+        ) from error
     model.eval().requires_grad_(False)
     tokenizer.chat_template = template or tokenizer.chat_template or spare_template
     if tokenizer.chat_template is None:
@@ -152,34 +155,6 @@ def _attend(
     layer: int = module.layer_idx  # pyright: ignore[reportAssignmentType]
     attended = attend(layer, query[0] * scaling, torch.cat((key[0], value[0])), ragged_rows)
     return attended.transpose(0, 1).unsqueeze(0), None
-
-
-def _merge_adapter(name: str, model: PreTrainedModel, adapter: Path) -> PreTrainedModel:
-    from peft import PeftModel
-    from safetensors import SafetensorError
-
-    settings = adapter / "adapter_config.json"
-    if not settings.is_file():
-        raise ModelLoadError(f"adapter {name!r}: {settings} does not exist; give the directory that training saved")
-    try:
-        trained_on = json.loads(settings.read_text(encoding="utf-8"))["peft_type"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelLoadError(
-            f"adapter {name!r}: {settings} is torn or no adapter's ({type(error).__name__}: {first_line(error)}); "
-            "train or copy the adapter again"
-        ) from error
-    if trained_on != "LORA":
-        raise ModelLoadError(f"adapter {name!r} is of type {trained_on}; only LORA adapters can be merged")
-    try:
-        return PeftModel.from_pretrained(model, adapter).merge_and_unload()  # pyright: ignore[reportReturnType]
-    except SafetensorError as error:
-        raise ModelLoadError(
-            f"adapter {name!r}: the weights in {adapter} are torn ({first_line(error)}); train or copy it again"
-        ) from error
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise ModelLoadError(
-            f"adapter {name!r} at {adapter} does not fit the base model: {first_line(error)}"
-        ) from error
 
 
 def _cache_shape(name: str, config: Any) -> CacheShape:

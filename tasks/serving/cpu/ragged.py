@@ -6,12 +6,11 @@ row, and lets each look at its own cache.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch import Tensor
 
     from carryover.tasks.serving.cpu.cache import KeyValueCache
@@ -29,12 +28,9 @@ class Row(NamedTuple):
     """Last tokens whose logits are wanted."""
 
 
-class Forward(Protocol):
-    """A model's forward pass over rows."""
-
-    def __call__(self, rows: Sequence[Row]) -> Tensor:
-        """Append every row's tokens to its cache and return the logits that rows want: (their sum, vocabulary)."""
-        ...
+Forward = Callable[[Sequence[Row]], "Tensor"]
+"""A model's forward pass: appends every row's tokens to its cache and returns the logits that rows want: (their sum,
+vocabulary)."""
 
 
 @dataclass

@@ -22,7 +22,6 @@ class Scheduler:
 
     def __init__(self, engines: Iterable[ModelEngine]) -> None:
         self.engines = {engine.loaded.name: engine for engine in engines}
-        self._waiting: dict[GenerationRequest, asyncio.Future[Reply]] = {}
         self._has_news = threading.Event()
         """Set when a request comes and when the thread shall end."""
         self._is_stopping = False
@@ -35,54 +34,36 @@ class Scheduler:
         """
         if self._is_stopping:
             raise RuntimeError(STOPPED)
-        future = asyncio.get_running_loop().create_future()
-        self._waiting[request] = future
         self.engines[model_name].submit(request)
         self._has_news.set()
-        try:
-            return await future
-        finally:
-            request.is_cancelled = True
-            del self._waiting[request]
+        return await asyncio.wrap_future(request.answer)
 
     async def run(self) -> None:
         """Step until cancelled; an error of a step fails the requests of its model, and the next ones are served."""
-        loop = asyncio.get_running_loop()
         # One thread for as long as this runs: handing over every pass costs as much as a small model's pass.
         executor = ThreadPoolExecutor(1, thread_name_prefix=THREAD_NAME)
-        working = loop.run_in_executor(executor, self._work, loop)
+        working = asyncio.get_running_loop().run_in_executor(executor, self.work)
         executor.shutdown(wait=False)
         try:
             await asyncio.shield(working)
         finally:
-            for future in self._waiting.values():
-                if not future.done():  # its caller gave up or has its reply, and has not run since
-                    future.set_exception(RuntimeError(STOPPED))
             self._is_stopping = True
             self._has_news.set()
             await asyncio.wait([working])
 
-    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+    def work(self) -> None:
+        """Compute passes whenever there is work, until `run` is cancelled."""
         import torch
 
         while not self._is_stopping:
             self._has_news.wait()
             self._has_news.clear()
-            while not self._is_stopping and any(engine.has_work for engine in self.engines.values()):
-                for engine in self.engines.values():
+            while not self._is_stopping and (busy := [each for each in self.engines.values() if each.has_work]):
+                for engine in busy:
                     try:
                         with torch.inference_mode():
-                            ended = engine.step() if engine.has_work else []
+                            engine.step()
                     except Exception as error:  # noqa: BLE001 - no request may end the thread that serves all others
-                        ended = engine.fail(error)
-                    for request in ended:
-                        loop.call_soon_threadsafe(self._answer, request)
-
-    def _answer(self, request: GenerationRequest) -> None:
-        future = self._waiting.get(request)
-        if future is None or future.done():
-            return
-        if request.reply is not None:
-            future.set_result(request.reply)
-        elif request.error is not None:
-            future.set_exception(RuntimeError(f"the reply could not be computed: {request.error}"))
+                        engine.fail(RuntimeError(f"the reply could not be computed: {error}"))
+        for engine in self.engines.values():
+            engine.fail(RuntimeError(STOPPED))

@@ -84,7 +84,7 @@ def timed(seconds: list[float]) -> Iterator[None]:
     seconds.append(time.perf_counter() - start)
 
 
-def test_large_frame_goes_in_and_out_faster_than_by_dill(agent, frame):
+def test_large_frame_goes_in_and_out_faster_than_by_dill(agent, frame, keep_figure):
     kernel = DillKernel()
     ours: list[float] = []
     theirs: list[float] = []
@@ -100,11 +100,11 @@ def test_large_frame_goes_in_and_out_faster_than_by_dill(agent, frame):
         pd.testing.assert_frame_equal(back, frame)
     kernel.close()
     ratio = sorted(theirs[n] / ours[n] for n in range(ROUNDS))[ROUNDS // 2]
-    print(f"\nframe of 100 MiB in and out: {min(ours):.2f} s, by dill {min(theirs):.2f} s, {ratio:.1f} times (goal 5)")
+    keep_figure("frame of 100 MiB in and out, speed over dill through an ipykernel", ratio, "times", at_least=5)
     assert ratio > 1
 
 
-def test_frame_goes_in_and_out_without_a_second_copy_on_the_host(agent, frame):
+def test_frame_goes_in_and_out_without_a_second_copy_on_the_host(agent, frame, keep_figure):
     agent.inject("warm", frame.head())
     agent.retrieve("warm")
     gc.collect()
@@ -114,7 +114,7 @@ def test_frame_goes_in_and_out_without_a_second_copy_on_the_host(agent, frame):
     back = agent.retrieve("frame")
     beyond = (memory("VmHWM") - before - FRAME_BYTES) / FRAME_BYTES
     pd.testing.assert_frame_equal(back, frame)
-    print(f"\nhost memory beyond both frames: {beyond:.2f} of a frame (goal 0.2)")
+    keep_figure("host memory beyond both frames, over one frame", beyond, at_most=0.2)
     assert beyond <= 0.2
 
 
@@ -124,7 +124,7 @@ def memory(name: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
-def test_turn_costs_the_same_in_a_conversation_of_a_thousand(agent, processor_seconds):
+def test_turn_costs_the_same_in_a_conversation_of_a_thousand(agent, processor_seconds, keep_figure):
     agent.inject("total", 0)
     costs = []
     for _ in range(10):
@@ -132,12 +132,13 @@ def test_turn_costs_the_same_in_a_conversation_of_a_thousand(agent, processor_se
         for _ in range(50):
             assert agent.ask("Add one.").text == "Added."
         costs.append((processor_seconds() - before) / 50 * 1e3)
-    print(f"\nprocessor time per question: {', '.join(f'{cost:.1f}' for cost in costs)} ms")
+    growth = sorted(costs[-4:])[1] / sorted(costs[1:5])[1]
+    keep_figure("CPU of a question in a conversation of 1,000 turns, the last over the first", growth, at_most=1.3)
     assert agent.retrieve("total") == 500
-    assert sorted(costs[-4:])[1] < 1.3 * sorted(costs[1:5])[1]
+    assert growth < 1.3
 
 
-def test_thousand_branches_of_a_state_with_a_large_frame(agent, processor_seconds):
+def test_thousand_branches_of_a_state_with_a_large_frame(agent, processor_seconds, keep_figure):
     made = agent.runtime.interpreter.run_block(
         f"import numpy, pandas\nframe = pandas.DataFrame(numpy.ones(({FRAME_BYTES // 8 // COLUMNS}, {COLUMNS})))"
     )
@@ -146,8 +147,9 @@ def test_thousand_branches_of_a_state_with_a_large_frame(agent, processor_second
     branches = agent.branch(1000)
     seconds, processor = time.perf_counter() - start, processor_seconds() - before
     owned = sorted(map(private_bytes, processes_of(branches[:20])))
-    print(f"\n1000 branches: {seconds:.2f} s, processor {processor:.2f} s (goal 3 s), ", end="")
-    print(f"private memory {owned[-1] / 2**20:.2f} MiB at most (goal 2)")
+    keep_figure("1,000 branches of a state with a 100 MiB frame", seconds, "s")
+    keep_figure("1,000 branches of a state with a 100 MiB frame, CPU", processor, "s", at_most=3)
+    keep_figure("private memory of a branch", owned[-1] / 2**20, "MiB", at_most=2)
     assert branches[-1].runtime.interpreter.run_block("len(frame)").result == str(FRAME_BYTES // 8 // COLUMNS)
     for branch in branches:
         branch.close()

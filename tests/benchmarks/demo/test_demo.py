@@ -79,11 +79,11 @@ def check_against_kept(home):
 
 
 @pytest.mark.parametrize("scale", GOALS)
-def test_the_study_from_nothing_and_once_more(scale, tmp_path, capsys):
+def test_the_study_from_nothing_and_once_more(scale, tmp_path, *, keep_figure, capsys):
     (first, tables), (second, tables_again) = (run_demo(scale, tmp_path / "data") for _ in range(2))
+    for name, seconds, goal in zip(("from nothing", "once more"), (first, second), GOALS[scale], strict=True):
+        keep_figure(f"{scale}, {name}", seconds, "s", at_most=goal)
     with capsys.disabled():
-        for name, seconds, goal in zip(("from nothing", "once more"), (first, second), GOALS[scale], strict=True):
-            print(f"\n{scale}, {name}: {seconds:.0f} s (goal {goal} s)", end="")
         tell_trainings(tmp_path / "data")
         print()
     assert tables_again == tables

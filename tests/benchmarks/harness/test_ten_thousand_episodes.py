@@ -54,7 +54,7 @@ class Reached(NamedTuple):
 
 
 def test_cost_and_memory_do_not_grow_with_the_number_of_episodes(
-    tmp_path, playing, measuring, processor_seconds, capsys
+    tmp_path, playing, measuring, processor_seconds, *, keep_figure, capsys
 ):
     start, start_processor = time.perf_counter(), processor_seconds()
     runtime = open_runtime(RuntimeSpec())
@@ -83,11 +83,10 @@ def test_cost_and_memory_do_not_grow_with_the_number_of_episodes(
     runtime.close()
     none, first, *_, last = reached
     growth = last.processor_milliseconds(reached[-2]) / first.processor_milliseconds(none)
-    with capsys.disabled():
-        print(
-            f"  last over first: {growth:.2f} x the CPU each, {last.host_bytes / first.host_bytes:.2f} x the host's "
-            f"memory, {last.sandbox_bytes / first.sandbox_bytes:.2f} x the sandbox's"
-        )
+    what = f"of 10,000 episodes the last {last.episodes - reached[-2].episodes:,} over the first 1,000"
+    keep_figure(f"CPU each, {what}", growth, at_most=GROWTH_LIMIT)
+    keep_figure(f"memory of the host, {what}", last.host_bytes / first.host_bytes)
+    keep_figure(f"memory of the sandbox, {what}", last.sandbox_bytes / first.sandbox_bytes)
     assert len(LandingZone(tmp_path).landed_episodes("plan")) == CHECKPOINTS[-1]
     assert last.host_bytes - first.host_bytes < 30e6, "the host's memory grew with the number of episodes"
     assert last.sandbox_bytes - first.sandbox_bytes < 30e6, "the sandbox's memory grew with the number of episodes"

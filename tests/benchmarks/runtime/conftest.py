@@ -1,5 +1,5 @@
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,14 +29,3 @@ def table(request: pytest.FixtureRequest) -> Iterator["Table"]:
     capturing: Any = request.config.pluginmanager.getplugin("capturemanager")
     with capturing.global_and_fixture_disabled():
         print(f"\n{table.text()}", flush=True)
-
-
-@pytest.fixture
-def show(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Print a line also where output is captured."""
-
-    def show(line: str) -> None:
-        with capsys.disabled():
-            print(line, flush=True)
-
-    return show

@@ -19,7 +19,7 @@ COUNTS = {
 """How many live episodes a worker has."""
 
 
-def test_memory_of_a_live_episode(cave_python, table, show, tmp_path):
+def test_memory_of_a_live_episode(cave_python, table, keep_figure, tmp_path):
     mebibytes = {}
     for name, count in COUNTS.items():
         for worker in contest.start([name], cave_python, tmp_path).values():
@@ -33,6 +33,6 @@ def test_memory_of_a_live_episode(cave_python, table, show, tmp_path):
             worker.close()
     table.leave_out("ipykernel_host_tools", "MiB per episode", "its kernel is ipykernel's")
     for name in ("ours_persistent", "ours_stateless"):
-        share = mebibytes["ipykernel"] / mebibytes[name]
-        show(f"memory     {name:22} {mebibytes[name]:.2f} MiB = 1/{share:.1f} of an ipykernel's (goal 1/15)")
+        share = mebibytes[name] / mebibytes["ipykernel"]
+        keep_figure(f"memory of a live episode over an ipykernel's: {name}", share, at_most=1 / 15)
     assert mebibytes["ipykernel"]

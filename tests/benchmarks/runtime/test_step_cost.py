@@ -51,7 +51,7 @@ def test_start(contenders, table):
 
 
 @pytest.mark.parametrize("workload", ["trivial", "six_calls"])
-def test_processor_time_and_latency_of_a_step(contenders, processor_seconds, table, show, workload):
+def test_processor_time_and_latency_of_a_step(contenders, processor_seconds, table, keep_figure, workload):
     chosen = running(contenders)
     costs = contest.compare(chosen, workload, processor_seconds, round_count=ROUND_COUNT, step_count=STEP_COUNT)
     for name, cost in costs.items():
@@ -59,13 +59,13 @@ def test_processor_time_and_latency_of_a_step(contenders, processor_seconds, tab
         table.enter(name, f"{workload} p50/p99 ms", latencies(cost))
     for measured, other, goal in GOALS:
         if measured == workload and other in costs:
-            ratios = {name: costs[name].ratio(costs[other]) for name in OURS}
-            worse = max(ratios, key=lambda name: ratios[name])
-            show(f"{workload:10} {worse} / {other} = {ratios[worse]:.2f} (goal {goal})")
+            for name in OURS:
+                what = f"CPU of a step, {workload}: {name} over {other}"
+                keep_figure(what, costs[name].ratio(costs[other]), at_most=goal)
     assert set(costs) == set(chosen)
 
 
-def test_processor_time_of_a_tool_call(contenders, processor_seconds, table, show):
+def test_processor_time_of_a_tool_call(contenders, processor_seconds, table, keep_figure):
     """Only the tools of ours and of `ipykernel_host_tools` are in another process than the block."""
     chosen = running(contenders)
     rounds = {"round_count": ROUND_COUNT, "step_count": STEP_COUNT // 3}
@@ -74,16 +74,17 @@ def test_processor_time_of_a_tool_call(contenders, processor_seconds, table, sho
     pipe = contest.compare(
         {"pipe": contenders["pipe"]}, "trivial", processor_seconds, round_count=ROUND_COUNT, step_count=2000
     )["pipe"]
-    show(f"tool call  a pipe's round trip {pipe.microseconds:5.1f} us")
+    keep_figure("CPU of a pipe's round trip", pipe.microseconds, "us")
     for name in chosen:
         each = (with_calls[name].microseconds - without[name].microseconds) / CALL_COUNT
         table.enter(name, "tool call CPU us", f"{each:.1f}")
         if name in OURS:
-            show(f"tool call  {name:22} {each:7.1f} us = {each / pipe.microseconds:5.1f} round trips (goal 12)")
+            what = f"CPU of a tool call over a pipe's round trip: {name}"
+            keep_figure(what, each / pipe.microseconds, "round trips", at_most=12)
     assert pipe.microseconds > 0
 
 
-def test_latency_while_the_model_thinks(contenders, processor_seconds, table, show):
+def test_latency_while_the_model_thinks(contenders, processor_seconds, table, keep_figure):
     chosen = running(contenders)
     costs = contest.compare(
         chosen,
@@ -97,12 +98,13 @@ def test_latency_while_the_model_thinks(contenders, processor_seconds, table, sh
         table.enter(name, "after a pause p50/p99 ms", latencies(cost))
     stock = costs["ipykernel"].percentile(50)
     for name in OURS:
-        show(f"latency    {name:22} p50 {costs[name].percentile(50) / stock:.2f} of a stock cell's (goal 0.2)")
+        what = f"latency with the next node forked ahead, median over a stock cell's: {name}"
+        keep_figure(what, costs[name].percentile(50) / stock, at_most=0.2)
     assert set(costs) == set(chosen)
 
 
 @pytest.mark.parametrize("name", [*OURS, *OTHERS])
-def test_throughput_of_two_workers(cave_python, table, show, tmp_path, name):
+def test_throughput_of_two_workers(cave_python, table, keep_figure, tmp_path, name):
     started = [contest.start([name], cave_python, tmp_path / f"worker_{number}") for number in range(2)]
     workers = [worker for each in started for worker in each.values()]
     if not workers:
@@ -113,8 +115,8 @@ def test_throughput_of_two_workers(cave_python, table, show, tmp_path, name):
         worker.close()
     ratio = rates[1] / rates[0]
     table.enter(name, "steps/s, 1 and 2 workers", f"{rates[0]:.0f}, {rates[1]:.0f}")
-    if name in OURS:
-        show(f"throughput {name:22} {ratio:.2f} times that of one worker with two (goal 1.7)")
+    goal = {"at_least": 1.7} if name in OURS else {}
+    keep_figure(f"steps per second of two workers over one: {name}", ratio, **goal)
     assert all(rates)
 
 

@@ -136,7 +136,7 @@ def test_the_traces_of_the_benchmark_are_what_data_preparation_reads(tmp_path):
 
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
-def test_ten_thousand_traces_are_prepared_in_one_and_a_half_times_their_bare_tokenization(tmp_path):
+def test_ten_thousand_traces_are_prepared_in_one_and_a_half_times_their_bare_tokenization(tmp_path, keep_figure):
     tables = recorded_traces(INSTANCES)
     tokenizer = make_tokenizer(tables, tmp_path)
     backend = getattr(tokenizer, "backend_tokenizer")  # noqa: B009 - only fast tokenizers have it
@@ -148,14 +148,10 @@ def test_ten_thousand_traces_are_prepared_in_one_and_a_half_times_their_bare_tok
     texts = [message["content"] for record in records for message in record["messages"]]
     tokens, bare = timed(lambda: count_tokens(backend, texts))
     _, bare_distinct = timed(lambda: count_tokens(backend, list(dict.fromkeys(texts))))
-    print(
-        f"\n{len(dataset.rows)} traces, {len(records)} kept, {len(texts)} messages, {tokens / 1e6:.1f} M tokens"
-        f"\nbare batch tokenization of the kept text: {bare.wall_seconds:.1f} s, "
-        f"{tokens / bare.wall_seconds / 1e3:.0f} k tokens/s (CPU {bare.cpu_seconds:.1f} s)"
-        f"\nvalidation + extraction + truncation: {ours.beside(bare)}, goal {ALLOWED_RATIO} of CPU; "
-        f"{tokens / ours.wall_seconds / 1e3:.0f} k tokens/s"
-        f"\nthe same beside bare tokenization of the distinct messages: {ours.beside(bare_distinct)}"
-    )
+    what = "CPU to validate, extract and truncate 10,000 traces over bare batch tokenization of their"
+    keep_figure(f"{what} text", ours.over(bare), at_most=ALLOWED_RATIO)
+    keep_figure(f"{what} distinct messages", ours.over(bare_distinct))
+    keep_figure("tokens prepared per second", tokens / ours.wall_seconds / 1e3, "thousand")
     assert len(dataset.rows) == 10_000
     assert len(records) == sum(row.status == "retained" for row in dataset.rows) > 0.7 * len(dataset.rows)
     assert ours.over(bare) <= ALLOWED_RATIO

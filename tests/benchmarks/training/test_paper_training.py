@@ -17,7 +17,7 @@ from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.resources import CORE_FLOPS, GIB, GPU_GIB, estimate_resources
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
-from carryover.tasks.sft.train import TrainedModel, train
+from carryover.tasks.sft.train import TrainedModel, TrainingJob, train
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback, read_log
 from tests.benchmarks.gpu import QWEN3_ROPE, peak_flops, utilisation_in_words
@@ -89,7 +89,8 @@ def _train_adapter(load: Load, folder: Path) -> TrainedModel:
         "save_steps": 100, "validation_share": 0.0,
     }  # fmt: skip
     spec = TRAINING["paper"].model_copy(update=changes)
-    return train(spec, folder / "data.jsonl", folder / "adapter", contract="persistent", seed=0)
+    job = {"dataset": folder / "data.jsonl", "output": folder / "adapter", "contract": "persistent", "seed": 0}
+    return train(TrainingJob(spec=spec, **job))
 
 
 def _line(adapter: TrainedModel, peak: float | None) -> str:

@@ -93,7 +93,7 @@ def _trainer(spec, tokenizer, data, folder: Path) -> tuple[float, int]:
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", SPECS)
-def test_training_reaches_four_fifths_of_a_bare_loop_s_tokens_per_cpu_second(tmp_path, name):
+def test_training_reaches_four_fifths_of_a_bare_loop_s_tokens_per_cpu_second(tmp_path, name, keep_figure):
     import torch
 
     torch.set_num_threads(1)
@@ -101,15 +101,16 @@ def test_training_reaches_four_fifths_of_a_bare_loop_s_tokens_per_cpu_second(tmp
     texts = [message.content for conversation in conversations for message in conversation.messages]
     tokenizer = load_tokenizer(build_tokenizer(texts, TokenizerSpec(), tmp_path / "tokenizer"))
     data = prepare_data(conversations, tokenizer, max_length=spec.batch.max_length, validation_share=0.0, seed=0)
+    learned = sum(label >= 0 for labels in data.train["labels"] for label in labels)
     ratios = []
     for number in range(ROUNDS):
         bare = _bare_loop(spec, tokenizer, data, tmp_path / f"bare-{number}")
         ours, tokens = _trainer(spec, tokenizer, data, tmp_path / f"ours-{number}")
         ratios.append(bare / ours)
         print(
-            f"\n{name}, {STEPS} steps, {tokens:,} tokens ({data.learned_token_count / data.token_count:.0%} learned): "
+            f"\n{name}, {STEPS} steps, {tokens:,} tokens ({learned / data.token_count:.0%} learned): "
             f"trainer {tokens / ours:,.0f} tokens per CPU second, bare loop {tokens / bare:,.0f}: {bare / ours:.2f}x"
         )
     ratio = statistics.median(ratios)
-    print(f"median {ratio:.2f}x of the bare loop (goal: at least {REQUIRED_RATIO}x)")
+    keep_figure(f"training tokens per CPU second over a bare loop's: {name}", ratio, at_least=REQUIRED_RATIO)
     assert ratio >= REQUIRED_RATIO

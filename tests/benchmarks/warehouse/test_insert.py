@@ -115,7 +115,7 @@ def _land_steps(landing: LandingZone) -> None:
 
 @pytest.mark.benchmark
 @pytest.mark.timeout(3600)
-def test_a_merge_of_a_million_steps_beside_a_bare_insert(tmp_path, capsys):
+def test_a_merge_of_a_million_steps_beside_a_bare_insert(tmp_path, keep_figure):
     landing = LandingZone(tmp_path / "landing")
     _land_steps(landing)
     reports: dict[str, list[dict[str, float]]] = {"bare": [], "merge": []}
@@ -130,14 +130,10 @@ def test_a_merge_of_a_million_steps_beside_a_bare_insert(tmp_path, capsys):
         min(run[seconds] for run in reports["merge"]) / min(run[seconds] for run in reports["bare"])
         for seconds in ("insert_seconds", "cpu_seconds")
     )
-    with capsys.disabled():
-        print(
-            f"\n{STEP_COUNT} steps of {CHARACTERS_PER_STEP} characters, merge / bare insert: "
-            f"{ratio:.2f} by the clock until the rows are in (asserted: at most {LARGEST_RATIO}), "
-            f"{processor_ratio:.2f} by processor time of the whole process; memory under {LARGEST_GIGABYTES} GB"
-        )
-        for kind, runs in reports.items():
-            print(kind, json.dumps(runs))
+    peak = max(run["peak_gigabytes"] for run in reports["merge"])
+    keep_figure("time to merge 1M steps over a bare insert's", ratio, at_most=LARGEST_RATIO)
+    keep_figure("CPU to merge 1M steps over a bare insert's", processor_ratio)
+    keep_figure("memory of that merge", peak, "GB", at_most=LARGEST_GIGABYTES)
     assert [run["step_count"] for run in reports["merge"]] == [STEP_COUNT, STEP_COUNT]
-    assert max(run["peak_gigabytes"] for run in reports["merge"]) < LARGEST_GIGABYTES
+    assert peak < LARGEST_GIGABYTES
     assert ratio <= LARGEST_RATIO

@@ -10,7 +10,7 @@ from carryover.storage.study.results import STATISTICS, keep_results, open_resul
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
-from carryover.tasks.analysis.kept import kept_statistics
+from carryover.tasks.analysis.compute import kept_statistics
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow, TrainingExampleRow, TrainingOverlapRow

@@ -37,7 +37,7 @@ def missing(name):
 def inject(spec, code, names=(), *, step=1, injector=None):
     injector = injector or FaultInjector(spec, "a")
     interpreter, environment = RecordingInterpreter(*names), RecordingEnvironment()
-    injector.before_step(step, code, tuple(names), interpreter, environment)
+    injector.before_step(step, code, tuple(names), interpreter.drop_name, environment)
     return injector, interpreter, environment
 
 

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from carryover.tasks.agent.loop import ContractViolationError
 from carryover.tasks.agent.protocol import ModelError
+from carryover.tasks.agent.stepper import ContractViolationError
 from carryover.tasks.traces.rows import FinishReason
 from tests.tasks.agent.playing import Model, block, play
 
@@ -93,7 +93,7 @@ def test_each_change_of_the_state_is_a_row_in_its_order(runtime):
 
 
 def test_an_unknown_contract_is_named_with_the_choices(runtime):
-    with pytest.raises(ValueError, match="unknown contract 'eternal'; choose from persistent, stateless"):
+    with pytest.raises(ValueError, match=r"runtime_contract\n +Input should be 'persistent', 'stateless', 'injected'"):
         play(runtime, Model(block("finish()")), "eternal")
 
 

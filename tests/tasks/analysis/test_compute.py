@@ -6,7 +6,19 @@ import polars as pl
 import pytest
 
 from carryover.tasks.analysis.compute import compute_statistics
-from carryover.tasks.analysis.spec import BINARY_METRICS, MEAN_METRICS, StatisticsSpec
+from carryover.tasks.analysis.spec import (
+    BASE_P,
+    BASE_S,
+    BINARY_METRICS,
+    MEAN_METRICS,
+    PP,
+    PS,
+    REPLICATE_METRICS,
+    SP,
+    SS,
+    PlannedGroup,
+    StatisticsSpec,
+)
 from tests.bars import RecordedBars
 
 SPEC = StatisticsSpec(resample_count=200)
@@ -120,6 +132,21 @@ def test_holm_corrects_over_all_comparisons_of_the_plan(rows):
         (0.875, 1.0),
         (0.875, 1.0),
     ]
+
+
+def test_comparisons_that_the_plan_names_count_where_a_cell_has_no_episodes():
+    arms = frozenset({PP, PS, SP, SS, BASE_P, BASE_S})
+    planned = {("main", "common", "declared", "names", "small"): PlannedGroup(arms, replicates=2)}
+    rows = compute_statistics(episodes(), plan_digest="plan", run_id="run", spec=SPEC, planned=planned)
+    for analysis, metric in (("wilcoxon", "score"), ("mcnemar", "is_solved"), ("equivalence", "score")):
+        family = [row for row in rows if (row.analysis, row.metric) == (analysis, metric)]
+        assert len(family) == 9  # as in Tables 7 and 8; BASE_S was not played, and two comparisons are with it
+        assert [row.pair_count for row in family if (row.train_b, row.runtime_b) == BASE_S] == [0, 0]
+    tested = [row for row in rows if row.analysis == "wilcoxon" and row.metric == "score" and row.p_value is not None]
+    assert {row.p_holm for row in tested} == {1.0}  # 9 x 1/8, where seven comparisons alone give 7/8
+    replicates = [row for row in rows if row.analysis == "replicates"]
+    assert {(row.pair_count, row.p_value) for row in replicates} == {(0, None)}
+    assert len(replicates) == 4 * len(REPLICATE_METRICS)
 
 
 def test_token_ratio_of_means_is_against_the_aligned_cell(rows):

@@ -64,7 +64,7 @@ def test_captions_say_what_was_chosen():
     assert "limits of the axes are ours" in draw_figure_2(pl.DataFrame([POINT]))[0].caption
     (drawing,) = draw_figure_3(pl.DataFrame([BEHAVIOUR]))
     assert "the axes of (b) and every horizontal axis are lost" in drawing.caption
-    assert drawing.caption.endswith("variant main, base common, visibility declared, header names.")
+    assert drawing.setting.endswith("variant main, base common, visibility declared, header names.")
 
 
 def test_figure_3_draws_three_panels_per_bucket():

@@ -149,3 +149,15 @@ def test_a_foreign_conversation_shows_its_outputs_as_it_can():
         ("x", "", "NameError: x"),
         (None, "", None),
     ]
+
+
+def test_a_tool_call_is_what_ran_and_all_that_answers_it_is_read():
+    call = {"function": {"name": "python", "arguments": '{"code": "n = 1"}'}}
+    messages = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "one "},
+        {"role": "tool", "content": "two"},
+    ]
+    (turn,) = chat_trace({"messages": messages}, "a").turns
+    assert (turn.code, turn.output, turn.observation) == ("n = 1", "one two", "one two")

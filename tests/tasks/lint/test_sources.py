@@ -119,10 +119,13 @@ FOREIGN = {
     "latin.jsonl": (b"\xff\xfe{}", "line 1 of .*latin.jsonl is not UTF-8: .* at byte 0; save the file as UTF-8"),
     "a.trace.json": (
         b'{"steps": []}',
-        "a.trace.json has another layout than .* KeyError 'events'; give its",
+        "a.trace.json has another layout than .* KeyError 'events'; leave it out",
     ),
     "b.trace.json": (b"[]", "b.trace.json has another layout than .*TypeError"),
-    "c.atif.json": (b'{"messages": []}', "c.atif.json is not an ATIF trajectory: KeyError 'steps'; give what"),
+    "c.atif.json": (
+        b'{"messages": []}',
+        "c.atif.json has another layout than an ATIF .* KeyError 'steps'; leave",
+    ),
 }
 
 

@@ -102,7 +102,7 @@ def test_more_episodes_at_a_time_than_cores_make_a_laptop_no_faster():
 
 def test_arms_of_equal_training_tokens_cost_the_same():
     rows, (part,) = estimate("laptop"), resolve("laptop").parts
-    counts = [arm_examples("laptop", part, contract)[0] for contract in ("persistent", "stateless")]
+    counts = [arm_examples("laptop", part, contract)[0] for contract in part.teacher.contracts]
     assert counts == [1000, 481]  # 1,049 and 2,181 tokens an example
     # 40 and 19 of them are held out; 1.25 passes
     assert rows["main: training, persistent"].training_tokens == pytest.approx(960 * 1_049 * 1.25, rel=1e-4)
@@ -148,9 +148,10 @@ def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
 
 
 def test_the_base_alone_has_two_cells():
-    trained, untrained = resolve("laptop").parts[0].evaluations
-    assert len(cells(trained)) == 4
-    assert cells(untrained) == [(None, "persistent"), (None, "stateless")]
+    (part,) = resolve("laptop").parts
+    trained, untrained = part.evaluations
+    assert len(cells(part, trained)) == 4
+    assert cells(part, untrained) == [(None, "persistent"), (None, "stateless")]
 
 
 def test_a_further_level_of_a_factor_has_rows_of_its_own():

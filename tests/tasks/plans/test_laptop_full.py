@@ -12,8 +12,8 @@ from carryover.tasks.plans.laptop_full import (
     laptop_full_parts,
     laptop_part,
 )
-from carryover.tasks.plans.models import RUNTIME_CONTRACTS
 from carryover.tasks.plans.spec import OwnBaseSpec
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS
 
 PARTS = {part.name: part for part in laptop_full_parts()}
 
@@ -201,4 +201,4 @@ def test_arms_are_matched_by_training_tokens_and_loops_are_not_rejected():
     part = laptop_part()
     assert part.dataset.matching == "tokens"
     assert part.validation.maximum_loop_similarity == 1.0
-    assert set(part.teacher.contracts) == set(RUNTIME_CONTRACTS)
+    assert part.teacher.contracts == part.evaluations[0].runtime_contracts == PAPER_CONTRACTS

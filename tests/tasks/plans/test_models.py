@@ -3,7 +3,9 @@
 import pytest
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
+from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, planned_groups, served_models
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.errors import UserError
 
 
@@ -36,8 +38,7 @@ def make_condition(model, contract):
 def test_every_cell_of_a_study_is_a_cross_evaluation():
     assert ALL_CELLS.may_cross
     assert ALL_CELLS.served(MODELS) == MODELS
-    assert ALL_CELLS.runtime_contracts == ("persistent", "stateless")
-    assert all(ALL_CELLS.holds(make_condition(model.name, "stateless")) for model in MODELS)
+    assert all(ALL_CELLS.holds(make_condition(model.name, contract)) for model in MODELS for contract in ContractName)
 
 
 def test_the_commit_of_a_base_reaches_the_server():
@@ -66,3 +67,13 @@ def test_a_chosen_model_is_served_with_the_base_and_plays_alone():
 def test_a_model_that_the_study_lacks_is_refused_with_those_it_has():
     with pytest.raises(UserError, match="no model 'persistent-7'; choose from base, persistent-0, stateless-0"):
         ChosenCells(model="persistent-7").served(MODELS)
+
+
+def test_families_of_a_plan_are_those_of_its_evaluations():
+    groups = planned_groups(resolve_plan("laptop_full"))
+    main, shuffled, again = (
+        groups[variant, "scratch", "declared", "names", "small"] for variant in ("main", "shuffled-labels", "a-a")
+    )
+    assert (len(main.arms), main.replicates) == (6, 1)
+    assert {arm.train for arm in shuffled.arms} <= {"persistent", "stateless", None}
+    assert again.replicates == 6

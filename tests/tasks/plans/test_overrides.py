@@ -50,8 +50,8 @@ def test_a_level_beside_an_ablation_says_of_which():
     ("caps", "message"),
     [
         ((), "at least 1 item"),
-        ((0,), "a cap is a whole number from 1 on, or none"),
-        (("many",), "a cap is a whole number from 1 on, or none"),
+        ((0,), "greater than or equal to 1"),
+        (("many",), "should be a valid integer"),
         ((80, 80), "80 is named twice; name each once"),
     ],
 )

@@ -68,9 +68,9 @@ def test_a_server_is_awaited_and_stopped_with_all_its_children(tmp_path):
     with start(tmp_path, program) as server:
         server.wait_until_healthy(30, note)
         pids = pids_in(server.log_path)
-        assert server.is_running
         assert server.is_healthy()
-    assert not server.is_running
+    with pytest.raises(ServerError, match="server ended"):
+        server.check_running()
     assert progress[-1].elapsed_seconds > 0
     assert {step.last_log_line.split(" ")[0] for step in progress} <= {"", "pids", "ready"}
     wait_until_gone(pids)
@@ -100,7 +100,8 @@ def test_a_server_that_never_answers_is_stopped(tmp_path):
     with start(tmp_path, "import time; time.sleep(600)") as server:
         with pytest.raises(ServerError, match="server not ready after 0 s"):
             server.wait_until_healthy(0.3)
-        assert not server.is_running
+        with pytest.raises(ServerError, match="server ended"):
+            server.check_running()
 
 
 def test_a_program_that_does_not_exist_is_reported(tmp_path):

@@ -9,7 +9,6 @@ from carryover.tasks.sft.model_shape import KNOWN_SHAPES
 from carryover.tasks.sft.resources import (
     GIB,
     LOGIT_BYTES,
-    download_bytes,
     estimate_resources,
     hours_on,
     training_flops,
@@ -113,7 +112,10 @@ def _step_flops(layer_count, attention):
 
 
 def _block_share(lengths):
-    """Share of the square of a packed sequence in blocks of 128 that flex_attention computes, at a quarter of 16k."""
+    """Share of the square of a packed sequence in blocks of 128 that flex_attention computes.
+
+    Both the sequence and its blocks are taken at a quarter of their size.
+    """
     import torch
     from torch.nn.attention.flex_attention import create_block_mask
 
@@ -123,12 +125,12 @@ def _block_share(lengths):
         return (documents[query] == documents[key]) & (query >= key)
 
     size = len(documents)
-    return 1 - create_block_mask(is_seen, None, None, size, size, device="cpu").sparsity() / 100
+    return 1 - create_block_mask(is_seen, None, None, size, size, device="cpu", BLOCK_SIZE=32).sparsity() / 100
 
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_attention_is_at_most_a_fifth_of_a_packed_step():
+def test_attention_is_about_a_fifth_of_a_packed_step():
     from transformers import AttentionInterface
 
     AttentionInterface.register("none", _no_attention)
@@ -136,9 +138,10 @@ def test_attention_is_at_most_a_fifth_of_a_packed_step():
     everything, without = one + 35 * (two - one), rest + 35 * (more - rest)
     # a fused kernel computes the scores once more in its backward pass: 9 products where eager has 8
     dense = (everything - without) * 9 / 8
-    persistent, stateless = (dense * _block_share(lengths) for lengths in ([4631, 4631, 4631, 2491], [10_761, 5235]))
+    persistent, stateless = (dense * _block_share(lengths) for lengths in ([4631, 4631, 4631, 2491], [10_761, 5623]))
     assert persistent / (persistent + without) <= 0.2  # conversations as long as Table 5's mean
-    assert stateless / (stateless + without) <= 0.25
+    # Beyond a fifth: half of each conversation's own square, which no packing saves, is 0.211 by itself.
+    assert stateless / (stateless + without) <= 0.215
     assert dense / (dense + without) > 0.4  # what a dense mask over the whole sequence costs
     estimated = training_flops(PAPER, QWEN3_8B, 4631) * PAPER.batch.max_length
     assert estimated == pytest.approx(persistent + without, rel=0.05)
@@ -164,11 +167,3 @@ def test_the_loss_of_packed_sequences_holds_the_library_s_tiles():
     from trl.trainer.utils import _CHUNKED_LOGPROB_CHUNK_SIZE
 
     assert LOGIT_BYTES == TOKEN_CHUNK_SIZE * _CHUNKED_LOGPROB_CHUNK_SIZE * 4
-
-
-def test_a_model_of_the_hub_is_downloaded_and_no_other(tmp_path):
-    # two bytes a parameter
-    assert download_bytes(PAPER, "Qwen/Qwen3-8B", QWEN3_8B) == 16_381_470_720
-    assert download_bytes(PAPER, str(tmp_path), QWEN3_8B) == 0
-    assert download_bytes(TRAINING["laptop_common"], "", QWEN3_8B) == 0
-    assert download_bytes(TRAINING["laptop_scratch"], "some/tokenizer", QWEN3_8B) == 0

@@ -19,7 +19,7 @@ from carryover.tasks.sft.load import load_start, save_untrained
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec, TrainingSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
-from carryover.tasks.sft.train import train
+from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import DivergedError, log_callback
 from tests.hub_cache import OLD_COMMIT
@@ -65,8 +65,15 @@ def base(world):
     return save_untrained(SMOKE.architecture, world / "tokenizer", world / "base", seed=1)
 
 
-def _train(spec, world, output, *, seed=0, contract="persistent", **arguments):
-    return train(spec, world / "data.jsonl", output, contract=contract, seed=seed, **arguments)
+def _train(spec, world, output, *, seed=0, contract="persistent", on_log=None, base_model=None, **arguments):
+    base = None if base_model is None else str(base_model)
+    return train(
+        TrainingJob(
+            spec=spec, dataset=world / "data.jsonl", output=output, contract=contract, seed=seed, base_model=base,
+            **arguments,
+        ),
+        on_log,
+    )  # fmt: skip
 
 
 def _tensors(folder):

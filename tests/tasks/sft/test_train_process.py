@@ -14,8 +14,8 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.sft.folder import CHECKPOINTS
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import (
-    TrainingJob,
     borrowed_gpu,
     train_in_process,
     training_environment,
@@ -90,7 +90,7 @@ def _kill_after_checkpoint(job: TrainingJob, step: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_killed_training_goes_on_to_the_weights_of_an_unbroken_one(job):
-    unbroken = job.run()
+    unbroken = train(job)
     broken = job.model_copy(update={"output": job.output.with_name("broken")})
     _kill_after_checkpoint(broken, step=30)
     checkpoints = [int(path.name.rpartition("-")[2]) for path in (broken.output / CHECKPOINTS).glob("checkpoint-*")]

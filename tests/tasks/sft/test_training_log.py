@@ -27,7 +27,7 @@ def test_a_line_per_logging_step_is_written_and_told(tmp_path):
     callback.on_train_begin(None, _state(0), control)
     logs = {"loss": 2.0, "learning_rate": 0.1, "grad_norm": 0.5, "mean_token_accuracy": 0.75, "entropy": 1.5}
     callback.on_log(None, _state(10), control, logs=logs)
-    callback.on_log(None, _state(10), control, logs={"eval_loss": 2.5})
+    callback.on_evaluate(None, _state(10), control, metrics={"eval_loss": 2.5})
     (metric,) = read_log(tmp_path / "log.jsonl")
     assert told == [metric.model_copy(update={"validation_loss": None})]
     assert (metric.validation_loss, metric.token_accuracy, metric.entropy) == (2.5, 0.75, 1.5)
@@ -80,10 +80,3 @@ def test_a_resumed_training_drops_what_lies_behind_its_checkpoint_and_adds_its_t
     first, second = read_log(path)
     assert (first.optimizer_step, second.optimizer_step) == (10, 20)
     assert 50.0 <= second.wall_seconds < 60.0
-
-
-def test_a_line_still_being_written_is_left_out(tmp_path):
-    path = tmp_path / "log.jsonl"
-    assert read_log(path) == []
-    path.write_text(f'{_metric(10).model_dump_json()}\n{{"optimizer_step": 20')
-    assert [metric.optimizer_step for metric in read_log(path)] == [10]

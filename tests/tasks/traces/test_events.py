@@ -2,7 +2,7 @@ from textwrap import dedent
 
 import pytest
 
-from carryover.tasks.traces.events import KEPT_LENGTH, NOT_PARSED, name_event_rows, parse_block
+from carryover.tasks.traces.events import NOT_PARSED, name_event_rows, parse_block
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 
@@ -190,11 +190,6 @@ def test_an_empty_block_is_python():
 def test_a_block_that_comes_again_is_read_for_the_tools_at_hand():
     kinds = [[event.kind for event in parse_block("inspect(i)", tools).events] for tools in (TOOLS, (), TOOLS)]
     assert kinds == [["read", "call_site"], ["read", "read"], ["read", "call_site"]]
-
-
-def test_a_block_too_long_to_be_kept_is_read_all_the_same():
-    code = f"total = {' ' * KEPT_LENGTH}1"
-    assert names(code) == names(code) == ["bind total"]
 
 
 def test_rows_say_which_names_were_alive_before_the_step():

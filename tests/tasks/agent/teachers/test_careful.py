@@ -3,7 +3,7 @@ import json
 import pytest
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers.careful import write_careful_reply
+from carryover.tasks.agent.teachers.small import write_small_reply
 
 OPENING = [Message(role="system", content="Play."), Message(role="user", content="Go.")]
 
@@ -11,7 +11,7 @@ OPENING = [Message(role="system", content="Play."), Message(role="user", content
 def after(contract, code, **observation):
     reply = Message(role="assistant", content=f"I play.\n```python\n{code}\n```")
     answer = Message(role="user", content=json.dumps(observation))
-    return write_careful_reply(contract, [*OPENING, reply, answer], seed=0)
+    return write_small_reply(contract, [*OPENING, reply, answer], seed=0, is_careful=True)
 
 
 def test_the_stateless_teacher_copies_the_refused_classes_from_what_was_printed():
@@ -31,7 +31,7 @@ def test_a_repair_starts_from_what_was_last_printed(contract):
     for observation in ({"output": "more ['C']"}, {"output": "", "error": "NameError"}):
         turns += [Message(role="assistant", content="I play.\n```python\ngrab(1)\n```")]
         turns += [Message(role="user", content=json.dumps(observation))]
-    assert "refused = ['C']\n" in write_careful_reply(contract, turns, seed=0)
+    assert "refused = ['C']\n" in write_small_reply(contract, turns, seed=0, is_careful=True)
 
 
 def test_nothing_is_refused_before_anything_was_taken():
@@ -40,4 +40,4 @@ def test_nothing_is_refused_before_anything_was_taken():
 
 def test_a_contract_without_a_teacher_is_refused_by_name():
     with pytest.raises(ValueError, match="'injected'; choose from persistent, stateless"):
-        write_careful_reply("injected", OPENING, seed=0)
+        write_small_reply("injected", OPENING, seed=0, is_careful=True)

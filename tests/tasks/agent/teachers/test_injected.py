@@ -70,14 +70,14 @@ def test_user_names_end_with_the_block_and_the_knowledge_stays(with_pandas):
     assert {step.active_globals for step in injected.steps} == {()}
     assert {"look", "grab"} <= set(persistent.steps[-1].active_globals)
     names = {event.name for event in injected.runtime_events if event.kind == "inject"}
-    assert names == {"items", "taken", "refused", "budget", "room"}
+    assert names == {"seen", "taken", "refused", "budget", "room"}
     assert json.loads(injected.episode.contract_json)["contract"]["binds"] == "environment"
 
 
 def test_frame_holds_what_inspections_revealed_and_nothing_else(with_pandas):
     looking = [
-        "i = json.loads(list_items())[0]\nfacts = inspect(i)\nprint(len(items), budget)",
-        "print(items.to_json(orient='index'), taken, refused, budget > 0, room > 0)",
+        "i = json.loads(list_items())[0]\nfacts = inspect(i)\nprint(len(seen), budget)",
+        "print(seen.to_json(orient='index'), taken, refused, budget > 0, room > 0)",
         "finish()",
     ]
 

@@ -8,6 +8,7 @@ from carryover.tasks.agent.variation import WORDINGS
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.traces.events import parse_block
 
 CONVERSATIONS = [write_plain_conversation(sample_instance(KNAPSACK["small"], seed)) for seed in range(200)]
@@ -61,11 +62,26 @@ def test_what_is_to_be_repeated_is_repeated():
 def test_every_word_of_the_teachers_is_among_what_is_repeated():
     repeated = " ".join(one[2].content for one in CONVERSATIONS if is_repetition(one))
     texts = [
-        *small_blocks.PERSISTENT_TAKE.split(),
+        *small_blocks.persistent_take().split(),
         *(word for group in SENTENCES.values() for text in group for word in text.split()),
     ]
     words = {word for text in texts for word in re.findall("[A-Za-z_]+", text)}
     assert words <= set(re.findall("[A-Za-z_]+", repeated))
+
+
+def test_words_of_injecting_teachers_are_there_where_the_contracts_are_the_parts():
+    instances = [sample_instance(KNAPSACK["small"], seed) for seed in range(200)]
+    words = [
+        {
+            word
+            for instance in instances
+            for message in write_plain_conversation(instance, contracts)
+            for word in re.findall("[a-z_]+", message.content)
+        }
+        for contracts in (PAPER_CONTRACTS, tuple(ContractName))
+    ]
+    assert not words[0] & {"seen", "sort_values", "ascending", "anew"}
+    assert {"seen", "sort_values", "ascending", "anew"} <= words[1]
 
 
 def test_every_kind_occurs():

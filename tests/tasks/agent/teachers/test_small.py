@@ -12,7 +12,6 @@ import pytest
 from carryover.tasks.agent.faults import FaultInjector, FaultSpec
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers import small_blocks
-from carryover.tasks.agent.teachers.careful import write_careful_reply
 from carryover.tasks.agent.teachers.small import read_turns, write_small_reply
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.sampling import sample_instance
@@ -61,6 +60,7 @@ class Namespace:
 
 
 FINDINGS = " ".join((Path(__file__).parents[4] / "sql" / "results" / "README.md").read_text(encoding="utf-8").split())
+write_careful_reply = functools.partial(write_small_reply, is_careful=True)
 WRITERS = {"small_costly": write_careful_reply}
 
 
@@ -75,7 +75,7 @@ def play(contract, bucket="small", seed=0, faults=None, *, write_reply=None, cal
     while not environment.is_finished and len(errors) < 60:
         reply = write_reply(contract, messages, seed=len(errors), **options)
         code = reply.partition("```python\n")[2].removesuffix("\n```")
-        injector.before_step(len(errors) + 1, code, namespace.alive(), namespace, environment)
+        injector.before_step(len(errors) + 1, code, namespace.alive(), namespace.drop_name, environment)
         result = namespace.run(code)
         injected.append(injector.after_step(result, environment))
         errors.append(result.error and result.error.type)
@@ -136,12 +136,12 @@ def test_no_step_fails_that_met_no_fault():
 def test_an_error_is_followed_by_a_block_that_needs_nothing():
     messages = [*OPENING, Message(role="assistant", content="I look.\n```python\nlook(3)\n```")]
     messages.append(Message(role="user", content=json.dumps({"output": "", "error": "NameError: look"})))
-    assert small_blocks.PERSISTENT_REPAIR in write_small_reply("persistent", messages, seed=0)
+    assert small_blocks.persistent_repair() in write_small_reply("persistent", messages, seed=0)
     assert small_blocks.stateless_take("items") in write_small_reply("stateless", messages, seed=0)
 
 
 def test_persistent_blocks_after_the_first_read_names_and_import_nothing():
-    parsed = parse_block(small_blocks.PERSISTENT_TAKE, ("finish",))
+    parsed = parse_block(small_blocks.persistent_take(), ("finish",))
     assert parsed.import_count == 0
     assert next(event.name for event in parsed.events if event.kind == "read") == "grab"
 

@@ -115,26 +115,23 @@ def test_replies_end_at_the_end_token_of_tokenizer_and_config(loaded):
 def test_a_missing_directory_is_named(base_path):
     with pytest.raises(ModelLoadError, match=r"model 'base': /nowhere/model is no directory"):
         load_models(ServedModels(base="/nowhere/model"))
-    with pytest.raises(ModelLoadError, match=r"adapter 'a': /nowhere/adapter_config\.json does not exist"):
+    with pytest.raises(ModelLoadError, match=r"model 'a' cannot be loaded from /nowhere "):
         load_models(ServedModels(base=str(base_path), adapters={"a": Path("/nowhere")}))
 
 
 def test_an_adapter_of_another_base_is_refused(tmp_path, adapter_path):
     build_model(hidden_size=16).save_pretrained(tmp_path)
     build_tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(ModelLoadError, match="does not fit the base model") as caught:
+    with pytest.raises(ModelLoadError, match=r"model 'a' cannot be loaded from .* with the base that") as caught:
         load_models(ServedModels(base=str(tmp_path), adapters={"a": adapter_path}))
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [("adapter_config.json", "is torn or no adapter's"), ("adapter_model.safetensors", "are torn")],
-)
-def test_a_torn_adapter_is_one_line(tmp_path, base_path, adapter_path, name, message):
+@pytest.mark.parametrize("name", ["adapter_config.json", "adapter_model.safetensors"])
+def test_a_torn_adapter_is_one_line(tmp_path, base_path, adapter_path, name):
     torn = shutil.copytree(adapter_path, tmp_path / "adapter")
     (torn / name).write_bytes((torn / name).read_bytes()[:100])
-    with pytest.raises(ModelLoadError, match=rf"adapter 'a': .*{message}.*; train or copy .* again") as caught:
+    with pytest.raises(ModelLoadError, match=r"model 'a' cannot be loaded .*; name a whole folder") as caught:
         load_models(ServedModels(base=str(base_path), adapters={"a": torn}))
     assert "\n" not in str(caught.value)
 

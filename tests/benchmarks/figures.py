@@ -1,0 +1,104 @@
+"""What the benchmarks measured, and the tables of README.md that show it.
+
+    pytest -m benchmark tests/benchmarks && python -m tests.benchmarks.figures
+
+A run leaves its figures in build/figures.json; the command puts them into figures.json, in place of the same figures of
+earlier runs, and writes the tables anew.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = Path(__file__).parent
+KEPT = FOLDER / "figures.json"
+README = FOLDER / "README.md"
+LATEST = FOLDER.parents[1] / "build" / "figures.json"
+START, END = "<!-- figures: written by tests/benchmarks/figures.py -->", "<!-- end of figures -->"
+
+
+class Figure(NamedTuple):
+    """One measured number."""
+
+    file: str
+    """Which test measured it, relative to this folder."""
+    what: str
+    value: float
+    unit: str
+    at_most: float | None
+    at_least: float | None
+    load: float
+    """Processes that wanted a processor during the last minute; about 1 where nothing else ran."""
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether its goal is not met."""
+        too_large = self.at_most is not None and self.value > self.at_most
+        return too_large or (self.at_least is not None and self.value < self.at_least)
+
+    @property
+    def goal(self) -> str:
+        """The bound that it should keep to, or nothing."""
+        if self.at_most is not None:
+            return f"at most {self.at_most:g}"
+        return "" if self.at_least is None else f"at least {self.at_least:g}"
+
+    def line(self) -> str:
+        """Return what a person who watches the run reads."""
+        goal = f" (goal: {self.goal})" if self.goal else ""
+        return f"{self.what}: {self.value:.3g} {self.unit}{goal}"
+
+    def row(self) -> str:
+        """Return its row of a Markdown table."""
+        cells = (self.what, f"{self.value:.3g} {self.unit}".strip(), self.goal, f"{self.load:.0f}", f"`{self.file}`")
+        return f"| {' | '.join(cells)} |"
+
+
+def read(path: Path) -> list[Figure]:
+    """Return the figures of a file, none where there is no file."""
+    return [Figure(**fields) for fields in json.loads(path.read_text())] if path.exists() else []
+
+
+def write(path: Path, figures: list[Figure]) -> None:
+    """Write figures, one to a line."""
+    lines = ",\n".join(json.dumps(figure._asdict()) for figure in figures)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"[\n{lines}\n]\n")
+
+
+def replace(kept: list[Figure], latest: list[Figure]) -> list[Figure]:
+    """Return all figures by file, each as it was measured last."""
+    newest = {(figure.file, figure.what): figure for figure in [*kept, *latest]}
+    return sorted(newest.values(), key=lambda figure: figure.file)
+
+
+def tables(figures: list[Figure]) -> str:
+    """Return the tables: missed goals first, then met goals, then what has no goal."""
+    groups = {
+        "Missed goals": [figure for figure in figures if figure.is_missed],
+        "Met goals": [figure for figure in figures if figure.goal and not figure.is_missed],
+        "Measured without a goal": [figure for figure in figures if not figure.goal],
+    }
+    head = "| what | measured | goal | load | `pytest -m benchmark -s tests/benchmarks/...` |\n|---|---|---|---|---|"
+    return "\n\n".join(
+        "\n".join([f"## {title}\n", head, *(figure.row() for figure in group)])
+        for title, group in groups.items()
+        if group
+    )
+
+
+def written_into(readme: str, figures: list[Figure]) -> str:
+    """Return a README with the tables between its two marks."""
+    before, _, rest = readme.partition(START)
+    return f"{before}{START}\n\n{tables(figures)}\n\n{END}{rest.partition(END)[2]}"
+
+
+def load() -> float:
+    """Return the load of the last minute."""
+    return os.getloadavg()[0]
+
+
+if __name__ == "__main__":
+    write(KEPT, replace(read(KEPT), read(LATEST)))
+    README.write_text(written_into(README.read_text(), read(KEPT)))
