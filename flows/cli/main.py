@@ -127,17 +127,20 @@ def rewards(file: Path, home: Home = None) -> None:
 
 @cave.command()
 def costs(
-    file: Path,
+    folder: Path,
     home: Home = None,
     plan: Annotated[str | None, typer.Option(help="Digest of a comparison; default: the latest.")] = None,
 ) -> None:
-    """Draw what each arm costs in tokens, by turns and by size of data, as SVG."""
+    """Write what each arm costs in tokens, by turns and by size of data: costs.svg and costs.md."""
     from carryover.flows.cli.tables import read_cave_table
-    from carryover.tasks.cave.arms.costs import draw_costs
+    from carryover.tasks.cave.arms.costs import cost_page, draw_costs
 
     with open_warehouse(home) as warehouse:
-        file.write_text(draw_costs(read_cave_table(warehouse, plan, "cave_costs")), encoding="utf-8")
-    typer.echo(file)
+        rows = read_cave_table(warehouse, plan, "cave_costs")
+    folder.mkdir(exist_ok=True)
+    for name, text in (("costs.svg", draw_costs(rows)), ("costs.md", cost_page(rows))):
+        (folder / name).write_text(text, encoding="utf-8")
+        typer.echo(folder / name)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 
 import pytest
 
@@ -46,3 +47,14 @@ def test_table_3_stands_beside_the_published_one(home):
     assert {row["played_by"] for row in rows} == {"oracle: shows only that the harness loses nothing"}
     assert {float(row["passed_pct"]) for row in rows} == {100.0}
     assert "Qwen3 Coder 94.4" in rows[0]["published_passed_pct"]
+
+
+@pytest.mark.prefect
+def test_rewards_are_exported_per_turn(home, tmp_path):
+    run_flow(home, f"cave rewards {tmp_path}/rewards.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "rewards.jsonl").read_text().splitlines()]
+    assert len(rows) == 5 * 2 * 2
+    for row in rows:
+        replies = sum(message["role"] == "assistant" for message in row["messages"])
+        assert [reward["reward"] for reward in row["rewards"]] == [1, 1, 1]
+        assert row["rewards"][-1]["last_reply"] == replies

@@ -68,6 +68,8 @@ class CallingAgent:
         self.messages = [Message(role="system", content=f"{_SYSTEM}{instructions}".strip())]
         self._table = ToolTable(functions, None)
         self._recorder, self._python = recorder, python
+        self.is_verified = python is not None
+        """Whether the canary agreed with the contract before every block of the Python session."""
         self._replies = 0
 
     async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
@@ -147,7 +149,8 @@ class CallingAgent:
             return Ran("error: the arguments are not an object", f"# {call.name}: malformed arguments")
         if call.name == EXECUTE and self._python is not None:
             code = str(arguments.get("code", ""))
-            result = (await self._python.run(code)).result
+            result, is_verified = await self._python.run(code)
+            self.is_verified = self.is_verified and is_verified
             error = None if result.error is None else result.error.message
             return Ran("\n".join(part for part in (result.output, result.result, error) if part), code, result.error)
         frame = self._table.answer(call.name, [], arguments)

@@ -5,6 +5,7 @@ import io
 import polars as pl
 
 from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.tokens import TOKENIZER
 
 _PANELS = (
     ("token_efficiency", "turn", "tokens of a conversation by its n-th turn"),
@@ -31,3 +32,21 @@ def draw_costs(rows: pl.DataFrame) -> str:
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
+
+
+def cost_page(rows: pl.DataFrame) -> str:
+    """Return a page in Markdown: one table per panel, tokens by arm, and how they were counted."""
+    models = ", ".join(rows["model_name"].unique().sort())
+    parts = [
+        "# What each arm costs in tokens",
+        f"Played by: {models}. The oracle's tokenizer: {TOKENIZER}.",
+        "![](costs.svg)",
+    ]
+    for suite, column, title in _PANELS:
+        of_suite = rows.filter(pl.col("suite") == suite)
+        table = of_suite.pivot("arm", index=column, values="mean_total_tokens", aggregate_function="mean").sort(column)
+        arms = [arm for arm in ARMS if arm in table.columns]
+        lines = [f"| {column.replace('_', ' ')} | {' | '.join(arms)} |", "|---" * (len(arms) + 1) + "|"]
+        lines += [f"| {' | '.join(f'{value:,.0f}' for value in row)} |" for row in table.select(column, *arms).rows()]
+        parts += [f"## {title.capitalize()}", "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"

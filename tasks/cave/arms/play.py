@@ -87,6 +87,7 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
             variant=place.arm,
             bucket=case.suite,
             attempt=place.attempt,
+            max_turns=setting.spec.max_steps * len(turns),
             plan_digest=setting.plan_digest,
             score=share,
             is_solved=share == 1,
@@ -270,7 +271,7 @@ class _CallPlayer(_Player):
                 "scale": setting.scale,
                 "replicate": self.place.replicate,
                 "started_at": self._started_at,
-                "is_contract_verified": False,
+                "is_contract_verified": self._agent.is_verified,
                 **fields,
             }
         )

@@ -74,6 +74,6 @@ def _interval(differences: np.ndarray) -> tuple[float | None, float | None]:
         n_resamples=_RESAMPLES,
         confidence_level=_CONFIDENCE,
         method="percentile",
-        random_state=_SEED,
+        rng=_SEED,
     ).confidence_interval
     return float(found.low), float(found.high)

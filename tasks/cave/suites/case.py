@@ -156,6 +156,7 @@ def grow_turns(random_source: random.Random, world: World, pools: Sequence[Seque
     world = deepcopy(world)
     first = world.state()
     for pool in pools:
+        turn = None
         for _ in range(_DRAWS):
             turn = random_source.choice(pool)(random_source, world)
             after = deepcopy(world)
@@ -163,7 +164,7 @@ def grow_turns(random_source: random.Random, world: World, pools: Sequence[Seque
             if all(differing(state, other) for other in (first, world.state(), *_again(world, turns))):
                 break
         else:
-            raise RuntimeError(f"no turn {len(turns) + 1} changes the state as it must; last drawn: {turn.question}")
+            raise RuntimeError(f"no turn {len(turns) + 1} changes the state as it must; last drawn: {turn}")
         turns.append(turn)
         world = after
     return tuple(turns)

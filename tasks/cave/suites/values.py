@@ -26,7 +26,7 @@ def as_json(value: Any) -> Json:
 
 
 def _object_as_json(value: Any) -> Json:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if is_record(value):
         return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if hasattr(value, "columns"):
         return {str(name): as_json(value[name].tolist()) for name in value.columns}
@@ -35,9 +35,14 @@ def _object_as_json(value: Any) -> Json:
     return value.isoformat() if hasattr(value, "isoformat") else f"<{type(value).__name__}>"
 
 
+def is_record(value: Any) -> bool:
+    """Tell whether a value is an instance of a dataclass."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
 def from_json(value: Json, like: Any) -> Any:
     """Return JSON as a value of the same type as another one."""
-    if dataclasses.is_dataclass(like) and not isinstance(like, type):
+    if is_record(like):
         return type(like)(**value)
     match type(like).__name__:
         case "DataFrame":
@@ -62,7 +67,7 @@ def rebuilding(name: str, like: Any, source: str) -> str:
             return f"import numpy\n{name} = numpy.array({source})"
         case "set" | "tuple" as kind:
             return f"{name} = {kind}({source})"
-    is_object = dataclasses.is_dataclass(like) and not isinstance(like, type)
+    is_object = is_record(like)
     return f"{name} = {type(like).__name__}(**{source})" if is_object else f"{name} = {source}"
 
 
@@ -75,7 +80,7 @@ def telling(name: str, like: Any) -> str:
             return f"{name}.tolist()"
         case "set":
             return f"sorted({name})"
-    is_object = dataclasses.is_dataclass(like) and not isinstance(like, type)
+    is_object = is_record(like)
     return f"vars({name})" if is_object else name
 
 

@@ -6,6 +6,10 @@ from typing import get_args
 
 import pytest
 
+from carryover.storage.warehouse.gate import check_files
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.protocol import FunctionCall
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
@@ -116,6 +120,16 @@ def test_a_model_that_calls_for_ever_meets_its_budget(run):
     played = run(COUNTER, "json", Oracle([(Call("read_variable", {"name": "total"}),)] * 30))
     assert [turn.finish_reason for turn in played.turns] == ["max_steps"] * 3
     assert [turn.reply_count for turn in played.turns] == [10] * 3
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_rows_pass_the_checks_of_every_warehouse(run, arm, tmp_path):
+    landing = LandingZone(tmp_path / "landing")
+    landing.write(run(COUNTER, arm).rows, "run")
+    merge(landing, tmp_path / "warehouse.duckdb")
+    with Warehouse.open(tmp_path / "warehouse.duckdb") as warehouse:
+        episode_checks = [check for check in check_files() if check.name.startswith("episode_")]
+        assert {check.name: rows for check in episode_checks if (rows := warehouse.sql(check.query).rows())} == {}
 
 
 def test_an_episode_has_one_id_in_every_run():
