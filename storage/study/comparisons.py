@@ -9,6 +9,7 @@ from carryover.storage.study.runs import new_run_id
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.cave.arms.arm import ArmName
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import Place, episode_id
@@ -18,7 +19,7 @@ from carryover.tasks.cave.tracing import agents_source
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.folders import open_places
 from carryover.tasks.traces.rows import FinishReason
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow, StatisticRow
+from carryover.tasks.traces.study_rows import ClaimRow, RunEndRow, RunRow, StatisticRow
 
 FLOW = "compare_arms"
 
@@ -67,12 +68,11 @@ def missing_places(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> list[Plac
 
 
 def merge_comparison(run_id: str) -> None:
-    """Merge what has landed, and compute the paired statistics of every comparison."""
+    """Merge what has landed, and land the paired statistics of every comparison and the claims about the papers."""
     places = open_places()
     merge(places.landing, places.warehouse)
     with Warehouse.open(places.warehouse) as warehouse:
         turns = warehouse.sql("select * from staging.counted_cave_turns").polars()
-    rows = arm_statistics(turns, run_id)
-    if rows:
-        LandingZone(places.landing).write({StatisticRow.TABLE: rows}, run_id)
-        merge(places.landing, places.warehouse)
+    rows = {StatisticRow.TABLE: arm_statistics(turns, run_id), ClaimRow.TABLE: published_claims(run_id)}
+    LandingZone(places.landing).write(rows, run_id)
+    merge(places.landing, places.warehouse)
