@@ -2,35 +2,21 @@
 
 from prefect import flow
 
-from carryover.storage.study.runs import open_run
+from carryover.flows.runners import stage_of_plan
 from carryover.tasks.analyse import update_statistics
 from carryover.tasks.check import check_warehouse
 from carryover.tasks.merge import merge_landing
-from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import PlanName
-from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.run import Run
 
 
 @flow(name="analyse-study")
-def analyse_study(
-    scale: PlanName = "laptop",
-    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    run_id: str | None = None,
-) -> None:
-    """Merge the landing zone, compute the statistics of a plan and check the merged tables.
-
-    Args:
-        scale: Name of the plan.
-        overrides: Fields of the plan to change.
-        limits: When to stop.
-        run_id: Run to join; a new one without it.
-    """
-    with open_run("analyse_study", scale, overrides, limits, run_id, is_of_plans_source=False) as run:
-        merge_landing(run)
-        update_statistics(run)
-        merge_landing(run)  # the checks read the statistics as well
-        try:
-            check_warehouse(run)
-        finally:
-            merge_landing(run)  # what the checks found, above all where they failed
+@stage_of_plan(is_of_plans_source=False)
+def analyse_study(run: Run) -> None:
+    """Merge the landing zone, compute the statistics of a plan and check the merged tables."""
+    merge_landing(run)
+    update_statistics(run)
+    merge_landing(run)  # the checks read the statistics as well
+    try:
+        check_warehouse(run)
+    finally:
+        merge_landing(run)  # what the checks found, above all where they failed

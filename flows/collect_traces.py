@@ -2,32 +2,17 @@
 
 from prefect import flow
 
-from carryover.flows.runners import collect_shards, two_at_a_time
-from carryover.storage.study.runs import open_run
-from carryover.tasks.plans.overrides import Overrides
+from carryover.flows.runners import collect_shards, stage_of_plan, two_at_a_time
 from carryover.tasks.plans.preflight import check_teachers
-from carryover.tasks.plans.presets import PlanName
-from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.provide_tokenizer import open_tokenizer
 
 
 @flow(name="collect-traces", task_runner=two_at_a_time())
-def collect_traces(
-    scale: PlanName = "laptop",
-    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    run_id: str | None = None,
-) -> None:
-    """Collect paired teacher traces of a plan, on the same instances under both contracts.
-
-    Args:
-        scale: Name of the plan.
-        overrides: Fields of the plan to change.
-        limits: When to stop.
-        run_id: Run to join; a new one without it.
-    """
-    with open_run("collect_traces", scale, overrides, limits, run_id) as run:
-        check_teachers(run.plan)
-        for part in run.plan.parts:
-            collect_shards(run, teacher_shards(run, part, open_tokenizer(run, part)))
+@stage_of_plan()
+def collect_traces(run: Run) -> None:
+    """Collect paired teacher traces of a plan, on the same instances under both contracts."""
+    check_teachers(run.plan)
+    for part in run.plan.parts:
+        collect_shards(run, teacher_shards(run, part, open_tokenizer(run, part)))

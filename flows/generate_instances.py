@@ -2,30 +2,14 @@
 
 from prefect import flow
 
-from carryover.storage.study.runs import open_run
-from carryover.tasks.caching import in_run
-from carryover.tasks.generate import generate_instance_set
-from carryover.tasks.plans.identity import Stage
-from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import PlanName
-from carryover.tasks.plans.run import Limits
+from carryover.flows.runners import stage_of_plan
+from carryover.tasks.generate import provide_instances
+from carryover.tasks.plans.run import Run
 
 
 @flow(name="generate-instances")
-def generate_instances(
-    scale: PlanName = "laptop",
-    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    run_id: str | None = None,
-) -> None:
-    """Sample, validate and land the instance sets of a plan.
-
-    Args:
-        scale: Name of the plan.
-        overrides: Fields of the plan to change.
-        limits: When to stop.
-        run_id: Run to join; a new one without it.
-    """
-    with open_run("generate_instances", scale, overrides, limits, run_id) as run:
-        for instance_set in run.plan.instance_sets():
-            in_run(generate_instance_set, run, Stage.INSTANCES)(run, instance_set)
+@stage_of_plan()
+def generate_instances(run: Run) -> None:
+    """Sample, validate and land the instance sets of a plan."""
+    for instance_set in run.plan.instance_sets():
+        provide_instances(run, instance_set)

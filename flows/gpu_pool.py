@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun, State, WorkerStatus
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.objects import State, WorkerStatus
 from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
@@ -21,10 +22,7 @@ GPU_POOL = "gpu"
 TRAINING_DEPLOYMENT = "train-models/training"
 SECONDS_PER_LOOK = 2.0
 """How often a server is asked whether the training has ended."""
-
-
-def _pause() -> None:
-    time.sleep(SECONDS_PER_LOOK)
+_PAUSE = partial(time.sleep, SECONDS_PER_LOOK)
 
 
 def gpu_pool_lacks() -> str | None:
@@ -58,19 +56,7 @@ def train_on_gpu_pool(parameters: dict[str, object]) -> None:
         raise UserError(f"training on the work pool {GPU_POOL!r} ended as {state}; its logs are in Prefect")
 
 
-class FlowRuns(Protocol):
-    """What is asked of a Prefect server about flow runs."""
-
-    def read_flow_run(self, flow_run_id: UUID) -> FlowRun:
-        """Return a flow run as it is now."""
-        ...
-
-    def set_flow_run_state(self, flow_run_id: UUID, state: State) -> object:
-        """Propose a state."""
-        ...
-
-
-def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] = _pause) -> State:
+def wait_for_end(server: SyncPrefectClient, flow_run_id: UUID, pause: Callable[[], None] = _PAUSE) -> State:
     """Return the state in which a flow run ends; Ctrl-C and SIGTERM before that cancel it.
 
     Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint. A server
@@ -80,18 +66,14 @@ def wait_for_end(server: FlowRuns, flow_run_id: UUID, pause: Callable[[], None] 
         while not ((state := server.read_flow_run(flow_run_id).state) and state.is_final()):
             pause()
     except STOPPED:
-        _cancel(server, flow_run_id)
+        told = f"stopping: the training on the work pool {GPU_POOL!r} is cancelled"
+        try:
+            server.set_flow_run_state(flow_run_id, Cancelling())
+        except (httpx.HTTPError, ObjectNotFound) as error:
+            told = (
+                f"the training on the work pool {GPU_POOL!r} goes on, since the Prefect server does not answer "
+                f"({error}); prefect flow-run cancel {flow_run_id} ends it"
+            )
+        say(told)
         raise
     return state
-
-
-def _cancel(server: FlowRuns, flow_run_id: UUID) -> None:
-    try:
-        server.set_flow_run_state(flow_run_id, Cancelling())
-    except (httpx.HTTPError, ObjectNotFound) as error:
-        say(
-            f"the training on the work pool {GPU_POOL!r} goes on, since the Prefect server does not answer ({error}); "
-            f"prefect flow-run cancel {flow_run_id} ends it"
-        )
-    else:
-        say(f"stopping: the training on the work pool {GPU_POOL!r} is cancelled")

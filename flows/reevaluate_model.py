@@ -4,12 +4,10 @@ from prefect import flow
 
 from carryover.flows.analyse_study import analyse_study
 from carryover.flows.evaluate_models import evaluate_part
-from carryover.storage.study.attempts import check_instances
 from carryover.storage.study.reevaluation import choose_study, name_variant
 from carryover.storage.study.runs import landed_plan, start_run
-from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
-from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits
 
 
@@ -32,13 +30,11 @@ def reevaluate_model(
         study_run: Run of the study, where it is not the latest.
         cells: Model and runtime contract, where not every cell is wanted.
     """
-    plan = landed_plan(study_run or choose_study(scale))
+    plan = landed_plan(study_run or choose_study(resolve_plan(scale)))
     variant = name_variant(plan)
     with start_run("reevaluate_model", plan, limits) as run:
         for part in plan.parts:
             if part.variant == "main":
                 own = tuple(evaluation for evaluation in part.evaluations if evaluation.variant is None)
-                for evaluation in own:
-                    check_instances(run, LandingZone(run.landing), evaluation.instances)
                 evaluate_part(run, part.model_copy(update={"evaluations": own}), variant=variant, chosen=cells)
         analyse_study(scale, limits=limits, run_id=run.run_id)

@@ -1,7 +1,7 @@
-"""How flows run tasks side by side, and how Ctrl-C and SIGTERM stop them."""
+"""How a stage becomes a flow of a plan, how flows run tasks side by side, and how Ctrl-C and SIGTERM stop them."""
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -10,14 +10,50 @@ from prefect.futures import PrefectFuture, wait
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from carryover.flows.cli.messages import refuse_failure, say, say_errors
+from carryover.storage.study.runs import join_run, start_run
 from carryover.tasks.caching import in_run
 from carryover.tasks.collect import collect_episodes, is_collected, note_episodes
-from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import PlanName, resolve_plan
+from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.running.interruption import interrupt
 
 STOPPED = (KeyboardInterrupt, TerminationSignal)
 """What Ctrl-C and SIGTERM raise in a flow."""
+_ARGUMENTS = """Args:
+    scale: Name of the plan.
+    overrides: Fields of the plan to change.
+    limits: When to stop.
+    run_id: Run to join; a new one without it."""
+
+
+def stage_of_plan(*, is_of_plans_source: bool = True) -> Callable[[Callable[[Run], None]], Callable[..., None]]:
+    """Return a decorator that opens the run which a stage plays in; the stage then takes a plan's name instead.
+
+    With `is_of_plans_source` a run that the stage joins must be of the source that is here.
+    """
+
+    def decorate(play: Callable[[Run], None]) -> Callable[..., None]:
+        def stage(
+            scale: PlanName = "laptop",
+            overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+            limits: Limits = Limits(),  # noqa: B008 - frozen
+            run_id: str | None = None,
+        ) -> None:
+            if run_id is None:
+                opened = start_run(play.__name__, resolve_plan(scale, overrides), limits)
+            else:
+                opened = join_run(play.__name__, run_id, limits, is_of_plans_source=is_of_plans_source)
+            with opened as run:
+                play(run)
+
+        # What Prefect shows of a flow; `functools.wraps` would show the parameters of `play` as well.
+        stage.__module__, stage.__name__, stage.__qualname__ = play.__module__, play.__name__, play.__qualname__
+        stage.__doc__ = f"{play.__doc__}\n\n{_ARGUMENTS}"
+        return stage
+
+    return decorate
 
 
 def two_at_a_time() -> TaskRunner[PrefectFuture[Any]]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from duckdb import DuckDBPyConnection
@@ -55,7 +55,10 @@ def comment_on_schema(connection: DuckDBPyConnection, statements: Sequence[tuple
         statements: Names and queries of the relations that SQL files define; each begins with a comment on its rows.
     """
     relations, columns = read_meanings()
-    from_sql = {name: _leading_comment(query) for name, query in statements}
+    from_sql = {}
+    for name, query in statements:
+        comment = takewhile(lambda line: line.startswith("-- "), query.strip().splitlines())
+        from_sql[name] = " ".join(line.removeprefix("-- ") for line in comment)
     comments = []
     for kind, schema, name in connection.sql(_RELATIONS).fetchall():
         if meaning := relations.get(f"{schema}.{name}") or from_sql.get(f"{schema}.{name}"):
@@ -116,12 +119,3 @@ def _field_docstrings(model: type[Row]) -> dict[str, str]:
 def _classes(module: str) -> dict[str, ast.ClassDef]:
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-
-
-def _leading_comment(query: str) -> str:
-    lines = []
-    for line in query.strip().splitlines():
-        if not line.startswith("-- "):
-            break
-        lines.append(line.removeprefix("-- "))
-    return " ".join(lines)

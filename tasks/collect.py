@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from prefect import task
 
 from carryover.storage.study.attempts import EpisodePlace, landed_episode_ids, missing_episodes
+from carryover.storage.study.instances import read_instances
 from carryover.storage.study.spending import share_meter
 from carryover.storage.study.stages import note_reuse, note_stage
 from carryover.storage.zone.batching import BatchedLanding
@@ -16,8 +17,6 @@ from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.caching import StageIdentity, say_reused
-from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.running.errors import UserError
@@ -69,14 +68,14 @@ def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
     """
     check_uninterrupted(run.run_id)
     zone = LandingZone(run.landing)
-    missing = missing_episodes(zone, shard, plays_again=shard.stage in run.limits.refresh)
+    missing = missing_episodes(run, zone, shard, plays_again=shard.stage in run.limits.refresh)
     planned_count = shard.instances.count * shard.replicates
     if not missing:
         return Collected(planned_count=planned_count, played_count=0, error_count=0)
     keeper = _play(run, zone, shard, missing)
     given_up_count = 0
     if keeper.errors and shard.maximum_attempts is not None:  # every other episode of those played has landed
-        given_up_count = len(keeper.errors) - len(missing_episodes(zone, shard))
+        given_up_count = len(keeper.errors) - len(missing_episodes(run, zone, shard))
     return Collected(
         planned_count=planned_count,
         played_count=len(missing),
@@ -88,14 +87,14 @@ def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
 
 def is_collected(run: Run, shard: ShardSpec) -> bool:
     """Tell whether every episode of a shard has landed."""
-    return not missing_episodes(LandingZone(run.landing), shard)
+    return not missing_episodes(run, LandingZone(run.landing), shard)
 
 
 def note_episodes(run: Run, shard: ShardSpec) -> int:
     """Land that the plan has the shard's episodes, and return how many of them it reuses from other plans."""
     zone = LandingZone(run.landing)
     note_stage(run, shard.stage, shard.name, shard.stage_digest)
-    return note_reuse(run, zone, landed_episode_ids(zone, shard))
+    return note_reuse(run, zone, landed_episode_ids(run, zone, shard))
 
 
 class _Keeper:
@@ -156,8 +155,11 @@ async def _play_beside_landing(
     batch: BatchedLanding,
 ) -> None:
     count_tokens = None if shard.tokenizer is None else TokenCounter(load_tokenizer(shard.tokenizer))
-    spec = open_bucket(shard.instances.bucket)
-    planned = (PlannedEpisode(sample_instance(spec, place.seed), place.replicate, place.attempt) for place in missing)
+    instances = read_instances(LandingZone(run.landing), [place.instance_id for place in missing])
+    planned = (
+        PlannedEpisode(instance, place.replicate, place.attempt)
+        for instance, place in zip(instances, missing, strict=True)
+    )
     async with open_client(shard.client, shard.condition, count_tokens) as client:
         context = EpisodeContext(
             condition=shard.condition,

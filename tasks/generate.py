@@ -2,8 +2,9 @@
 
 from prefect import task
 
+from carryover.storage.study.instances import note_instances
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.caching import StageIdentity, say_reused
+from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
@@ -12,7 +13,7 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import InstanceSetSpec
 from carryover.tasks.running.progress import progress_bar
-from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.rows import InstanceRow, Row
 
 
 @task(
@@ -20,8 +21,8 @@ from carryover.tasks.traces.rows import Row
     cache_policy=StageIdentity(identify=lambda run, instance_set: stage_digest(Stage.INSTANCES, instance_set)),
     on_completion=[say_reused],
 )
-def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> int:
-    """Sample, validate and land the instances of a set; return how many."""
+def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> list[str]:
+    """Sample, validate and land the instances of a set; return their ids in the order of its seeds."""
     spec = open_bucket(instance_set.bucket)
     rows: dict[str, list[Row]] = {"instances": [], "items": []}
     label = f"instances, {instance_set.bucket} for {instance_set.split}"
@@ -34,4 +35,11 @@ def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> int:
             rows["items"] += item_rows
             advance(1)
     LandingZone(run.landing).write(rows, run.run_id)
-    return instance_set.count
+    ids = [row.instance_id for row in rows["instances"] if isinstance(row, InstanceRow)]
+    note_instances(run, instance_set, ids)
+    return ids
+
+
+def provide_instances(run: Run, instance_set: InstanceSetSpec) -> None:
+    """Land the instances of a set, or take those of equal identity, and note them for the stages that play them."""
+    note_instances(run, instance_set, in_run(generate_instance_set, run, Stage.INSTANCES)(run, instance_set))

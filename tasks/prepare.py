@@ -25,6 +25,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.sft.load import load_training_tokenizer
+from carryover.tasks.traces.study_rows import CheckResultRow
 
 
 class TrainingData(FrozenModel):
@@ -59,7 +60,7 @@ class _Traces(NamedTuple):
 
 def _traces(run: Run, part: StudyPart, tokenizer: Path) -> _Traces:
     zone, shards = LandingZone(run.landing), teacher_shards(run, part, tokenizer)
-    return _Traces(zone, shards, sorted(name for shard in shards for name in landed_episode_ids(zone, shard)))
+    return _Traces(zone, shards, sorted(name for shard in shards for name in landed_episode_ids(run, zone, shard)))
 
 
 def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
@@ -103,14 +104,16 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
     # What the suites over traces and examples find lands, passed or not.
     common: dict[str, Any] = {"run_id": run.run_id, "checked_at": datetime.now(UTC), "open_bar": progress_bar}
     thresholds = {"spec": part.validation, "contracts": part.teacher.contracts}
+    checks: list[CheckResultRow] = []
     try:
-        checks = gate_traces(prepared.verdicts, folder / "trace_docs", **thresholds, **common)
-        traces.zone.write({"check_results": checks}, run.run_id)
-        checks = gate_examples(prepared.rows, folder / "example_docs", spec=part.dataset, **common)
+        checks += gate_traces(prepared.verdicts, folder / "trace_docs", **thresholds, **common)
+        checks += gate_examples(prepared.rows, folder / "example_docs", spec=part.dataset, **common)
     except FailedChecksError as error:
-        traces.zone.write({"check_results": error.rows}, run.run_id)
+        checks += error.rows
         raise
-    traces.zone.write({"check_results": checks}, run.run_id)
+    finally:
+        if checks:
+            traces.zone.write({"check_results": checks}, run.run_id)
     data = TrainingData(
         dataset_id=prepared.dataset_id,
         paths=paths,
@@ -141,7 +144,7 @@ def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
 
     A model belongs to its traces: one of half of them could not give way to that of all.
     """
-    missing = [place for shard in traces.shards for place in missing_episodes(traces.zone, shard)]
+    missing = [place for shard in traces.shards for place in missing_episodes(run, traces.zone, shard)]
     total = part.train_instances.count * len(part.teacher.contracts)
     failed = sum(place.attempt > 0 for place in missing)
     if len(missing) == total and not failed:

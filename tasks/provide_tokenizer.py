@@ -10,15 +10,15 @@ from pathlib import Path
 from prefect import task
 from pydantic import RootModel
 
+from carryover.storage.study.instances import instance_ids, read_instances
 from carryover.storage.study.stages import note_stage, stage_result
+from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import open_client
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.caching import StageIdentity, in_run, say_reused
-from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client
@@ -94,8 +94,9 @@ def _learned_tokenizer(part: StudyPart) -> TokenizerSpec | None:
 
 def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
     """Yield the texts of teacher conversations, in an order that does not depend on time."""
-    bucket = open_bucket(part.train_instances.bucket)
-    sample = [PlannedEpisode(sample_instance(bucket, seed)) for seed in part.train_instances.seeds[:SAMPLE_COUNT]]
+    zone = LandingZone(run.landing)
+    ids = instance_ids(run, zone, part.train_instances)[:SAMPLE_COUNT]
+    sample = [PlannedEpisode(instance) for instance in read_instances(zone, ids)]
     for condition in teacher_conditions(part):
         with closing(open_runtime(run.plan.runtime_under(condition.runtime_contract))) as runtime:
             recorded = asyncio.run(_play(run, part, condition, sample, runtime))

@@ -29,7 +29,6 @@ from carryover.tasks.sft.resources import unknown_size
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, read_trained
 from carryover.tasks.sft.train_process import train_in_process
 from carryover.tasks.sft.training_log import TrainingMetric
-from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow
 
 
@@ -113,7 +112,26 @@ def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
     if Stage.TRAINING in run.limits.refresh:
         shutil.rmtree(output, ignore_errors=True)
     trained = read_trained(output) if training.is_finished else _train_with_progress(run, training)
-    LandingZone(run.landing).write(_rows(run, training, trained), run.run_id)
+    training_run_id = trained.path.name
+    shared = set(TrainingRunRow.model_fields) & set(TrainedModel.model_fields)
+    row = TrainingRunRow(
+        **trained.model_dump(include=shared),
+        run_id=run.run_id,
+        training_run_id=training_run_id,
+        dataset_id=training.dataset_id,
+        variant=training.variant,
+        base=training.base,
+        training_seed=trained.seed,
+        output_path=str(trained.path),
+        settings_json=trained.spec.model_dump_json(),
+    )
+    metrics = [
+        TrainingMetricRow(
+            run_id=run.run_id, training_run_id=training_run_id, **metric.model_dump(exclude={"total_steps"})
+        )
+        for metric in trained.metrics
+    ]
+    LandingZone(run.landing).write({"training_runs": [row], "training_metrics": metrics}, run.run_id)
     return TrainedFolder(path=output, digest=trained.model_digest)
 
 
@@ -173,26 +191,3 @@ def describe(metric: TrainingMetric) -> str:
     gradient = "" if metric.gradient_norm is None else f", gradient {metric.gradient_norm:.2f}"
     seen = f"{metric.token_count:,} tokens in {metric.wall_seconds:.0f} s"
     return f"loss {metric.loss:.3f}, rate {metric.learning_rate:.1e}{gradient}, {seen}"
-
-
-def _rows(run: Run, training: PlannedTraining, trained: TrainedModel) -> dict[str, Sequence[Row]]:
-    training_run_id = trained.path.name
-    shared = set(TrainingRunRow.model_fields) & set(TrainedModel.model_fields)
-    row = TrainingRunRow(
-        **trained.model_dump(include=shared),
-        run_id=run.run_id,
-        training_run_id=training_run_id,
-        dataset_id=training.dataset_id,
-        variant=training.variant,
-        base=training.base,
-        training_seed=trained.seed,
-        output_path=str(trained.path),
-        settings_json=trained.spec.model_dump_json(),
-    )
-    metrics = [
-        TrainingMetricRow(
-            run_id=run.run_id, training_run_id=training_run_id, **metric.model_dump(exclude={"total_steps"})
-        )
-        for metric in trained.metrics
-    ]
-    return {"training_runs": [row], "training_metrics": metrics}

@@ -12,8 +12,6 @@ from carryover.tasks.running.errors import UserError
 
 INTERRUPTED = 130
 """Exit code of a command that was interrupted from the keyboard."""
-USAGE = 2
-"""Exit code of a command with an unknown option or a bad value."""
 
 
 class StoppedError(UserError):

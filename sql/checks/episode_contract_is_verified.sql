@@ -1,17 +1,13 @@
 -- episodes that ran blocks and whose canary does not show the contract's binding rule; foreign traces have no canary
-with final as (
-    select
-        episodes.episode_id,
-        episodes.runtime_contract,
-        episodes.backend,
-        episodes.sandbox_level
-    from main.episodes
-    where episodes.backend <> 'imported'
-    -- native calls without an interpreter promise nothing about names
-    and episodes.runtime_contract <> 'none'
-    and episodes.step_count > 0
-    and not episodes.is_contract_verified
-)
-
-select * from final
+select
+    episodes.episode_id,
+    episodes.runtime_contract,
+    episodes.backend,
+    episodes.sandbox_level
+from main.episodes
+where episodes.backend <> 'imported'
+-- native calls without an interpreter promise nothing about names
+and episodes.runtime_contract <> 'none'
+and episodes.step_count > 0
+and not episodes.is_contract_verified
 order by episode_id

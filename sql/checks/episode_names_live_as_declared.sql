@@ -18,35 +18,22 @@ touched_steps as (
         runtime_events.step + 1 as step
     from main.runtime_events
     where runtime_events.kind <> 'policy_violation'
-),
-
-final as (
-    select
-        consecutive_steps.episode_id,
-        consecutive_steps.step,
-        episodes.runtime_contract,
-        consecutive_steps.active_globals_before,
-        consecutive_steps.expected_globals
-    from consecutive_steps
-    inner join main.episodes on consecutive_steps.episode_id = episodes.episode_id
-    where episodes.backend <> 'imported'
-    and (
-        (
-            episodes.runtime_contract = 'stateless'
-            and len(consecutive_steps.active_globals_before) > 0
-        )
-        or (
-            episodes.runtime_contract = 'persistent'
-            and list_sort(consecutive_steps.active_globals_before) <> list_sort(consecutive_steps.expected_globals)
-            and not exists (
-                select 1
-                from touched_steps
-                where touched_steps.episode_id = consecutive_steps.episode_id
-                and touched_steps.step = consecutive_steps.step
-            )
-        )
-    )
 )
 
-select * from final
+select
+    consecutive_steps.episode_id,
+    consecutive_steps.step,
+    episodes.runtime_contract,
+    consecutive_steps.active_globals_before,
+    consecutive_steps.expected_globals
+from consecutive_steps
+inner join main.episodes using (episode_id)
+left join touched_steps using (episode_id, step)
+where episodes.backend <> 'imported'
+    and case episodes.runtime_contract
+        when 'stateless' then len(consecutive_steps.active_globals_before) > 0
+        when 'persistent' then
+            touched_steps.step is null
+            and list_sort(consecutive_steps.active_globals_before) <> list_sort(consecutive_steps.expected_globals)
+    end
 order by episode_id, step

@@ -1,13 +1,9 @@
 -- episodes whose score is outside [0, 1], or is not the optimum although the episode counts as solved, or the reverse
-with final as (
-    select
-        episodes.episode_id,
-        episodes.score,
-        episodes.is_solved
-    from main.episodes
-    where episodes.score not between 0 and 1
-    or episodes.is_solved <> coalesce(episodes.score >= 1, false)
-)
-
-select * from final
+select
+    episodes.episode_id,
+    episodes.score,
+    episodes.is_solved
+from main.episodes
+where episodes.score not between 0 and 1
+or episodes.is_solved <> coalesce(episodes.score >= 1, false)
 order by episode_id

@@ -7,32 +7,28 @@ with summed_turns as (
         sum(turns.cached_prompt_tokens)::bigint as cached_prompt_tokens,
         sum(turns.completion_tokens)::bigint as completion_tokens
     from main.turns
-    group by turns.episode_id
-),
+    group by all
+)
 
-final as (
-    select
-        episodes.episode_id,
-        episodes.prompt_tokens,
-        coalesce(summed_turns.prompt_tokens, 0) as turn_prompt_tokens,
-        episodes.cached_prompt_tokens,
-        coalesce(summed_turns.cached_prompt_tokens, 0) as turn_cached_prompt_tokens,
-        episodes.completion_tokens,
-        coalesce(summed_turns.completion_tokens, 0) as turn_completion_tokens
-    from main.episodes
-    left join summed_turns on episodes.episode_id = summed_turns.episode_id
-    where episodes.cached_prompt_tokens > episodes.prompt_tokens
+select
+    episodes.episode_id,
+    episodes.prompt_tokens,
+    coalesce(summed_turns.prompt_tokens, 0) as turn_prompt_tokens,
+    episodes.cached_prompt_tokens,
+    coalesce(summed_turns.cached_prompt_tokens, 0) as turn_cached_prompt_tokens,
+    episodes.completion_tokens,
+    coalesce(summed_turns.completion_tokens, 0) as turn_completion_tokens
+from main.episodes
+left join summed_turns using (episode_id)
+where episodes.cached_prompt_tokens > episodes.prompt_tokens
     or episodes.total_tokens <> episodes.prompt_tokens + episodes.completion_tokens
     -- foreign traces may know the tokens of an episode only
     or (
         episodes.token_source <> 'imported'
         and (
-            episodes.prompt_tokens <> coalesce(summed_turns.prompt_tokens, 0)
-            or episodes.cached_prompt_tokens <> coalesce(summed_turns.cached_prompt_tokens, 0)
-            or episodes.completion_tokens <> coalesce(summed_turns.completion_tokens, 0)
+            episodes.prompt_tokens <> turn_prompt_tokens
+            or episodes.cached_prompt_tokens <> turn_cached_prompt_tokens
+            or episodes.completion_tokens <> turn_completion_tokens
         )
     )
-)
-
-select * from final
 order by episode_id

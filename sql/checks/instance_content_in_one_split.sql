@@ -1,15 +1,8 @@
 -- instances whose content is in both the training and the evaluation set, or trained on although they evaluate
 with used_for as (
-    select
-        instances.instance_id,
-        instances.split
-    from main.instances
+    select instance_id, split from main.instances
     union
-    select
-        training_examples.instance_id,
-        'train' as split
-    from main.training_examples
-    where training_examples.status = 'retained'
+    select instance_id, 'train' as split from main.training_examples where status = 'retained'
 ),
 
 -- the id is a hash of the content; equal items, capacity and budget under two ids are the same content as well
@@ -35,20 +28,13 @@ described as (
 ),
 
 in_both as (
-    select described.content_hash
-    from described
-    group by described.content_hash
-    having count(distinct described.split) > 1
-),
-
-final as (
-    select
-        described.instance_id,
-        list(described.split order by described.split) as splits
-    from described
-    semi join in_both on described.content_hash = in_both.content_hash
-    group by described.instance_id
+    select content_hash from described group by all having count(distinct split) > 1
 )
 
-select * from final
+select
+    described.instance_id,
+    list(described.split order by described.split) as splits
+from described
+semi join in_both using (content_hash)
+group by all
 order by instance_id

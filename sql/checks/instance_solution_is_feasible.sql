@@ -9,29 +9,25 @@ with summed_items as (
         count(*) filter (items.is_optimal) as optimal_count
     from main.items
     group by items.instance_id
-),
-
-final as (
-    select distinct
-        instances.instance_id,
-        instances.item_count,
-        summed_items.item_count as item_rows,
-        instances.capacity,
-        instances.inspection_budget,
-        instances.optimal_value,
-        summed_items.optimal_value as item_optimal_value,
-        instances.optimal_weight,
-        summed_items.optimal_weight as item_optimal_weight
-    from main.instances
-    left join summed_items on instances.instance_id = summed_items.instance_id
-    where instances.item_count is distinct from summed_items.item_count
-    or instances.optimal_value is distinct from summed_items.optimal_value
-    or instances.optimal_weight is distinct from summed_items.optimal_weight
-    or instances.optimal_weight > instances.capacity
-    or instances.inspection_budget not between summed_items.optimal_count and instances.item_count
-    or len(instances.optimal_item_ids) <> summed_items.optimal_count
-    or not summed_items.is_allowed
 )
 
-select * from final
+select distinct
+    instances.instance_id,
+    instances.item_count,
+    summed_items.item_count as item_rows,
+    instances.capacity,
+    instances.inspection_budget,
+    instances.optimal_value,
+    summed_items.optimal_value as item_optimal_value,
+    instances.optimal_weight,
+    summed_items.optimal_weight as item_optimal_weight
+from main.instances
+left join summed_items on instances.instance_id = summed_items.instance_id
+where instances.item_count is distinct from summed_items.item_count
+or instances.optimal_value is distinct from summed_items.optimal_value
+or instances.optimal_weight is distinct from summed_items.optimal_weight
+or instances.optimal_weight > instances.capacity
+or instances.inspection_budget not between summed_items.optimal_count and instances.item_count
+or len(instances.optimal_item_ids) <> summed_items.optimal_count
+or not summed_items.is_allowed
 order by instance_id

@@ -1,16 +1,12 @@
 -- runs of a study played by another source than its plan's; only what is evaluated again or computed anew may be, and
 -- a server, which lands no rows
-with final as (
-    select
-        runs.plan_digest,
-        runs.run_id,
-        runs.flow,
-        if(json_valid(runs.plan_json), runs.plan_json, null) ->> '$.source' as plan_source,
-        runs.source
-    from main.runs
-    where runs.flow not in ('reevaluate_model', 'analyse_study', 'import', 'serve_models')
-    and runs.source <> plan_source
-)
-
-select * from final
+select
+    runs.plan_digest,
+    runs.run_id,
+    runs.flow,
+    if(json_valid(runs.plan_json), runs.plan_json, null) ->> '$.source' as plan_source,
+    runs.source
+from main.runs
+where runs.flow not in ('reevaluate_model', 'analyse_study', 'import', 'serve_models')
+and runs.source <> plan_source
 order by plan_digest, run_id

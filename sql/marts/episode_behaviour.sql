@@ -175,53 +175,49 @@ counted_steps as (
     left join unlisted_names
         on steps.episode_id = unlisted_names.episode_id
     group by steps.episode_id
-),
-
-final as (
-    select
-        episodes.episode_id,
-        metric_parameters.reading,
-        metric_parameters.is_default,
-        coalesce(counted_steps.unparsed_step_count, 0) as unparsed_step_count,
-        coalesce(counted_steps.import_count, 0) as import_count,
-        if(counted_steps.lacks_names_after, null, coalesce(counted_steps.state_footprint, 0)) as state_footprint,
-        coalesce(episode_lives.user_name_count, 0) as user_name_count,
-        -- both lifespans are means over the same names, and their means over the same episodes
-        coalesce(
-            episode_lives.mean_step_span + metric_parameters.plus_one, if(metric_parameters.counts_nameless, 0, null)
-        ) as context_lifespan,
-        if(
-            counted_steps.lacks_names_after,
-            null,
-            coalesce(episode_lives.interpreter_lifespan, if(metric_parameters.counts_nameless, 0, null))
-        ) as interpreter_lifespan,
-        counted_steps.import_count / counted_steps.step_count as imports_per_step,
-        if(
-            counted_steps.lacks_names_before and metric_parameters.requires_live,
-            null,
-            coalesce(counted_uses.state_utilization, 0)
-        ) as state_utilization,
-        if(
-            counted_steps.lacks_names_before,
-            null,
-            coalesce(
-                case metric_parameters.redefinition_unit
-                    when 'sites' then episode_lives.redefinition_site_count
-                    else episode_lives.redefined_name_count
-                end,
-                0
-            ) / counted_steps.step_count
-        ) as redefinitions_per_step
-    from main.episodes
-    cross join staging.metric_parameters
-    left join counted_steps on episodes.episode_id = counted_steps.episode_id
-    left join episode_lives
-        on episodes.episode_id = episode_lives.episode_id
-        and metric_parameters.scope = episode_lives.scope
-    left join counted_uses
-        on episodes.episode_id = counted_uses.episode_id
-        and metric_parameters.reading = counted_uses.reading
 )
 
-select * from final
+select
+    episodes.episode_id,
+    metric_parameters.reading,
+    metric_parameters.is_default,
+    coalesce(counted_steps.unparsed_step_count, 0) as unparsed_step_count,
+    coalesce(counted_steps.import_count, 0) as import_count,
+    if(counted_steps.lacks_names_after, null, coalesce(counted_steps.state_footprint, 0)) as state_footprint,
+    coalesce(episode_lives.user_name_count, 0) as user_name_count,
+    -- both lifespans are means over the same names, and their means over the same episodes
+    coalesce(
+        episode_lives.mean_step_span + metric_parameters.plus_one, if(metric_parameters.counts_nameless, 0, null)
+    ) as context_lifespan,
+    if(
+        counted_steps.lacks_names_after,
+        null,
+        coalesce(episode_lives.interpreter_lifespan, if(metric_parameters.counts_nameless, 0, null))
+    ) as interpreter_lifespan,
+    counted_steps.import_count / counted_steps.step_count as imports_per_step,
+    if(
+        counted_steps.lacks_names_before and metric_parameters.requires_live,
+        null,
+        coalesce(counted_uses.state_utilization, 0)
+    ) as state_utilization,
+    if(
+        counted_steps.lacks_names_before,
+        null,
+        coalesce(
+            case metric_parameters.redefinition_unit
+                when 'sites' then episode_lives.redefinition_site_count
+                else episode_lives.redefined_name_count
+            end,
+            0
+        ) / counted_steps.step_count
+    ) as redefinitions_per_step
+from main.episodes
+cross join staging.metric_parameters
+left join counted_steps on episodes.episode_id = counted_steps.episode_id
+left join episode_lives
+    on episodes.episode_id = episode_lives.episode_id
+    and metric_parameters.scope = episode_lives.scope
+left join counted_uses
+    on episodes.episode_id = counted_uses.episode_id
+    and metric_parameters.reading = counted_uses.reading
 order by episode_id, reading

@@ -64,29 +64,25 @@ read_errors as (
     left join counted_errors
         on episodes.episode_id = counted_errors.episode_id
         and failure_parameters.window_step_count = counted_errors.window_step_count
-),
-
-final as (
-    select
-        read_errors.episode_id,
-        read_errors.reading,
-        read_errors.is_default,
-        read_errors.is_sensitivity,
-        case
-            when (read_errors.category is distinct from 'normal') then null
-            when read_errors.score >= 1 then 'optimal'
-            when read_errors.names_capacity then 'capacity_violation'
-            when read_errors.names_class then 'class_violation'
-            when read_errors.names_protocol then 'protocol_violation'
-            when
-                read_errors.error_count / read_errors.step_count > read_errors.density
-                or read_errors.window_error_count >= read_errors.window_error_minimum
-                then 'execution_instability'
-            when read_errors.score < 1 then 'silent_suboptimality'
-            else 'unclassified'
-        end as failure_class
-    from read_errors
 )
 
-select * from final
+select
+    read_errors.episode_id,
+    read_errors.reading,
+    read_errors.is_default,
+    read_errors.is_sensitivity,
+    case
+        when (read_errors.category is distinct from 'normal') then null
+        when read_errors.score >= 1 then 'optimal'
+        when read_errors.names_capacity then 'capacity_violation'
+        when read_errors.names_class then 'class_violation'
+        when read_errors.names_protocol then 'protocol_violation'
+        when
+            read_errors.error_count / read_errors.step_count > read_errors.density
+            or read_errors.window_error_count >= read_errors.window_error_minimum
+            then 'execution_instability'
+        when read_errors.score < 1 then 'silent_suboptimality'
+        else 'unclassified'
+    end as failure_class
+from read_errors
 order by episode_id, reading

@@ -1,17 +1,5 @@
 -- one row per plan and episode with every metric of the tables, under the default readings; the statistics read this
-with default_behaviour as (
-    select episode_behaviour.*
-    from marts.episode_behaviour
-    where episode_behaviour.is_default
-),
-
-default_failures as (
-    select episode_failures.*
-    from marts.episode_failures
-    where episode_failures.is_default
-),
-
-own_errors as (
+with own_errors as (
     select
         errors.episode_id,
         count(*) filter (errors.kind = 'interpreter' and not errors.is_caught) as interpreter_error_count,
@@ -57,114 +45,112 @@ counted_by_source as (
         if(episodes.token_source = 'imported', nullif(episodes.completion_tokens, 0), episodes.completion_tokens)
             as completion_tokens
     from main.episodes
-),
-
-final as (
-    select
-        episodes.episode_id,
-        episodes.run_id,
-        episodes.plan_digest,
-        episodes.scale,
-        -- heads our column wherever it stands beside a published one
-        case episodes.scale
-            when 'paper' then 'paper, ' || case
-                when episodes.purpose = 'teacher' or episodes.base = 'teacher' then episodes.model_name
-                -- whoever imports rows at this scale says by it whose they are
-                when episodes.backend = 'imported' then 'Qwen3-8B'
-                else coalesce(base_models.model, 'unknown model')
-            end
-            when 'import' then 'imported rows'
-            else episodes.scale || ', not Qwen3-8B'
-        end as measured_on,
-        episodes.purpose,
-        episodes.variant,
-        episodes.base,
-        episodes.model_name,
-        episodes.train_contract,
-        episodes.runtime_contract,
-        episodes.visibility,
-        episodes.header,
-        episodes.bucket,
-        -- split of the paper that a bucket stands for: Hard is the paper's held-out one
-        case
-            when episodes.bucket in ('easy', 'hard') then episodes.bucket
-            when episodes.is_out_of_distribution then 'hard'
-            else 'easy'
-        end as published_split,
-        case
-            -- a scripted teacher that is evaluated beside the models plays without any
-            when episodes.purpose = 'teacher' or episodes.base = 'teacher' then 'teacher'
-            when episodes.train_contract is null then 'base'
-            else 'sft'
-        end as model,
-        case episodes.train_contract
-            when 'persistent' then 'P'
-            when 'stateless' then 'S'
-            when 'injected' then 'I'
-            when 'injected+persistent' then 'IP'
-            else coalesce(episodes.train_contract, episodes.base)
-        end || '->' || case episodes.runtime_contract
-            when 'persistent' then 'P'
-            when 'stateless' then 'S'
-            when 'injected' then 'I'
-            when 'injected+persistent' then 'IP'
-            else episodes.runtime_contract
-        end as condition,
-        episodes.split,
-        episodes.is_out_of_distribution,
-        episodes.instance_id,
-        episodes.training_seed,
-        episodes.replicate,
-        episodes.attempt,
-        -- an episode that ended with `error` runs again, and so does one whose model was trained anew, from attempt 0
-        attempts.is_last_attempt,
-        -- what the tables are about: an episode whose endpoint or runtime failed says nothing about its cell
-        attempts.is_last_attempt and (episodes.finish_reason <> 'error' or episodes.backend = 'imported') as is_counted,
-        episodes.finish_reason,
-        coalesce(finish_signals.category, 'other') as finish_category,
-        coalesce(finish_signals.table_6_category, 'other') as table_6_category,
-        episodes.score,
-        episodes.is_solved,
-        counted_by_source.weight_taken / described_instances.capacity as capacity_use,
-        counted_by_source.inspected_count,
-        counted_by_source.inspected_count / described_instances.inspection_budget as inspection_budget_use,
-        episodes.turn_count,
-        episodes.step_count,
-        episodes.call_site_count,
-        counted_by_source.executed_call_count,
-        counted_by_source.prompt_tokens,
-        counted_by_source.cached_prompt_tokens,
-        counted_by_source.completion_tokens,
-        counted_by_source.prompt_tokens + counted_by_source.completion_tokens as total_tokens,
-        (counted_by_source.prompt_tokens + counted_by_source.completion_tokens) / nullif(episodes.turn_count, 0)
-            as tokens_per_turn,
-        episodes.training_tokens,
-        counted_by_source.injected_fault_count,
-        counted_by_source.model_seconds,
-        counted_by_source.execution_seconds,
-        counted_by_source.wall_seconds,
-        coalesce(own_errors.interpreter_error_count, 0) as interpreter_error_count,
-        coalesce(own_errors.tool_error_count, 0) as tool_error_count,
-        coalesce(own_errors.caught_tool_error_count, 0) as caught_tool_error_count,
-        coalesce(own_errors.cap_error_count, 0) as cap_error_count,
-        coalesce(own_errors.protocol_error_count, 0) as protocol_error_count,
-        coalesce(own_errors.model_error_count, 0) as model_error_count,
-        coalesce(own_errors.missing_name_count, 0) as missing_name_count,
-        coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
-        default_failures.failure_class,
-        default_behaviour.* exclude (episode_id, reading, is_default)
-    from staging.plan_episodes as episodes
-    inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
-    inner join staging.attempts
-        on episodes.plan_digest = attempts.plan_digest and episodes.episode_id = attempts.episode_id
-    left join described_instances on episodes.instance_id = described_instances.instance_id
-    left join staging.finish_signals on episodes.finish_reason = finish_signals.finish_reason
-    left join staging.base_models
-        on episodes.plan_digest = base_models.plan_digest and episodes.base = base_models.base
-    left join own_errors on episodes.episode_id = own_errors.episode_id
-    left join default_failures on episodes.episode_id = default_failures.episode_id
-    left join default_behaviour on episodes.episode_id = default_behaviour.episode_id
 )
 
-select * from final
+select
+    episodes.episode_id,
+    episodes.run_id,
+    episodes.plan_digest,
+    episodes.scale,
+    -- heads our column wherever it stands beside a published one
+    case episodes.scale
+        when 'paper' then 'paper, ' || case
+            when episodes.purpose = 'teacher' or episodes.base = 'teacher' then episodes.model_name
+            -- whoever imports rows at this scale says by it whose they are
+            when episodes.backend = 'imported' then 'Qwen3-8B'
+            else coalesce(base_models.model, 'unknown model')
+        end
+        when 'import' then 'imported rows'
+        else episodes.scale || ', not Qwen3-8B'
+    end as measured_on,
+    episodes.purpose,
+    episodes.variant,
+    episodes.base,
+    episodes.model_name,
+    episodes.train_contract,
+    episodes.runtime_contract,
+    episodes.visibility,
+    episodes.header,
+    episodes.bucket,
+    -- split of the paper that a bucket stands for: Hard is the paper's held-out one
+    case
+        when episodes.bucket in ('easy', 'hard') then episodes.bucket
+        when episodes.is_out_of_distribution then 'hard'
+        else 'easy'
+    end as published_split,
+    case
+        -- a scripted teacher that is evaluated beside the models plays without any
+        when episodes.purpose = 'teacher' or episodes.base = 'teacher' then 'teacher'
+        when episodes.train_contract is null then 'base'
+        else 'sft'
+    end as model,
+    case episodes.train_contract
+        when 'persistent' then 'P'
+        when 'stateless' then 'S'
+        when 'injected' then 'I'
+        when 'injected+persistent' then 'IP'
+        else coalesce(episodes.train_contract, episodes.base)
+    end || '->' || case episodes.runtime_contract
+        when 'persistent' then 'P'
+        when 'stateless' then 'S'
+        when 'injected' then 'I'
+        when 'injected+persistent' then 'IP'
+        else episodes.runtime_contract
+    end as condition,
+    episodes.split,
+    episodes.is_out_of_distribution,
+    episodes.instance_id,
+    episodes.training_seed,
+    episodes.replicate,
+    episodes.attempt,
+    -- an episode that ended with `error` runs again, and so does one whose model was trained anew, from attempt 0
+    attempts.is_last_attempt,
+    -- what the tables are about: an episode whose endpoint or runtime failed says nothing about its cell
+    attempts.is_last_attempt and (episodes.finish_reason <> 'error' or episodes.backend = 'imported') as is_counted,
+    episodes.finish_reason,
+    coalesce(finish_signals.category, 'other') as finish_category,
+    coalesce(finish_signals.table_6_category, 'other') as table_6_category,
+    episodes.score,
+    episodes.is_solved,
+    counted_by_source.weight_taken / described_instances.capacity as capacity_use,
+    counted_by_source.inspected_count,
+    counted_by_source.inspected_count / described_instances.inspection_budget as inspection_budget_use,
+    episodes.turn_count,
+    episodes.step_count,
+    episodes.call_site_count,
+    counted_by_source.executed_call_count,
+    counted_by_source.prompt_tokens,
+    counted_by_source.cached_prompt_tokens,
+    counted_by_source.completion_tokens,
+    counted_by_source.prompt_tokens + counted_by_source.completion_tokens as total_tokens,
+    (counted_by_source.prompt_tokens + counted_by_source.completion_tokens) / nullif(episodes.turn_count, 0)
+        as tokens_per_turn,
+    episodes.training_tokens,
+    counted_by_source.injected_fault_count,
+    counted_by_source.model_seconds,
+    counted_by_source.execution_seconds,
+    counted_by_source.wall_seconds,
+    coalesce(own_errors.interpreter_error_count, 0) as interpreter_error_count,
+    coalesce(own_errors.tool_error_count, 0) as tool_error_count,
+    coalesce(own_errors.caught_tool_error_count, 0) as caught_tool_error_count,
+    coalesce(own_errors.cap_error_count, 0) as cap_error_count,
+    coalesce(own_errors.protocol_error_count, 0) as protocol_error_count,
+    coalesce(own_errors.model_error_count, 0) as model_error_count,
+    coalesce(own_errors.missing_name_count, 0) as missing_name_count,
+    coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
+    episode_failures.failure_class,
+    episode_behaviour.* exclude (episode_id, reading, is_default)
+from staging.plan_episodes as episodes
+inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
+inner join staging.attempts
+    on episodes.plan_digest = attempts.plan_digest and episodes.episode_id = attempts.episode_id
+left join described_instances on episodes.instance_id = described_instances.instance_id
+left join staging.finish_signals on episodes.finish_reason = finish_signals.finish_reason
+left join staging.base_models
+    on episodes.plan_digest = base_models.plan_digest and episodes.base = base_models.base
+left join own_errors on episodes.episode_id = own_errors.episode_id
+left join marts.episode_failures
+    on episodes.episode_id = episode_failures.episode_id and episode_failures.is_default
+left join marts.episode_behaviour
+    on episodes.episode_id = episode_behaviour.episode_id and episode_behaviour.is_default
 order by plan_digest, purpose, variant, base, bucket, condition, instance_id, training_seed, replicate, attempt

@@ -12,16 +12,12 @@ with described_buckets as (
     from marts.episode_metrics
     where episode_metrics.purpose = 'evaluation'
     group by all
-),
-
-final as (
-    select
-        described_buckets.*,
-        -- whether the bucket was played as the paper's was, so that a published value may stand beside it
-        published_setting.variant is not null as is_as_published
-    from described_buckets
-    left join staging.published_setting using (variant, visibility, header)
 )
 
-select * from final
+select
+    described_buckets.*,
+    -- whether the bucket was played as the paper's was, so that a published value may stand beside it
+    published_setting.variant is not null as is_as_published
+from described_buckets
+left join staging.published_setting using (variant, visibility, header)
 order by plan_digest, variant, base, visibility, header, bucket

@@ -8,12 +8,18 @@ with counted_cells as (
         episode_metrics.runtime_contract,
         episode_metrics.condition,
         count(*) as episode_count,
+        count(*) filter (episode_metrics.finish_category = 'normal') as ended_count,
         count(distinct episode_metrics.instance_id) as instance_count,
+        count(distinct episode_metrics.training_seed) as seed_count,
         100 * avg(episode_metrics.score) as score_pct,
+        100 * median(episode_metrics.score) as median_score_pct,
+        100 * avg(episode_metrics.score) filter (episode_metrics.finish_category = 'normal') as score_of_ended_pct,
         count(*) filter (episode_metrics.is_solved) as solved_count,
         avg(episode_metrics.step_count) as mean_steps,
         cast(sum(episode_metrics.step_count) as bigint) as total_turns,
         avg(episode_metrics.total_tokens) as mean_total_tokens,
+        median(episode_metrics.total_tokens) as median_tokens,
+        avg(episode_metrics.total_tokens) filter (episode_metrics.finish_category = 'normal') as mean_tokens_of_ended,
         avg(episode_metrics.prompt_tokens) as mean_prompt_tokens,
         avg(episode_metrics.cached_prompt_tokens) as mean_cached_prompt_tokens,
         avg(episode_metrics.completion_tokens) as mean_completion_tokens,
@@ -43,28 +49,24 @@ with counted_cells as (
     where episode_metrics.purpose = 'evaluation'
         and episode_metrics.is_counted
     group by all
-),
-
-final as (
-    select
-        counted_cells.*,
-        evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
-        100 * mean_intervals.score_low as score_pct_low,
-        100 * mean_intervals.score_high as score_pct_high,
-        mean_intervals.total_tokens_low as mean_total_tokens_low,
-        mean_intervals.total_tokens_high as mean_total_tokens_high
-    from counted_cells
-    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
-    left join staging.mean_intervals
-        on counted_cells.plan_digest = mean_intervals.plan_digest
-        and counted_cells.variant = mean_intervals.variant
-        and counted_cells.base = mean_intervals.base
-        and counted_cells.visibility = mean_intervals.visibility
-        and counted_cells.header = mean_intervals.header
-        and counted_cells.bucket = mean_intervals.bucket
-        and counted_cells.runtime_contract = mean_intervals.runtime_contract
-        and counted_cells.train_contract is not distinct from mean_intervals.train_contract
 )
 
-select * from final
+select
+    counted_cells.*,
+    evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
+    100 * mean_intervals.score_low as score_pct_low,
+    100 * mean_intervals.score_high as score_pct_high,
+    mean_intervals.total_tokens_low as mean_total_tokens_low,
+    mean_intervals.total_tokens_high as mean_total_tokens_high
+from counted_cells
+inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
+left join staging.mean_intervals
+    on counted_cells.plan_digest = mean_intervals.plan_digest
+    and counted_cells.variant = mean_intervals.variant
+    and counted_cells.base = mean_intervals.base
+    and counted_cells.visibility = mean_intervals.visibility
+    and counted_cells.header = mean_intervals.header
+    and counted_cells.bucket = mean_intervals.bucket
+    and counted_cells.runtime_contract = mean_intervals.runtime_contract
+    and counted_cells.train_contract is not distinct from mean_intervals.train_contract
 order by plan_digest, variant, base, visibility, header, bucket, condition

@@ -24,18 +24,14 @@ all_readings as (
         ('cap_errors_are_errors', 3, 0.5, true, false, true, false),
         ('caught_errors_count', 3, 0.5, false, true, true, false),
         ('class_probing_is_no_violation', 3, 0.5, false, false, false, false)
-),
-
-final as (
-    select
-        all_readings.reading,
-        5 as window_step_count,
-        all_readings.window_error_minimum,
-        cast(all_readings.density as double) as density,
-        columns(['counts_cap_errors', 'counts_caught_errors', 'counts_class_probing', 'is_sensitivity']),
-        all_readings.reading = 'k=3 density=0.5' as is_default
-    from all_readings
 )
 
-select * from final
+select
+    all_readings.reading,
+    5 as window_step_count,
+    all_readings.window_error_minimum,
+    cast(all_readings.density as double) as density,
+    columns(['counts_cap_errors', 'counts_caught_errors', 'counts_class_probing', 'is_sensitivity']),
+    all_readings.reading = 'k=3 density=0.5' as is_default
+from all_readings
 order by reading

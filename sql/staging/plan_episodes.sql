@@ -9,15 +9,11 @@ with plans_of_episodes as (
         reused_episodes.plan_digest,
         reused_episodes.episode_id
     from main.reused_episodes
-),
-
-final as (
-    select
-        episodes.* replace (plans_of_episodes.plan_digest as plan_digest),
-        episodes.plan_digest as playing_plan_digest
-    from main.episodes
-    inner join plans_of_episodes on episodes.episode_id = plans_of_episodes.episode_id
 )
 
-select * from final
+select
+    episodes.* replace (plans_of_episodes.plan_digest as plan_digest),
+    episodes.plan_digest as playing_plan_digest
+from main.episodes
+inner join plans_of_episodes on episodes.episode_id = plans_of_episodes.episode_id
 order by plan_digest, episode_id

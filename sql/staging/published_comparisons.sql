@@ -1,24 +1,13 @@
 -- one row per comparison of two cells that arXiv 2603.01209 prints in Tables 7 (Easy) and 8 (Hard)
-with both_tables as (
-    select * from published.table7
+select
+    columns(['split', 'comparison_group', 'train_a', 'runtime_a', 'train_b', 'runtime_b']),
+    both_tables.mean_a as mean_a_pct,
+    both_tables.mean_b as mean_b_pct,
+    coalesce(both_tables.delta_published, both_tables.delta_recomputed) as difference_points,
+    both_tables.significance
+from (
+    from published.table7
     union all by name
-    select * from published.table8
-),
-
-final as (
-    select
-        both_tables.split,
-        both_tables.comparison_group,
-        both_tables.train_a,
-        both_tables.runtime_a,
-        both_tables.train_b,
-        both_tables.runtime_b,
-        both_tables.mean_a as mean_a_pct,
-        both_tables.mean_b as mean_b_pct,
-        coalesce(both_tables.delta_published, both_tables.delta_recomputed) as difference_points,
-        both_tables.significance
-    from both_tables
-)
-
-select * from final
+    from published.table8
+) as both_tables
 order by split, comparison_group, train_a, runtime_a, train_b, runtime_b

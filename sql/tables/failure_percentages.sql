@@ -40,32 +40,28 @@ counted_endings as (
     from named_endings
     cross join categories
     group by all
-),
-
-final as (
-    select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
-        evaluated_buckets.measured_on,
-        counted_endings.category,
-        counted_endings.episode_count,
-        counted_endings.cell_unsolved_count,
-        100 * counted_endings.episode_count / counted_endings.cell_unsolved_count as unsolved_pct,
-        failure_analysis.pct_of_unsolved_published as qwen3_8b_hard_unsolved_pct,
-        if(evaluated_buckets.has_published_model, unsolved_pct - failure_analysis.pct_of_unsolved_published, null)
-            as unsolved_pct_difference
-    from counted_endings
-    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
-    -- the paper tells this of Hard alone, which stands beside every bucket that is ours
-    left join published.failure_analysis
-        on (
-            evaluated_buckets.published_split = failure_analysis.split
-            or counted_endings.bucket not in ('easy', 'hard')
-        )
-        and counted_endings.train_contract = failure_analysis.train_semantics
-        and counted_endings.runtime_contract = failure_analysis.runtime_semantics
-        and counted_endings.category = failure_analysis.category
-        and evaluated_buckets.is_as_published
 )
 
-select * from final
+select
+    columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
+    evaluated_buckets.measured_on,
+    counted_endings.category,
+    counted_endings.episode_count,
+    counted_endings.cell_unsolved_count,
+    100 * counted_endings.episode_count / counted_endings.cell_unsolved_count as unsolved_pct,
+    failure_analysis.pct_of_unsolved_published as qwen3_8b_hard_unsolved_pct,
+    if(evaluated_buckets.has_published_model, unsolved_pct - failure_analysis.pct_of_unsolved_published, null)
+        as unsolved_pct_difference
+from counted_endings
+inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
+-- the paper tells this of Hard alone, which stands beside every bucket that is ours
+left join published.failure_analysis
+    on (
+        evaluated_buckets.published_split = failure_analysis.split
+        or counted_endings.bucket not in ('easy', 'hard')
+    )
+    and counted_endings.train_contract = failure_analysis.train_semantics
+    and counted_endings.runtime_contract = failure_analysis.runtime_semantics
+    and counted_endings.category = failure_analysis.category
+    and evaluated_buckets.is_as_published
 order by variant, base, visibility, header, bucket, model desc, condition, category

@@ -36,37 +36,33 @@ published_interactions as (
     select split, metric, 'interaction' as analysis, (pp - ps) - (sp - ss) as estimate from crossed_cells
     union all by name
     select split, metric, 'interaction_ratio' as analysis, (pp / ps) / (sp / ss) as estimate from crossed_cells
-),
-
-final as (
-    select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        evaluated_buckets.measured_on,
-        statistics.analysis,
-        statistics.metric,
-        statistics.interval_kind,
-        statistics.pair_count,
-        statistics.estimate,
-        statistics.low,
-        statistics.high,
-        statistics.verdict,
-        statistics.p_value,
-        statistics.p_holm,
-        statistics.effect_size,
-        statistics.note,
-        evaluated_buckets.published_split as qwen3_8b_split,
-        published_interactions.estimate as qwen3_8b_estimate,
-        if(has_published_model, statistics.estimate - published_interactions.estimate, null) as estimate_difference
-    from main.statistics
-    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
-    left join published_interactions
-        on evaluated_buckets.published_split = published_interactions.split
-        and statistics.analysis = published_interactions.analysis
-        and statistics.metric = published_interactions.metric
-        and evaluated_buckets.is_as_published
-    where statistics.plan_digest = $plan_digest
-        and statistics.comparison_group = 'train_x_runtime'
 )
 
-select * from final
+select
+    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    evaluated_buckets.measured_on,
+    statistics.analysis,
+    statistics.metric,
+    statistics.interval_kind,
+    statistics.pair_count,
+    statistics.estimate,
+    statistics.low,
+    statistics.high,
+    statistics.verdict,
+    statistics.p_value,
+    statistics.p_holm,
+    statistics.effect_size,
+    statistics.note,
+    evaluated_buckets.published_split as qwen3_8b_split,
+    published_interactions.estimate as qwen3_8b_estimate,
+    if(has_published_model, statistics.estimate - published_interactions.estimate, null) as estimate_difference
+from main.statistics
+inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
+left join published_interactions
+    on evaluated_buckets.published_split = published_interactions.split
+    and statistics.analysis = published_interactions.analysis
+    and statistics.metric = published_interactions.metric
+    and evaluated_buckets.is_as_published
+where statistics.plan_digest = $plan_digest
+    and statistics.comparison_group = 'train_x_runtime'
 order by variant, base, visibility, header, bucket, analysis, metric, interval_kind desc

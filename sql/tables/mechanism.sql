@@ -8,27 +8,18 @@ with trained_episodes as (
         and episode_metrics.is_counted
 ),
 
-measured_cells as (
-    select
-        trained_episodes.measured_on,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'condition']),
-        count(*) as episode_count,
-        count(distinct trained_episodes.training_seed) as seed_count,
-        100 * avg(cast(trained_episodes.has_missing_name as integer)) as missing_pct,
-        count(*) filter (trained_episodes.finish_category <> 'normal') as unended_count
-    from trained_episodes
-    group by all
-),
-
 crossed_cells as (
     select
-        measured_cells.* exclude (condition, episode_count, seed_count, missing_pct, unended_count),
+        evaluated_cells.measured_on,
+        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
         max(seed_count) as seed_count,
         min(episode_count) as episodes_per_cell,
-        max(missing_pct) filter (condition = 'P->S') as p_on_s_missing_name_pct,
-        max(missing_pct) filter (condition <> 'P->S') as most_missing_name_pct_elsewhere,
-        max(unended_count) filter (condition = 'P->S') as p_on_s_unended_count
-    from measured_cells
+        max(missing_name_episode_pct) filter (condition = 'P->S') as p_on_s_missing_name_pct,
+        max(missing_name_episode_pct) filter (condition <> 'P->S') as most_missing_name_pct_elsewhere,
+        max(episode_count - ended_count) filter (condition = 'P->S') as p_on_s_unended_count
+    from marts.evaluated_cells
+    where evaluated_cells.plan_digest = $plan_digest
+        and evaluated_cells.model = 'sft'
     group by all
 ),
 
@@ -71,28 +62,24 @@ tested_settings as (
         arg_min(group_statistics, high / low) filter (analysis = 'interaction_ratio') as narrower
     from group_statistics
     group by all
-),
-
-final as (
-    select
-        crossed_cells.*,
-        tested_settings.p_on_s_token_ratio,
-        ended_pairs.token_ratio as p_on_s_ended_token_ratio,
-        tested_settings.s_on_p_token_ratio,
-        tested_settings.s_on_s_token_ratio,
-        tested_settings.interaction_ratio,
-        tested_settings.wider.low as interaction_ratio_low,
-        tested_settings.wider.high as interaction_ratio_high,
-        tested_settings.wider.interval_kind,
-        if(narrower.interval_kind <> wider.interval_kind, narrower.estimate, null) as narrower_ratio,
-        if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_ratio_low,
-        if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high
-    from crossed_cells
-    left join ended_pairs using (variant, base, visibility, header, bucket)
-    left join tested_settings using (variant, base, visibility, header, bucket)
 )
 
-select * from final
+select
+    crossed_cells.*,
+    tested_settings.p_on_s_token_ratio,
+    ended_pairs.token_ratio as p_on_s_ended_token_ratio,
+    tested_settings.s_on_p_token_ratio,
+    tested_settings.s_on_s_token_ratio,
+    tested_settings.interaction_ratio,
+    tested_settings.wider.low as interaction_ratio_low,
+    tested_settings.wider.high as interaction_ratio_high,
+    tested_settings.wider.interval_kind,
+    if(narrower.interval_kind <> wider.interval_kind, narrower.estimate, null) as narrower_ratio,
+    if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_ratio_low,
+    if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high
+from crossed_cells
+left join ended_pairs using (variant, base, visibility, header, bucket)
+left join tested_settings using (variant, base, visibility, header, bucket)
 order by
     variant <> 'main',
     variant,

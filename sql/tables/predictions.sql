@@ -4,27 +4,12 @@ with predictions as (
     select *
     from (
         values
-            (
-                1,
-                'tokens',
-                'a persistent runtime saves both adapters about the same tokens',
-                'stated in section 5',
-                false
-            ),
-            (
-                2,
-                'missing names',
-                'in a stateless runtime, training with persistence adds no missing-name errors',
-                'rebuilt from section 4.3',
-                true
-            ),
-            (
-                3,
-                'state use',
-                'in a persistent runtime, both adapters use kept state alike',
-                'rebuilt from appendices F and G',
-                false
-            )
+            (1, 'tokens', 'a persistent runtime saves both adapters about the same tokens',
+             'stated in section 5', false),
+            (2, 'missing names', 'in a stateless runtime, training with persistence adds no missing-name errors',
+             'rebuilt from section 4.3', true),
+            (3, 'state use', 'in a persistent runtime, both adapters use kept state alike',
+             'rebuilt from appendices F and G', false)
     ) as listed (prediction, subject, statement, wording, is_one_sided)
 ),
 
@@ -146,24 +131,20 @@ judged as (
         end as is_refuted
     from all_values
     inner join predictions on all_values.prediction = predictions.prediction
-),
-
-final as (
-    select
-        judged.measured_on,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        judged.prediction,
-        columns(['subject', 'statement', 'wording']),
-        columns(['trained_stateless', 'trained_persistent', 'difference_low', 'difference_high']),
-        judged.rule,
-        case
-            when judged.is_refuted then 'refuted'
-            when not judged.is_refuted then 'not refuted'
-            when judged.measured_on = 'published, Qwen3-8B' then 'not published'
-            else 'no statistics'
-        end as verdict
-    from judged
 )
 
-select * from final
+select
+    judged.measured_on,
+    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    judged.prediction,
+    columns(['subject', 'statement', 'wording']),
+    columns(['trained_stateless', 'trained_persistent', 'difference_low', 'difference_high']),
+    judged.rule,
+    case
+        when judged.is_refuted then 'refuted'
+        when not judged.is_refuted then 'not refuted'
+        when judged.measured_on = 'published, Qwen3-8B' then 'not published'
+        else 'no statistics'
+    end as verdict
+from judged
 order by measured_on = 'published, Qwen3-8B', variant, base, visibility, header, bucket, prediction

@@ -14,26 +14,22 @@ with contrasted_instances as (
         and episode_metrics.train_contract is not null
         and episode_metrics.is_counted
     group by all
-),
-
-final as (
-    select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'measured_on', 'train_contract']),
-        contrasted_instances.training_seed as seed_a,
-        others.training_seed as seed_b,
-        count(*) as pair_count,
-        avg(contrasted_instances.contrast) as contrast_of_seed_a,
-        avg(others.contrast) as contrast_of_seed_b,
-        avg(contrasted_instances.contrast - others.contrast) as contrast_difference,
-        stddev_samp(contrasted_instances.contrast - others.contrast) / sqrt(count(*)) as standard_error
-    from contrasted_instances
-    inner join contrasted_instances as others
-        using (variant, base, visibility, header, bucket, measured_on, train_contract, instance_id)
-    where contrasted_instances.training_seed < others.training_seed
-        and contrasted_instances.contrast is not null
-        and others.contrast is not null
-    group by all
 )
 
-select * from final
+select
+    columns(['variant', 'base', 'visibility', 'header', 'bucket', 'measured_on', 'train_contract']),
+    contrasted_instances.training_seed as seed_a,
+    others.training_seed as seed_b,
+    count(*) as pair_count,
+    avg(contrasted_instances.contrast) as contrast_of_seed_a,
+    avg(others.contrast) as contrast_of_seed_b,
+    avg(contrasted_instances.contrast - others.contrast) as contrast_difference,
+    stddev_samp(contrasted_instances.contrast - others.contrast) / sqrt(count(*)) as standard_error
+from contrasted_instances
+inner join contrasted_instances as others
+    using (variant, base, visibility, header, bucket, measured_on, train_contract, instance_id)
+where contrasted_instances.training_seed < others.training_seed
+    and contrasted_instances.contrast is not null
+    and others.contrast is not null
+group by all
 order by variant, base, visibility, header, bucket, train_contract, seed_a, seed_b

@@ -36,43 +36,35 @@ paired_contracts as (
         max(unpivoted_metrics.measured) filter (unpivoted_metrics.runtime_contract = 'stateless') as stateless
     from unpivoted_metrics
     group by all
-),
-
-final as (
-    select
-        paired_contracts.variant,
-        paired_contracts.bucket,
-        paired_contracts.metric,
-        case
-            when published_units.unit is not null then published_units.unit
-            when paired_contracts.metric like '%tokens%' then 'tokens'
-            when paired_contracts.metric like '%calls%' then 'calls'
-            when paired_contracts.metric like '%faults%' then 'faults'
-            else 'episodes'
-        end as unit,
-        teacher_labels.measured_on,
-        paired_contracts.persistent,
-        paired_contracts.stateless,
-        paired_contracts.stateless / nullif(paired_contracts.persistent, 0) as stateless_over_persistent,
-        table1.persistent as gemini_3_flash_easy_persistent,
-        table1.stateless as gemini_3_flash_easy_stateless,
-        table1.stateless / table1.persistent as gemini_3_flash_easy_stateless_over_persistent,
-        if(teacher_labels.is_as_published, paired_contracts.persistent - table1.persistent, null)
-            as persistent_difference,
-        if(teacher_labels.is_as_published, paired_contracts.stateless - table1.stateless, null) as stateless_difference,
-        if(
-            teacher_labels.is_as_published,
-            stateless_over_persistent - gemini_3_flash_easy_stateless_over_persistent,
-            null
-        ) as stateless_over_persistent_difference
-    from paired_contracts
-    inner join marts.teacher_labels using (scale, model_name)
-    left join published.table1 as published_units on paired_contracts.metric = published_units.metric
-    left join published.table1
-        on paired_contracts.metric = table1.metric
-        and paired_contracts.variant = 'main'
-        and paired_contracts.published_split = 'easy'
 )
 
-select * from final
+select
+    paired_contracts.variant,
+    paired_contracts.bucket,
+    paired_contracts.metric,
+    case
+        when published_units.unit is not null then published_units.unit
+        when paired_contracts.metric like '%tokens%' then 'tokens'
+        when paired_contracts.metric like '%calls%' then 'calls'
+        when paired_contracts.metric like '%faults%' then 'faults'
+        else 'episodes'
+    end as unit,
+    teacher_labels.measured_on,
+    paired_contracts.persistent,
+    paired_contracts.stateless,
+    paired_contracts.stateless / nullif(paired_contracts.persistent, 0) as stateless_over_persistent,
+    table1.persistent as gemini_3_flash_easy_persistent,
+    table1.stateless as gemini_3_flash_easy_stateless,
+    table1.stateless / table1.persistent as gemini_3_flash_easy_stateless_over_persistent,
+    if(is_as_published, paired_contracts.persistent - table1.persistent, null) as persistent_difference,
+    if(teacher_labels.is_as_published, paired_contracts.stateless - table1.stateless, null) as stateless_difference,
+    if(is_as_published, stateless_over_persistent - gemini_3_flash_easy_stateless_over_persistent, null)
+        as stateless_over_persistent_difference
+from paired_contracts
+inner join marts.teacher_labels using (scale, model_name)
+left join published.table1 as published_units on paired_contracts.metric = published_units.metric
+left join published.table1
+    on paired_contracts.metric = table1.metric
+    and paired_contracts.variant = 'main'
+    and paired_contracts.published_split = 'easy'
 order by variant, bucket, unit, metric, measured_on

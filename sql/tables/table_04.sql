@@ -15,23 +15,17 @@ numbered_tools as (
         described_tools.*,
         row_number() over () as position
     from described_tools
-),
-
-final as (
-    select
-        coalesce(numbered_tools.call, table4.call) as call,
-        numbered_tools.arguments,
-        numbered_tools.returns,
-        numbered_tools.summary,
-        table4.arguments as published_arguments,
-        table4.returns as published_returns,
-        table4.budget_cost as published_budget_cost,
-        table4.error_conditions as published_error_conditions,
-        coalesce(numbered_tools.position, 0) as position
-    from numbered_tools
-    full outer join published.table4 on numbered_tools.call = table4.call
 )
 
-select * exclude (position)
-from final
-order by position, call
+select
+    coalesce(numbered_tools.call, table4.call) as call,
+    numbered_tools.arguments,
+    numbered_tools.returns,
+    numbered_tools.summary,
+    table4.arguments as published_arguments,
+    table4.returns as published_returns,
+    table4.budget_cost as published_budget_cost,
+    table4.error_conditions as published_error_conditions
+from numbered_tools
+full outer join published.table4 on numbered_tools.call = table4.call
+order by coalesce(numbered_tools.position, 0), call

@@ -107,37 +107,33 @@ paired_contracts as (
         max(all_metrics.measured) filter (all_metrics.contract = 'stateless') as stateless
     from all_metrics
     group by all
-),
-
-final as (
-    select
-        paired_contracts.dataset.variant,
-        paired_contracts.dataset.dataset_id,
-        paired_contracts.dataset.bucket,
-        paired_contracts.dataset.text_format,
-        paired_contracts.dataset.retention,
-        paired_contracts.dataset.matching,
-        paired_contracts.section,
-        paired_contracts.metric,
-        teacher_labels.measured_on,
-        paired_contracts.persistent,
-        paired_contracts.stateless,
-        paired_contracts.stateless - paired_contracts.persistent as stateless_minus_persistent,
-        published_metrics.persistent as gemini_3_flash_easy_persistent,
-        published_metrics.stateless as gemini_3_flash_easy_stateless,
-        if(teacher_labels.is_as_published, paired_contracts.persistent - published_metrics.persistent, null)
-            as persistent_difference,
-        if(teacher_labels.is_as_published, paired_contracts.stateless - published_metrics.stateless, null)
-            as stateless_difference
-    from paired_contracts
-    inner join marts.teacher_labels
-        on paired_contracts.dataset.scale = teacher_labels.scale
-        and paired_contracts.dataset.model_name = teacher_labels.model_name
-    left join published_metrics
-        on paired_contracts.metric = published_metrics.metric
-        and paired_contracts.dataset.variant = 'main'
-        and paired_contracts.dataset.published_split = 'easy'
 )
 
-select * from final
+select
+    paired_contracts.dataset.variant as variant,
+    paired_contracts.dataset.dataset_id as dataset_id,
+    paired_contracts.dataset.bucket as bucket,
+    paired_contracts.dataset.text_format as text_format,
+    paired_contracts.dataset.retention as retention,
+    paired_contracts.dataset.matching as matching,
+    paired_contracts.section,
+    paired_contracts.metric,
+    teacher_labels.measured_on,
+    paired_contracts.persistent,
+    paired_contracts.stateless,
+    paired_contracts.stateless - paired_contracts.persistent as stateless_minus_persistent,
+    published_metrics.persistent as gemini_3_flash_easy_persistent,
+    published_metrics.stateless as gemini_3_flash_easy_stateless,
+    if(teacher_labels.is_as_published, paired_contracts.persistent - published_metrics.persistent, null)
+        as persistent_difference,
+    if(teacher_labels.is_as_published, paired_contracts.stateless - published_metrics.stateless, null)
+        as stateless_difference
+from paired_contracts
+inner join marts.teacher_labels
+    on paired_contracts.dataset.scale = teacher_labels.scale
+    and paired_contracts.dataset.model_name = teacher_labels.model_name
+left join published_metrics
+    on paired_contracts.metric = published_metrics.metric
+    and paired_contracts.dataset.variant = 'main'
+    and paired_contracts.dataset.published_split = 'easy'
 order by variant, dataset_id, bucket, text_format, retention, matching, section desc, metric, measured_on

@@ -43,19 +43,15 @@ crossed_signals as (
     from counted_signals
     cross join signals
     group by all
-),
-
-final as (
-    select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
-        crossed_signals.measured_on,
-        columns(['finish_reason', 'finish_category', 'table_6_category', 'episode_count', 'unsolved_count']),
-        crossed_signals.episode_count / crossed_signals.cell_count as episode_share,
-        table6.category as published_category
-    from crossed_signals
-    -- the paper names no signal of its category `other`
-    left join published.table6 on crossed_signals.finish_reason = coalesce(table6.finish_signal, table6.category)
 )
 
-select * from final
+select
+    columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
+    crossed_signals.measured_on,
+    columns(['finish_reason', 'finish_category', 'table_6_category', 'episode_count', 'unsolved_count']),
+    crossed_signals.episode_count / crossed_signals.cell_count as episode_share,
+    table6.category as published_category
+from crossed_signals
+-- the paper names no signal of its category `other`
+left join published.table6 on crossed_signals.finish_reason = coalesce(table6.finish_signal, table6.category)
 order by variant, base, visibility, header, bucket, model desc, condition, finish_reason

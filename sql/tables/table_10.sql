@@ -1,10 +1,6 @@
 -- Table 10: behaviour per cell on the bucket that stands for Hard; ours beside Qwen3-8B
-with final as (
-    select measured_behaviour.* exclude (plan_digest, published_split)
-    from marts.measured_behaviour
-    where measured_behaviour.plan_digest = $plan_digest
-        and measured_behaviour.published_split = 'hard'
-)
-
-select * from final
+select measured_behaviour.* exclude (plan_digest, published_split)
+from marts.measured_behaviour
+where measured_behaviour.plan_digest = $plan_digest
+    and measured_behaviour.published_split = 'hard'
 order by variant, base, visibility, header, bucket, model desc, condition

@@ -17,27 +17,23 @@ with counted_tests as (
             or statistics.analysis like 'equivalence%'
         )
     group by all
-),
-
-final as (
-    select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        evaluated_buckets.measured_on,
-        counted_tests.analysis,
-        counted_tests.metric,
-        case
-            when counted_tests.analysis = 'interaction_wilcoxon' then 'the metrics of the interaction'
-            when counted_tests.analysis = 'replicates' then 'trained cells x pairs of replicates x metrics'
-            else 'the comparisons of two cells that the plan plays'
-        end as family,
-        counted_tests.test_count,
-        counted_tests.untestable_count,
-        counted_tests.identical_count,
-        counted_tests.significant_uncorrected_count,
-        counted_tests.significant_count
-    from counted_tests
-    inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 )
 
-select * from final
+select
+    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    evaluated_buckets.measured_on,
+    counted_tests.analysis,
+    counted_tests.metric,
+    case
+        when counted_tests.analysis = 'interaction_wilcoxon' then 'the metrics of the interaction'
+        when counted_tests.analysis = 'replicates' then 'trained cells x pairs of replicates x metrics'
+        else 'the comparisons of two cells that the plan plays'
+    end as family,
+    counted_tests.test_count,
+    counted_tests.untestable_count,
+    counted_tests.identical_count,
+    counted_tests.significant_uncorrected_count,
+    counted_tests.significant_count
+from counted_tests
+inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 order by variant, base, visibility, header, bucket, analysis, metric

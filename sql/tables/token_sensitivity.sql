@@ -27,22 +27,18 @@ paired_episodes as (
         using (variant, base, visibility, header, bucket, instance_id, replicate, model_seed)
     where trained_episodes.condition <> 'P->P'
         and aligned.condition = 'P->P'
-),
-
-final as (
-    select
-        paired_episodes.* exclude (total_tokens, aligned_tokens, is_finished, is_aligned_finished, are_both_finished),
-        count(*) as pair_count,
-        count(*) filter (not paired_episodes.is_finished) as unfinished_count,
-        count(*) filter (not paired_episodes.is_aligned_finished) as aligned_unfinished_count,
-        count(*) filter (paired_episodes.are_both_finished) as finished_pair_count,
-        avg(paired_episodes.total_tokens) / avg(paired_episodes.aligned_tokens) as ratio_of_all,
-        avg(paired_episodes.total_tokens) filter (paired_episodes.are_both_finished)
-        / avg(paired_episodes.aligned_tokens) filter (paired_episodes.are_both_finished) as ratio_of_finished,
-        median(paired_episodes.total_tokens / paired_episodes.aligned_tokens) as median_ratio
-    from paired_episodes
-    group by all
 )
 
-select * from final
+select
+    paired_episodes.* exclude (total_tokens, aligned_tokens, is_finished, is_aligned_finished, are_both_finished),
+    count(*) as pair_count,
+    count(*) filter (not paired_episodes.is_finished) as unfinished_count,
+    count(*) filter (not paired_episodes.is_aligned_finished) as aligned_unfinished_count,
+    count(*) filter (paired_episodes.are_both_finished) as finished_pair_count,
+    avg(paired_episodes.total_tokens) / avg(paired_episodes.aligned_tokens) as ratio_of_all,
+    avg(paired_episodes.total_tokens) filter (paired_episodes.are_both_finished)
+    / avg(paired_episodes.aligned_tokens) filter (paired_episodes.are_both_finished) as ratio_of_finished,
+    median(paired_episodes.total_tokens / paired_episodes.aligned_tokens) as median_ratio
+from paired_episodes
+group by all
 order by variant, base, visibility, header, bucket, condition

@@ -5,26 +5,23 @@ from typing import NamedTuple
 
 import polars as pl
 
+from carryover.storage.study.instances import instance_ids
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.protocol import EndpointDownError
-from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
-from carryover.tasks.plans.spec import InstanceSetSpec
-from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
 
 class EpisodePlace(NamedTuple):
     """An episode of the plan, without its instance: a plan may hold many thousand."""
 
-    seed: int
+    instance_id: str
     replicate: int
     attempt: int
 
 
-def missing_episodes(zone: LandingZone, shard: ShardSpec, *, plays_again: bool = False) -> list[EpisodePlace]:
+def missing_episodes(run: Run, zone: LandingZone, shard: ShardSpec, *, plays_again: bool = False) -> list[EpisodePlace]:
     """Return the episodes that have not landed, or whose last attempt ended with `error` and may be followed.
 
     An attempt that met an endpoint that was down counts towards no maximum. With `plays_again`, every episode is to be
@@ -33,7 +30,7 @@ def missing_episodes(zone: LandingZone, shard: ShardSpec, *, plays_again: bool =
     landed = zone.landed_episodes()
     unheard = frozenset() if shard.maximum_attempts is None else unheard_attempts(zone)
     places = []
-    for seed, replicate, attempts in _landed_attempts(landed, shard):
+    for instance_id, replicate, attempts in _landed_attempts(run, zone, shard):
         is_last = bool(attempts) and (
             landed[attempts[-1]] is not FinishReason.ERROR
             or (
@@ -42,13 +39,13 @@ def missing_episodes(zone: LandingZone, shard: ShardSpec, *, plays_again: bool =
             )
         )
         if plays_again or not is_last:
-            places.append(EpisodePlace(seed, replicate, len(attempts)))
+            places.append(EpisodePlace(instance_id, replicate, len(attempts)))
     return places
 
 
-def landed_episode_ids(zone: LandingZone, shard: ShardSpec) -> list[str]:
+def landed_episode_ids(run: Run, zone: LandingZone, shard: ShardSpec) -> list[str]:
     """Return the ids of a shard's landed episodes, every attempt, whichever plan played them."""
-    return [name for _, _, attempts in _landed_attempts(zone.landed_episodes(), shard) for name in attempts]
+    return [name for _, _, attempts in _landed_attempts(run, zone, shard) for name in attempts]
 
 
 def unheard_attempts(zone: LandingZone) -> frozenset[str]:
@@ -57,42 +54,22 @@ def unheard_attempts(zone: LandingZone) -> frozenset[str]:
     return frozenset(errors.select("episode_id").collect()["episode_id"])
 
 
-def count_replicates(zone: LandingZone, shard: ShardSpec) -> int:
+def count_replicates(run: Run, zone: LandingZone, shard: ShardSpec) -> int:
     """Return how many replicates of a shard have landed on every instance, however their episodes ended."""
     landed = zone.landed_episodes()
-    ids = [instance_id for _, instance_id in _instance_ids(shard.instances)]
+    ids = instance_ids(run, zone, shard.instances)
     count = 0
     while all(shard.episode_id(instance_id, count, 0) in landed for instance_id in ids):
         count += 1
     return count
 
 
-def check_instances(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> None:
-    """Return when the source that is here samples the instances that a study has landed.
-
-    Raises:
-        UserError: It samples others, which would be no evaluation on the same ones.
-    """
-    ids = {instance_id for _, instance_id in _instance_ids(instances)}
-    landed = zone.scan("instances").filter(pl.col("instance_id").is_in(sorted(ids))).select("instance_id").collect()
-    if unknown := len(ids - set(landed["instance_id"])):
-        raise UserError(
-            f"{unknown} of {len(ids)} instances of bucket {instances.bucket} are not those of plan {run.plan.digest}: "
-            f"the source that is here samples others than source {run.plan.source}; check out that source, or "
-            "start the study again with `carryover run`"
-        )
-
-
-def _landed_attempts(landed: dict[str, FinishReason], shard: ShardSpec) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield seed and replicate of every episode of a shard, with the ids of its landed attempts in order."""
-    for seed, instance_id in _instance_ids(shard.instances):
+def _landed_attempts(run: Run, zone: LandingZone, shard: ShardSpec) -> Iterator[tuple[str, int, list[str]]]:
+    """Yield instance and replicate of every episode of a shard, with the ids of its landed attempts in order."""
+    landed = zone.landed_episodes()
+    for instance_id in instance_ids(run, zone, shard.instances):
         for replicate in range(shard.replicates):
             attempts: list[str] = []
             while (name := shard.episode_id(instance_id, replicate, len(attempts))) in landed:
                 attempts.append(name)
-            yield seed, replicate, attempts
-
-
-def _instance_ids(instances: InstanceSetSpec) -> list[tuple[int, str]]:
-    spec = open_bucket(instances.bucket)
-    return [(seed, sample_instance(spec, seed).instance_id) for seed in instances.seeds]
+            yield instance_id, replicate, attempts

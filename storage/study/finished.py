@@ -38,7 +38,11 @@ def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
     """
     variants = sorted({name for part in plan.parts for name in part.episode_variants()})
     episodes = zone.scan("episodes").filter((pl.col("plan_digest") == plan.digest) & pl.col("variant").is_in(variants))
-    gives_up = any(part.teacher.maximum_attempts is not None for part in plan.parts)
+    given_up, gives_up = pl.lit(value=False), False  # the failed episodes of teachers that are to be left alone
+    for part in plan.parts:
+        if (most := part.teacher.maximum_attempts) is not None:
+            is_own = (pl.col("purpose") == "teacher") & (pl.col("variant") == part.variant)
+            given_up, gives_up = given_up | (is_own & (pl.col("attempt_count") >= most)), True
     is_heard = ~pl.col("episode_id").is_in(sorted(unheard_attempts(zone) if gives_up else ()))
     newest_first = pl.col("finish_reason").sort_by(
         "started_at", "attempt", "episode_id", descending=[True, True, False]
@@ -46,14 +50,4 @@ def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
     attempts = episodes.group_by(EpisodeRow.SAME_EPISODE).agg(
         has_failed=newest_first.first() == FinishReason.ERROR.value, attempt_count=is_heard.sum()
     )
-    return attempts.filter(pl.col("has_failed") & ~_is_given_up(plan)).collect().height
-
-
-def _is_given_up(plan: StudyPlan) -> pl.Expr:
-    """Return the expression that is true for failed episodes of teachers that are to be left alone."""
-    given_up = pl.lit(value=False)
-    for part in plan.parts:
-        if (most := part.teacher.maximum_attempts) is not None:
-            is_own = (pl.col("purpose") == "teacher") & (pl.col("variant") == part.variant)
-            given_up = given_up | (is_own & (pl.col("attempt_count") >= most))
-    return given_up
+    return attempts.filter(pl.col("has_failed") & ~given_up).collect().height

@@ -31,7 +31,11 @@ def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, ep
     landed = warehouse.sql(_EXAMPLES, episode_ids=kept_ids["episode_id"].to_list()).polars()
     named = landed.join(kept_ids, on="episode_id").with_columns(episode_id="kept_id").drop("kept_id")
     together = _with_former(folder, TrainingExampleRow.TABLE, named, TrainingExampleRow.KEY)
-    examples = _each_set_once(together.filter(pl.col("episode_id").is_in(episode_ids.implode())))
+    examples = together.filter(pl.col("episode_id").is_in(episode_ids.implode()))
+    # Without sets that the set of a run that began later equals in all but its names.
+    content = pl.struct(pl.exclude(_NAMES)).sort_by("episode_id")
+    sets = examples.sort("run_id", maintain_order=True).group_by("dataset_id", maintain_order=True).agg(content=content)
+    examples = examples.join(sets.unique("content", keep="last"), on="dataset_id", how="semi")
     _write(examples.sort("dataset_id", "contract", "position"), _path(folder, TrainingExampleRow.TABLE))
 
     key = TrainingOverlapRow.KEY
@@ -52,13 +56,6 @@ def _with_former(folder: Path, table: str, new: pl.DataFrame, key: tuple[str, ..
     path = _path(folder, table)
     frames = [pl.read_parquet(path), new] if path.exists() else [new]
     return pl.concat(frames, how="diagonal").unique(key, keep="last")
-
-
-def _each_set_once(examples: pl.DataFrame) -> pl.DataFrame:
-    """Return the examples without sets that the set of a run that began later equals in all but its names."""
-    content = pl.struct(pl.exclude(_NAMES)).sort_by("episode_id")
-    sets = examples.sort("run_id", maintain_order=True).group_by("dataset_id", maintain_order=True).agg(content=content)
-    return examples.join(sets.unique("content", keep="last"), on="dataset_id", how="semi")
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:

@@ -4,7 +4,6 @@ from contextlib import suppress
 
 from carryover.storage.study.runs import finished_runs, landed_plan
 from carryover.tasks.plans.identity import current_source
-from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.errors import UserError
 
@@ -14,21 +13,22 @@ SOURCE_DIGITS = 8
 """Digits of a source's digest that tell it from others in a variant's name."""
 
 
-def choose_study(scale: str) -> str:
-    """Return the run of the latest finished study of a scale as its preset has it; with overrides where there is none.
+def choose_study(preset: StudyPlan) -> str:
+    """Return the run of the latest finished study that ran a preset; one of its scale with overrides if there is none.
 
     Raises:
         UserError: No study of that scale has finished.
     """
+    scale = preset.name
     studies = finished_runs("reproduce_study", plan_name=scale)
     if not studies:
         raise UserError(
             f"no finished study of scale {scale!r} to evaluate again; `carryover run --scale {scale}` makes one"
         )
-    preset = resolve_plan(scale)
     for run_id in reversed(studies):
         with suppress(UserError):  # a plan of another version
-            if _is_of(preset, landed_plan(run_id)):
+            plan = landed_plan(run_id)
+            if plan.model_copy(update={"source": preset.source}).digest == preset.digest:
                 return run_id
     return studies[-1]
 
@@ -37,8 +37,3 @@ def name_variant(plan: StudyPlan) -> str:
     """Return the variant that a re-evaluation lands under: one of its own for every source but the plan's."""
     source = current_source()
     return VARIANT if source == plan.source else f"{VARIANT}-{source[:SOURCE_DIGITS]}"
-
-
-def _is_of(preset: StudyPlan, plan: StudyPlan) -> bool:
-    """Tell whether a plan is a preset without overrides, whatever its source."""
-    return plan.model_copy(update={"source": preset.source}).digest == preset.digest

@@ -96,7 +96,13 @@ def keep_results(
     new = warehouse.sql(f"{_EPISODES} and ({where})", digests=digests).polars()
     episodes = new
     if (path := folder / EPISODES).exists():
-        episodes = _together(pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(digests)), new)
+        former = pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(digests))
+        known = former.filter(pl.col("purpose") == "teacher").select(EPISODE_KEY)
+        added = new.join(known, on=EPISODE_KEY, how="anti", nulls_equal=True)
+        episodes = pl.concat([former, added], how="diagonal")
+        is_repeated = episodes.select(EPISODE_KEY).is_duplicated()
+        if twice := episodes.filter(is_repeated)["plan_digest"].unique().to_list():
+            raise WarehouseError(f"the same episodes stand under plans {', '.join(sorted(twice))}; keep one of them")
     episodes = episodes.sort(EPISODE_KEY)
     kept_ids = episodes.select(pl.col("episode_id").alias("kept_id"), *EPISODE_KEY)
     same = new.join(kept_ids, on=EPISODE_KEY, nulls_equal=True).select("episode_id", "kept_id")
@@ -196,12 +202,3 @@ def _insert(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
     if rows:
         connection.register("arrived", to_arrow(rows))
         connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
-
-
-def _together(former: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Return former and new episodes, teachers' traces that the former hold already left out of the new."""
-    known = former.filter(pl.col("purpose") == "teacher").select(EPISODE_KEY)
-    together = pl.concat([former, new.join(known, on=EPISODE_KEY, how="anti", nulls_equal=True)], how="diagonal")
-    if twice := together.filter(together.select(EPISODE_KEY).is_duplicated())["plan_digest"].unique().to_list():
-        raise WarehouseError(f"the same episodes stand under plans {', '.join(sorted(twice))}; keep one of them")
-    return together

@@ -14,8 +14,6 @@ from pydantic import ValidationError
 from carryover.storage.zone.generation import begin_generation, read_generation
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import analysis_source, current_source
-from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.environment import describe_environment
@@ -36,16 +34,8 @@ _opened: set[str] = set()
 
 
 @contextmanager
-def open_run(
-    flow: str,
-    scale: str,
-    overrides: Overrides,
-    limits: Limits,
-    run_id: str | None = None,
-    *,
-    is_of_plans_source: bool = True,
-) -> Iterator[Run]:
-    """Yield a new run of the named plan, or, with a `run_id`, one of the plan of the run that another flow opened.
+def join_run(flow: str, run_id: str, limits: Limits, *, is_of_plans_source: bool = True) -> Iterator[Run]:
+    """Yield a run of the plan of the run that another flow opened.
 
     A stage that joins a run of its own process is part of that run. In another process, on a worker say, it is a run
     with an environment of its own. With `is_of_plans_source` it must have the source of the plan: its rows would be
@@ -54,10 +44,6 @@ def open_run(
     Raises:
         UserError: There is no run of that id, it is of another source, or the data folder cannot be written.
     """
-    if run_id is None:
-        with start_run(flow, resolve_plan(scale, overrides), limits) as run:
-            yield run
-        return
     plan = landed_plan(run_id)
     if is_of_plans_source and plan.source != (here := current_source()):
         raise UserError(

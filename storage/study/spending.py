@@ -22,22 +22,15 @@ def share_meter(run: Run, zone: LandingZone) -> Meter:
         if (run.run_id, limits) not in _meters:
             spent = billed = Spent()
             if limits.max_tokens_total is not None or limits.max_cost is not None:
+                is_asked = (pl.col("plan_digest") == run.plan.digest) & (pl.col("token_source") == "server")
+                # No reply counts twice.
+                turns = zone.scan("turns").filter(~pl.col("is_replayed").fill_null(value=False))
                 for purpose in get_args(Purpose):
-                    landed = _landed_spending(run, zone, purpose)
+                    episodes = zone.scan("episodes").filter(is_asked & (pl.col("purpose") == purpose))
+                    asked = turns.join(episodes, on="episode_id", how="semi")
+                    landed = Spent(*asked.select(pl.col(Spent._fields).sum()).collect().row(0))
                     spent = spent.plus(landed)
                     if run.plan.is_billed(purpose):
                         billed = billed.plus(landed)
             _meters[run.run_id, limits] = Meter(spent, billed, limits.prices, limits.max_tokens_total, limits.max_cost)
         return _meters[run.run_id, limits]
-
-
-def _landed_spending(run: Run, zone: LandingZone, purpose: Purpose) -> Spent:
-    """Return what a plan's landed episodes of a purpose asked endpoints for; no reply counts twice."""
-    episodes = zone.scan("episodes").filter(
-        (pl.col("plan_digest") == run.plan.digest)
-        & (pl.col("token_source") == "server")
-        & (pl.col("purpose") == purpose)
-    )
-    turns = zone.scan("turns").filter(~pl.col("is_replayed").fill_null(value=False))
-    asked = turns.join(episodes, on="episode_id", how="semi")
-    return Spent(*asked.select(pl.col(Spent._fields).sum()).collect().row(0))

@@ -1,6 +1,7 @@
 """What a plan has of its stages: results that its runs made, or found made for another plan."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import polars as pl
 from pydantic import BaseModel
@@ -10,6 +11,13 @@ from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.run import Run
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import PlanStageRow, ReusedEpisodeRow
+
+
+class NotedStage(NamedTuple):
+    """What has landed of a stage of a plan."""
+
+    stage_digest: str
+    result_json: str | None
 
 
 def note_stage(run: Run, stage: Stage, name: str, digest: str, result: BaseModel | None = None) -> None:
@@ -23,15 +31,15 @@ def note_stage(run: Run, stage: Stage, name: str, digest: str, result: BaseModel
         result_json=None if result is None else result.model_dump_json(),
     )
     zone = LandingZone(run.landing)
-    noted = _noted(zone, run, stage, name)
+    noted = noted_stage(zone, run, stage, name)
     if noted is None or noted != (row.stage_digest, row.result_json):
         zone.write({PlanStageRow.TABLE: [row]}, run.run_id)
 
 
 def stage_result(run: Run, stage: Stage, name: str) -> str | None:
     """Return the JSON of the result that the plan has of a stage; `None` if it has none."""
-    noted = _noted(LandingZone(run.landing), run, stage, name)
-    return None if noted is None else noted[1]
+    noted = noted_stage(LandingZone(run.landing), run, stage, name)
+    return None if noted is None else noted.result_json
 
 
 def note_reuse(run: Run, zone: LandingZone, episode_ids: Sequence[str]) -> int:
@@ -50,7 +58,8 @@ def note_reuse(run: Run, zone: LandingZone, episode_ids: Sequence[str]) -> int:
     return len(reused)
 
 
-def _noted(zone: LandingZone, run: Run, stage: Stage, name: str) -> tuple[str, str | None] | None:
+def noted_stage(zone: LandingZone, run: Run, stage: Stage, name: str) -> NotedStage | None:
+    """Return what the plan has of a stage; `None` if it has nothing."""
     is_asked = (pl.col("plan_digest") == run.plan.digest) & (pl.col("stage") == stage.value) & (pl.col("name") == name)
-    rows = zone.scan(PlanStageRow.TABLE).filter(is_asked).select("stage_digest", "result_json").collect().rows()
-    return rows[0] if rows else None
+    rows = zone.scan(PlanStageRow.TABLE).filter(is_asked).select(NotedStage._fields).collect().rows()
+    return NotedStage(*rows[0]) if rows else None

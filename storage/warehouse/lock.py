@@ -1,7 +1,6 @@
 """The merger's lock: one process writes a warehouse, and whoever comes second is told who that is."""
 
 import fcntl
-import json
 import os
 import socket
 from collections.abc import Iterator
@@ -30,22 +29,12 @@ def owned(warehouse_path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            try:
-                holder = "process {process} on {host} since {since}".format(**json.loads(path.read_text("utf-8")))
-            except (OSError, ValueError, KeyError):
-                holder = "another process"
+            holder = path.read_text("utf-8") or "another process"
             raise WarehouseBusyError(
                 f"{warehouse_path} is being written by {holder}; wait for it, or stop it and try again"
             ) from error
         file.truncate(0)
-        json.dump(
-            {
-                "process": os.getpid(),
-                "host": socket.gethostname(),
-                "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
-            },
-            file,
-        )
+        file.write(f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
         file.flush()
         yield
 

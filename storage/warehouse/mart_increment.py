@@ -20,6 +20,23 @@ from carryover.tasks.traces.study_rows import TABLES
 LARGEST_SHARE = 0.5
 """Share of the episodes to be measured above which computing everything again costs no more."""
 
+_FIND_STALE = """
+create table increment.main.stale_episodes as
+with stale_instances as (
+    select plan_episodes.instance_id
+    from {live}.staging.plan_episodes
+    anti join {live}.marts.episode_metrics using (plan_digest, episode_id)
+    union
+    -- measured before their instance landed
+    select episode_metrics.instance_id
+    from {live}.marts.episode_metrics
+    semi join {live}.main.instances using (instance_id)
+    where episode_metrics.capacity_use is null
+)
+select episodes.episode_id
+from {live}.main.episodes
+semi join stale_instances using (instance_id)
+"""
 _EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
 
 
@@ -31,7 +48,8 @@ def measure_new_episodes(
     The marts must have been made from the same sources before. Nothing changes where most episodes are new.
     """
     with _window(connection) as live:
-        stale_count = _find_stale(connection, live)
+        connection.execute(_FIND_STALE.format(live=live))
+        stale_count = _count(connection, "increment.main.stale_episodes")
         if stale_count > LARGEST_SHARE * _count(connection, f"{live}.main.episodes"):
             return False
         rows = connection.sql(
@@ -71,29 +89,6 @@ def _window(connection: DuckDBPyConnection) -> Iterator[str]:
     finally:
         connection.execute(f"use {live}")
         connection.execute("detach increment")
-
-
-def _find_stale(connection: DuckDBPyConnection, live: str) -> int:
-    connection.execute(
-        f"""
-        create table increment.main.stale_episodes as
-        with stale_instances as (
-            select plan_episodes.instance_id
-            from {live}.staging.plan_episodes
-            anti join {live}.marts.episode_metrics using (plan_digest, episode_id)
-            union
-            -- measured before their instance landed
-            select episode_metrics.instance_id
-            from {live}.marts.episode_metrics
-            semi join {live}.main.instances using (instance_id)
-            where episode_metrics.capacity_use is null
-        )
-        select episodes.episode_id
-        from {live}.main.episodes
-        semi join stale_instances using (instance_id)
-        """
-    )
-    return _count(connection, "increment.main.stale_episodes")
 
 
 def _measure(

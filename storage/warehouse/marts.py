@@ -14,6 +14,11 @@ from carryover.storage.warehouse.mart_increment import measure_new_episodes
 from carryover.storage.warehouse.mart_sources import MartSource, read_mart_sources, sources_digest
 from carryover.tasks.running.progress import OpenBar, no_bar
 
+_DERIVED = """
+select if(table_type = 'VIEW', 'view', 'table'), table_schema, table_name from information_schema.tables
+where table_catalog = current_database() and table_schema in ('published', 'staging', 'marts')
+"""
+
 
 def refresh_marts(
     connection: DuckDBPyConnection, *, is_materialized: bool = True, open_bar: OpenBar = no_bar
@@ -65,7 +70,9 @@ def _rebuild(
     kinds = {"published": "table", "staging": "view", "marts": mart_kind, "views": "view"}
     mart_count = sum(source.schema == "marts" for source in sources)
     with transaction(connection), open_bar("marts", mart_count, "marts") as advance:
-        _drop_leftovers(connection)
+        # Also drops what a former version defined, and lets a view become a table.
+        for kind, schema, name in connection.sql(_DERIVED).fetchall():
+            connection.execute(f'drop {kind} {schema}."{name}"')
         for source in sources:
             try:
                 connection.execute(f"create or replace {kinds[source.schema]} {source.relation} as {source.statement}")
@@ -91,17 +98,3 @@ def create_views(connection: DuckDBPyConnection) -> None:
 
 def _bundle_count(connection: DuckDBPyConnection) -> int:
     return connection.sql("select count(*) from main.merged_bundles").fetchall()[0][0]
-
-
-def _drop_leftovers(connection: DuckDBPyConnection) -> None:
-    # Also drops what a former version defined, and lets a view become a table.
-    for kind, schema, name in connection.sql(
-        """
-        select 'table', schema_name, table_name from duckdb_tables()
-        where database_name = current_database() and schema_name in ('published', 'staging', 'marts')
-        union all
-        select 'view', schema_name, view_name from duckdb_views()
-        where database_name = current_database() and schema_name in ('published', 'staging', 'marts') and not internal
-        """
-    ).fetchall():
-        connection.execute(f'drop {kind} {schema}."{name}"')

@@ -1,7 +1,7 @@
 """Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames; a reader never waits."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,7 +19,7 @@ from carryover.storage.warehouse.migrations import check_version, migrate
 from carryover.storage.warehouse.names import query_error
 from carryover.storage.warehouse.published import publish, published_path, settle
 from carryover.storage.warehouse.stoppable_query import stoppable
-from carryover.storage.zone.bundles import MANIFEST_FOLDER, Manifest, share_episodes
+from carryover.storage.zone.bundles import MANIFEST_FOLDER, share_episodes
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, find_damage, inspect_bundles
@@ -107,7 +107,14 @@ class Warehouse:
         try:
             require_query(self._connection, query)
             cursor = self._cursor()
-            return Result(stoppable(cursor, lambda: _fetch(cursor, query, parameters)))
+
+            def fetch() -> pa.Table:
+                # A `with` may write and counts as a query; a database in memory cannot be attached read-only.
+                cursor.execute("begin transaction read only")
+                relation = cursor.sql(query, params=parameters or None)
+                return relation.to_arrow_table() if relation is not None else pa.table({})
+
+            return Result(stoppable(cursor, fetch))
         except duckdb.Error as error:
             if isinstance(self._source, LandingZone) and not isinstance(error, _ERRORS_OF_THE_QUERY):
                 _refuse_damage(self._source, error)
@@ -209,13 +216,6 @@ class Warehouse:
         self.close()
 
 
-def _fetch(cursor: DuckDBPyConnection, query: str, parameters: Mapping[str, Any]) -> pa.Table:
-    # A `with` may write and counts as a query; a database in memory cannot be attached read-only.
-    cursor.execute("begin transaction read only")
-    relation = cursor.sql(query, params=parameters or None)
-    return relation.to_arrow_table() if relation is not None else pa.table({})
-
-
 def _open_file(path: Path) -> DuckDBPyConnection:
     copy = published_path(path)
     if not copy.exists() and lock_path(path).exists():
@@ -264,25 +264,20 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
         connection.register_filesystem(landing.store.filesystem)
     migrate(connection)
     try:
-        _show_bundles(connection, landing.store, bundles)
+        shares = share_episodes(bundles)
+        connection.register("lost", lost_episodes(shares))
+        connection.execute("create table main.lost_episodes as from lost")
+        for table in TABLES:
+            if source := table_source(landing.store, table, shares):
+                connection.execute(f"drop table main.{table}")
+                connection.execute(f"create view main.{table} as {each_once(table, source)}")
+        refresh_marts(connection, is_materialized=False)
     except (duckdb.Error, pa.ArrowException, FileNotFoundError) as error:
         connection.close()
         _refuse_damage(landing, error)
         raise
     shut_files_out(connection, landing.store.location(""))
     return connection
-
-
-def _show_bundles(connection: DuckDBPyConnection, store: FileStore, bundles: Sequence[Manifest]) -> None:
-    """Make every table and mart of a connection one of what the bundles hold."""
-    shares = share_episodes(bundles)
-    connection.register("lost", lost_episodes(shares))
-    connection.execute("create table main.lost_episodes as from lost")
-    for table in TABLES:
-        if source := table_source(store, table, shares):
-            connection.execute(f"drop table main.{table}")
-            connection.execute(f"create view main.{table} as {each_once(table, source)}")
-    refresh_marts(connection, is_materialized=False)
 
 
 def _refuse_damage(landing: LandingZone, error: Exception) -> None:

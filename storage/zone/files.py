@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import fsspec
-from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from carryover.storage.errors import LandingError
@@ -39,6 +38,11 @@ class FileStore:
             raise LandingError(f"cannot open {url}: {error}") from error
         self.root = root.rstrip("/")
         self.is_local = isinstance(self.filesystem, LocalFileSystem)
+        self._errors: tuple[type[Exception], ...] = (OSError,)  # raised where files cannot be reached
+        if "s3" in self.filesystem.protocol:
+            from botocore.exceptions import BotoCoreError, ClientError
+
+            self._errors += (BotoCoreError, ClientError)
         # Of a local folder the whole path: a warehouse remembers it, and is read from other folders.
         self.url = os.path.normpath(root) if self.is_local else str(url).rstrip("/")
 
@@ -125,7 +129,7 @@ class FileStore:
         """Turn what keeps the store from a deed into a `LandingError`; a file to read may be absent."""
         try:
             yield
-        except _errors_of(self.filesystem) as error:
+        except self._errors as error:
             if is_reading and isinstance(error, FileNotFoundError):
                 raise
             said = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
@@ -133,15 +137,6 @@ class FileStore:
             if self.is_local and not is_reading and isinstance(error, OSError):
                 remedy = f"{name_write_remedy(error)} or land somewhere else"
             raise LandingError(f"cannot {deed}: {said}; {remedy}") from error
-
-
-def _errors_of(filesystem: AbstractFileSystem) -> tuple[type[Exception], ...]:
-    """Return what a filesystem raises where its files cannot be reached."""
-    if "s3" not in filesystem.protocol:
-        return (OSError,)
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    return (OSError, BotoCoreError, ClientError)
 
 
 def _modified_at(info: Mapping[str, Any]) -> datetime | None:

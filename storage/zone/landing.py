@@ -82,7 +82,19 @@ class LandingZone:
         files: list[BundleFile] = []
         try:
             for table, rows in tables.items():
-                files.append(self._write_file(to_arrow(rows), data_path(table, run_id, bundle_id), table))
+                sink, arrow, path = io.BytesIO(), to_arrow(rows), data_path(table, run_id, bundle_id)
+                pq.write_table(arrow, sink, compression="zstd")
+                content = sink.getbuffer()
+                self.store.write(path, content)
+                file = BundleFile(
+                    table=table,
+                    path=path,
+                    row_count=arrow.num_rows,
+                    byte_count=content.nbytes,
+                    checksum=checksum(content),
+                    columns=tuple(arrow.column_names),
+                )
+                files.append(file)
             episodes = tuple(
                 BundledEpisode(episode_id=row.episode_id, plan_digest=row.plan_digest, finish_reason=row.finish_reason)
                 for row in tables.get(EpisodeRow.TABLE, ())
@@ -140,19 +152,6 @@ class LandingZone:
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
         return frame.select(schema.names).collect().to_arrow().cast(schema)
-
-    def _write_file(self, rows: pa.Table, path: str, table: str) -> BundleFile:
-        sink = io.BytesIO()
-        pq.write_table(rows, sink, compression="zstd")
-        self.store.write(path, sink.getbuffer())
-        return BundleFile(
-            table=table,
-            path=path,
-            row_count=rows.num_rows,
-            byte_count=sink.getbuffer().nbytes,
-            checksum=checksum(sink.getbuffer()),
-            columns=tuple(rows.column_names),
-        )
 
 
 def _check_rows(tables: Mapping[str, Sequence[Row]], run_id: str) -> None:

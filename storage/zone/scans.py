@@ -8,7 +8,7 @@ import pyarrow.dataset as ds
 from duckdb import DuckDBPyRelation
 from duckdb.polars_io import duckdb_source
 
-from carryover.storage.zone.bundles import Manifest, Share, share_episodes
+from carryover.storage.zone.bundles import Manifest, share_episodes
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model
 from carryover.tasks.traces.rows import EpisodeRow
@@ -21,7 +21,14 @@ def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) ->
     if not bundles:
         return pl.DataFrame(arrow_schema(table).empty_table()).lazy()
     if table == EpisodeRow.TABLE or table in EPISODE_CHILDREN:
-        return _scan_shares(store, table, share_episodes(manifests))
+        shares = [share for share in share_episodes(manifests) if share.manifest.file(table)]
+        whole = [share.manifest for share in shares if not share.lost_episode_ids]
+        frames = [_scan_files(store, table, whole)] if whole else []
+        for share in shares:
+            if share.lost_episode_ids:
+                is_lost = pl.col("episode_id").is_in(share.lost_episode_ids)
+                frames.append(_scan_files(store, table, [share.manifest]).filter(~is_lost))
+        return pl.concat(frames)
     kept = "last" if model.LATEST_WINS else "first"
     return _scan_files(store, table, bundles).unique(subset=list(model.KEY), keep=kept, maintain_order=True)
 
@@ -43,17 +50,6 @@ class _FreshRelation:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._begin(), name)
-
-
-def _scan_shares(store: FileStore, table: str, shares: Sequence[Share]) -> pl.LazyFrame:
-    shares = [share for share in shares if share.manifest.file(table)]
-    whole = [share.manifest for share in shares if not share.lost_episode_ids]
-    frames = [_scan_files(store, table, whole)] if whole else []
-    for share in shares:
-        if share.lost_episode_ids:
-            is_lost = pl.col("episode_id").is_in(share.lost_episode_ids)
-            frames.append(_scan_files(store, table, [share.manifest]).filter(~is_lost))
-    return pl.concat(frames)
 
 
 def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:

@@ -1,19 +1,17 @@
 """Arrow schemas of the tables, derived from the row models: the models are the one place where columns are declared."""
 
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cache
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import pyarrow as pa
 
 from carryover.tasks.traces.rows import EPISODE_TABLES, EpisodeRow, Row
 from carryover.tasks.traces.study_rows import TABLES
-
-RowType = TypeVar("RowType", bound=Row)
 
 EPISODE_CHILDREN: tuple[str, ...] = tuple(row.TABLE for row in EPISODE_TABLES if row is not EpisodeRow)
 """Tables whose rows belong to an episode and enter the warehouse together with it."""
@@ -72,7 +70,15 @@ def create_tables() -> str:
     Keys are declared for the small tables. A primary key would double the time of a merge of episodes, and DuckDB
     refuses to replace a row within a transaction, so the other keys are checked by the gate.
     """
-    return "\n".join(_create_table(table) for table in TABLES)
+    statements = []
+    for table, model in TABLES.items():
+        columns = [
+            f"{name} {kind}{'' if is_nullable else ' not null'}" for name, kind, is_nullable in duckdb_columns(table)
+        ]
+        if model not in EPISODE_TABLES and not model.LATEST_WINS:
+            columns.append(f"primary key ({', '.join(model.KEY)})")
+        statements.append(f"create table main.{table} ({', '.join(columns)});")
+    return "\n".join(statements)
 
 
 def to_arrow(rows: Sequence[Row]) -> pa.Table:
@@ -85,23 +91,6 @@ def to_arrow(rows: Sequence[Row]) -> pa.Table:
     schema = arrow_schema(model.TABLE)
     columns = [_array(list(map(attrgetter(field.name), rows)), field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def to_rows(table: pa.Table, model: type[RowType]) -> Iterator[RowType]:
-    """Yield an Arrow table's rows as validated models; the inverse of `to_arrow`."""
-    for batch in table.to_batches():
-        for values in batch.to_pylist():
-            yield model.model_validate(values)
-
-
-def _create_table(table: str) -> str:
-    columns = [
-        f"{name} {kind}{'' if is_nullable else ' not null'}" for name, kind, is_nullable in duckdb_columns(table)
-    ]
-    model = row_model(table)
-    if model not in EPISODE_TABLES and not model.LATEST_WINS:
-        columns.append(f"primary key ({', '.join(model.KEY)})")
-    return f"create table main.{table} ({', '.join(columns)});"
 
 
 def _arrow_field(table: str, name: str, annotation: Any) -> pa.Field:

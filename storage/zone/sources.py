@@ -1,8 +1,7 @@
 """SQL over the Parquet files of bundles, also of files that lack columns which came later."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
@@ -13,21 +12,19 @@ from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, duckd
 from carryover.tasks.traces.rows import EpisodeRow
 
 
-class _Piece(NamedTuple):
-    files: list[BundleFile]
-    columns: frozenset[str]
-    """Columns that the files hold."""
-    has_lost_episodes: bool
-
-
 def table_source(store: FileStore, table: str, shares: Sequence[Share]) -> str | None:
     """Return a query for a table's rows in the bundles, with `bundle_id` as last column; `None` without files.
 
     A row of an episode that is taken from elsewhere is left out by a table `lost_episodes` (bundle_id, episode_id),
     which the connection must hold.
     """
-    pieces = _pieces(table, shares)
-    return "\nunion all\n".join(_select(store, table, piece) for piece in pieces) if pieces else None
+    has_episodes = "episode_id" in row_model(table).model_fields
+    pieces: dict[tuple[frozenset[str], bool], list[BundleFile]] = defaultdict(list)
+    for share in shares:
+        if file := share.manifest.file(table):
+            pieces[frozenset(file.columns), has_episodes and bool(share.lost_episode_ids)].append(file)
+    queries = (_select(store, table, files, held, is_contested) for (held, is_contested), files in pieces.items())
+    return "\nunion all\n".join(queries) or None
 
 
 def each_once(table: str, source: str) -> str:
@@ -53,26 +50,20 @@ def lost_episodes(shares: Sequence[Share]) -> pa.Table:
     )
 
 
-def _pieces(table: str, shares: Sequence[Share]) -> list[_Piece]:
-    has_episodes = "episode_id" in row_model(table).model_fields
-    pieces: dict[tuple[frozenset[str], bool], list[BundleFile]] = defaultdict(list)
-    for share in shares:
-        if file := share.manifest.file(table):
-            pieces[frozenset(file.columns), has_episodes and bool(share.lost_episode_ids)].append(file)
-    return [_Piece(files, columns, is_contested) for (columns, is_contested), files in pieces.items()]
-
-
-def _select(store: FileStore, table: str, piece: _Piece) -> str:
+def _select(
+    store: FileStore, table: str, files: Sequence[BundleFile], held: Collection[str], has_lost_episodes: bool
+) -> str:
+    """Return a query for the rows of files that hold the same columns; the table's others are null."""
     columns = ", ".join(
-        column.name if column.name in piece.columns else f"null::{column.duckdb_type} as {column.name}"
+        column.name if column.name in held else f"null::{column.duckdb_type} as {column.name}"
         for column in duckdb_columns(table)
     )
-    paths = ", ".join(quoted(store.location(file.path)) for file in piece.files)
+    paths = ", ".join(quoted(store.location(file.path)) for file in files)
     query = (
         f"select {columns}, parse_filename(filename, true) as bundle_id\n"
         f"from read_parquet([{paths}], filename = true, hive_partitioning = false) as landed"
     )
-    if not piece.has_lost_episodes:
+    if not has_lost_episodes:
         return query
     return f"""{query}
 where not exists (

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.knapsack.spec import KnapsackSpec
 from carryover.tasks.running.frozen_model import FrozenModel
@@ -118,3 +119,16 @@ def instance_rows(
         for item in instance.items
     ]
     return instance_row, item_rows
+
+
+def instance_of_row(row: Mapping[str, Any]) -> Instance:
+    """Return the instance of a row of the warehouse that holds its items as well, in `items`."""
+    return Instance(
+        spec=KnapsackSpec.model_validate_json(row["spec_json"]),
+        seed=row["seed"],
+        items=tuple(sorted((Item(**item) for item in row["items"]), key=lambda item: item.item_id)),
+        capacity=row["capacity"],
+        inspection_budget=row["inspection_budget"],
+        allowed_classes=tuple(row["allowed_classes"]),
+        optimum=Packing(tuple(row["optimal_item_ids"]), row["optimal_value"], row["optimal_weight"]),
+    )

@@ -7,9 +7,10 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
 from carryover.flows.collect_traces import collect_traces
 from carryover.flows.prepare_training import prepare_training
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.prepare import read_training_data
 
@@ -24,7 +25,7 @@ def test_training_data_that_were_deleted_or_changed_are_there_after_the_flow(pre
     with temporary_settings({PREFECT_API_URL: prefect_api, PREFECT_HOME: tmp_path / "prefect"}):
         collect_traces("smoke", FEW)
         prepare_training("smoke", FEW)
-        with open_run("look", "smoke", FEW, Limits()) as run:
+        with start_run("look", resolve_plan("smoke", FEW), Limits()) as run:
             (part,) = run.plan.parts
         first = read_training_data(run, part)
         checks = LandingZone(run.landing).read("check_results").num_rows

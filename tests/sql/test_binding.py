@@ -44,8 +44,7 @@ def test_a_file_is_one_statement_below_a_comment_that_says_what_its_rows_are(fil
     text = (files("carryover.sql") / file).read_text(encoding="utf-8")
     assert text.startswith("-- ")
     assert ";" not in re.sub(r"--.*", "", text)
-    assert "\nfinal as (\n" in text or "with final as (\n" in text
-    assert re.search(r"\nselect \*( exclude \([^)]*\))?\sfrom final\norder by\s", text)
+    assert "\norder by" in text  # not indented: of the whole statement
 
 
 @pytest.mark.parametrize("name", [*table_names(), *CAVE])

@@ -4,7 +4,7 @@ import pytest
 
 from carryover.flows.cli.places import find_results
 from carryover.storage.study.results import open_results
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.questions import (
     ABOUT_EPISODES,
@@ -18,6 +18,7 @@ from carryover.tasks.analysis.questions import (
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.traces.study_rows import TABLES
@@ -44,7 +45,7 @@ def traces(tmp_path_factory):
     """The scripted teachers' episodes on the first twelve training instances, played here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CARRYOVER_HOME", str(tmp_path_factory.mktemp("teachers")))
-        with open_run("toy", "smoke", Overrides(train_count=12), Limits()) as run:
+        with start_run("toy", resolve_plan("smoke", Overrides(train_count=12)), Limits()) as run:
             (part,) = run.plan.parts
             generate_instance_set.fn(run, part.train_instances)
             for shard in teacher_shards(run, part, None):

@@ -20,6 +20,7 @@ from carryover.tasks.agent.protocol import ReplyNotKeptError
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.agent.stepper import ContractViolationError
 from carryover.tasks.collect import collect_episodes
+from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -102,6 +103,7 @@ def endpoint():
 
 
 def play(run, condition, client, **arguments):
+    generate_instance_set.fn(run, PART.train_instances)
     shard = teacher_shards(run, PART, None)[0]
     return collect_episodes.fn(run, shard.model_copy(update={"condition": condition, "client": client, **arguments}))
 

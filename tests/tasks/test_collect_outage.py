@@ -11,6 +11,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.collect import FAILURES_IN_A_ROW, collect_episodes
+from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -70,6 +71,7 @@ def serve(*statuses):
 def collect(client, limits=Limits(), condition=PERSISTENT):  # noqa: B008 - frozen
     with start_run("toy", PLAN, limits) as run:
         shard = teacher_shards(run, PART, None)[0]
+        generate_instance_set.fn(run, PART.train_instances)
         return collect_episodes.fn(run, shard.model_copy(update={"condition": condition, "client": client}))
 
 

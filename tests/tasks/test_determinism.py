@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.models import StudyModel
 from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, scripted_client, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
@@ -35,7 +36,7 @@ def run_without_models(home, concurrency: int) -> Run:
     """Run every stage that asks no model, in a data folder of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CARRYOVER_HOME", str(home))
-        with open_run("toy", "smoke", COUNTS, Limits()) as run:
+        with start_run("toy", resolve_plan("smoke", COUNTS), Limits()) as run:
             (part,) = run.plan.parts
             (evaluation,) = part.evaluations
             client = scripted_client(part).model_copy(update={"concurrency": concurrency})

@@ -1,16 +1,16 @@
 """Which models an evaluation asks for."""
 
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.tasks.find_models import find_models
 from carryover.tasks.plans.models import served_models
-from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 
 
 def test_the_commit_of_a_base_that_the_plan_names_is_the_one_that_is_served(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
-    with open_run("toy", "paper", Overrides(), Limits()) as run:
+    with start_run("toy", resolve_plan("paper"), Limits()) as run:
         (part,) = run.plan.parts
     untrained = part.model_copy(
         update={"training": part.training.model_copy(update={"base_revision": "b968826"}), "training_seeds": ()}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.storage.study.stages import note_stage
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.datasets.conversations import digest_of_file
@@ -12,7 +12,7 @@ from carryover.tasks.datasets.plain_corpus import write_plain_corpus
 from carryover.tasks.find_models import find_models
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.laptop_full import laptop_part
-from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
 from carryover.tasks.prepare import TrainingData, write_base_corpus
@@ -31,7 +31,7 @@ PLAIN = OwnBaseSpec(
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
-    with open_run("train_models", "smoke", Overrides(), Limits()) as opened:
+    with start_run("train_models", resolve_plan("smoke"), Limits()) as opened:
         yield opened
 
 

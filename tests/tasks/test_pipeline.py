@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analyse import compute_study_statistics
@@ -18,6 +18,7 @@ from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.merge import merge_landing
 from carryover.tasks.plans.models import ChosenCells
 from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
@@ -56,7 +57,7 @@ def study(home, told):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CARRYOVER_HOME", str(home))
         overrides = Overrides(train_count=TRAIN_COUNT, evaluation_count=EVALUATION_COUNT)
-        with open_run("reproduce_study", "smoke", overrides, Limits()) as run:
+        with start_run("reproduce_study", resolve_plan("smoke", overrides), Limits()) as run:
             (part,) = run.plan.parts
             for instance_set in run.plan.instance_sets():
                 generate_instance_set.fn(run, instance_set)

@@ -1,13 +1,15 @@
 import pytest
 
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.checks.run import FailedChecksError
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.datasets.spec import ValidationSpec
+from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.prepare import prepare_training_data, read_training_data
@@ -28,7 +30,8 @@ def tokenizer(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(tokenizer):
-    with open_run("prepare_training", "smoke", Overrides(train_count=TRAIN_COUNT), Limits()) as run:
+    with start_run("prepare_training", resolve_plan("smoke", Overrides(train_count=TRAIN_COUNT)), Limits()) as run:
+        generate_instance_set.fn(run, run.plan.parts[0].train_instances)
         yield run
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.tasks.agent.client import EndpointClientSpec, open_client
 from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -20,7 +21,8 @@ NOBODY = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v
 def run(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
-    with open_run("toy", "smoke", Overrides(train_count=2), Limits()) as opened:
+    with start_run("toy", resolve_plan("smoke", Overrides(train_count=2)), Limits()) as opened:
+        generate_instance_set.fn(opened, opened.plan.parts[0].train_instances)
         yield opened
 
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from carryover.storage.study.runs import open_run
+from carryover.storage.study.runs import start_run
 from carryover.storage.study.stages import note_stage
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import Stage
-from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.prepare import TrainingData
 from carryover.tasks.sft.card import ModelCard, write_card
@@ -25,7 +25,7 @@ DATA = b'{"messages": []}\n'
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
-    with open_run("train_models", "smoke", Overrides(), Limits()) as opened:
+    with start_run("train_models", resolve_plan("smoke"), Limits()) as opened:
         yield opened
 
 

@@ -144,7 +144,7 @@ class ForkTreeEngine(Engine):
             self._processes.finish([])
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
-        self._installed.append(binding)
+        self._keep(binding)
 
     def freeze(self) -> Frozen | None:
         """Fork the state; a fresh lifetime has none."""

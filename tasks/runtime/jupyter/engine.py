@@ -93,7 +93,7 @@ class JupyterEngine(Engine):
             send_binding(self._kernel.ask, binding)
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
-        self._installed.append(binding)
+        self._keep(binding)
 
     def freeze(self) -> None:
         """Freeze nothing: a kernel's state can only be brought about again."""

@@ -8,7 +8,6 @@ import pytest
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.schemas import to_rows
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
@@ -67,7 +66,8 @@ def test_lint_and_export_need_the_warehouse_alone(home, tmp_path):
 
 def test_lint_leaves_out_what_failed_as_the_export_does(home, tmp_path):
     with Warehouse.open(home / "warehouse.duckdb") as warehouse:
-        (episode, _) = sorted(to_rows(warehouse.sql("from episodes").arrow(), EpisodeRow), key=str)
+        episodes = warehouse.sql("from episodes order by all").arrow().to_pylist()
+    episode = EpisodeRow.model_validate(episodes[0])
     failed = episode.model_copy(
         update={"run_id": "run", "episode_id": "failed", "instance_id": "two", "backend": "fork_tree",
                 "finish_reason": FinishReason.ERROR}

@@ -1,8 +1,9 @@
-"""How often a cell has been played, and that an evaluation goes on with the same instances."""
+"""How often a cell has been played, on the instances that have landed."""
 
 import pytest
 
-from carryover.storage.study.attempts import EpisodePlace, check_instances, count_replicates, missing_episodes
+from carryover.storage.study.attempts import EpisodePlace, count_replicates, missing_episodes
+from carryover.storage.study.instances import instance_ids, note_instances, read_instances
 from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ScriptedClientSpec
@@ -61,27 +62,34 @@ def play(zone, make_episode):
 
 
 def test_a_replicate_counts_once_every_instance_has_been_played_also_with_an_error(run, zone, play):
-    counts = [count_replicates(zone, SHARD)]
+    land(run, zone)
+    counts = [count_replicates(run, zone, SHARD)]
     for instance, replicate, reason in (
         (SAMPLED[0], 0, FinishReason.FINISH_TOOL),
         (SAMPLED[1], 0, FinishReason.ERROR),
         (SAMPLED[0], 1, FinishReason.FINISH_TOOL),
     ):
         play(instance, replicate, reason)
-        counts.append(count_replicates(zone, SHARD))
+        counts.append(count_replicates(run, zone, SHARD))
     assert counts == [0, 0, 1, 1]
-    assert missing_episodes(zone, SHARD.model_copy(update={"replicates": 2})) == [
-        EpisodePlace(8, 0, 1),
-        EpisodePlace(8, 1, 0),
+    assert missing_episodes(run, zone, SHARD.model_copy(update={"replicates": 2})) == [
+        EpisodePlace(SAMPLED[1].instance_id, 0, 1),
+        EpisodePlace(SAMPLED[1].instance_id, 1, 0),
     ]
     other = CELL.model_copy(update={"runtime_contract": "persistent"})
-    assert count_replicates(zone, SHARD.model_copy(update={"condition": other})) == 0
+    assert count_replicates(run, zone, SHARD.model_copy(update={"condition": other})) == 0
 
 
-def test_instances_that_the_study_has_not_landed_are_refused(run, zone):
-    with pytest.raises(UserError, match=r"2 of 2 instances of bucket small are not those of plan .* check out that"):
-        check_instances(run, zone, INSTANCES)
+def test_instances_are_read_as_stage_1_landed_them(run, zone):
+    with pytest.raises(UserError, match=r"no instances of bucket small .*run the flow generate_instances first"):
+        instance_ids(run, zone, INSTANCES)
+    land(run, zone)
+    ids = instance_ids(run, zone, INSTANCES)
+    assert list(read_instances(zone, [*reversed(ids), ids[0]])) == [*reversed(SAMPLED), SAMPLED[0]]
+
+
+def land(run, zone):
     for instance in SAMPLED:
         row, items = instance_rows(instance, run.run_id, "evaluation")
         zone.write({"instances": [row], "items": items}, run.run_id)
-    check_instances(run, zone, INSTANCES)
+    note_instances(run, INSTANCES, [instance.instance_id for instance in SAMPLED])

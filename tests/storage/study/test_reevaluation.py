@@ -37,13 +37,13 @@ def test_the_latest_study_as_the_preset_has_it_is_taken_whatever_its_source():
     latest = finish(EARLIER)
     finish(SMALLER)
     finish(SMOKE, "collect_traces")
-    assert choose_study("smoke") == latest
+    assert choose_study(resolve_plan("smoke")) == latest
 
 
 def test_a_study_with_overrides_is_taken_where_there_is_no_other():
     finish(SMALLER)
     latest = finish(SMALLER)
-    assert choose_study("smoke") == latest
+    assert choose_study(resolve_plan("smoke")) == latest
 
 
 def land_of_another_version(run_id):
@@ -67,16 +67,16 @@ def test_a_study_of_another_version_is_refused_with_the_way_out():
     finish(SMALLER)
     land_of_another_version("old")
     with pytest.raises(UserError, match=r"of run old cannot be read by this version; run the study anew"):
-        landed_plan(choose_study("smoke"))
+        landed_plan(choose_study(resolve_plan("smoke")))
     latest = finish(SMOKE)
     land_of_another_version("older")
-    assert choose_study("smoke") == latest
+    assert choose_study(resolve_plan("smoke")) == latest
 
 
 def test_a_scale_without_a_finished_study_is_said():
     finish(SMOKE)
     with pytest.raises(UserError, match=r"no finished study of scale 'laptop' to evaluate again; `carryover run"):
-        choose_study("laptop")
+        choose_study(resolve_plan("laptop"))
 
 
 def test_rows_of_another_source_land_under_a_variant_that_names_it():

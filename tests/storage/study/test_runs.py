@@ -5,7 +5,7 @@ from signal import SIGTERM
 import pytest
 from prefect.exceptions import TerminationSignal
 
-from carryover.storage.study.runs import finished_runs, landed_plan, open_run, start_run
+from carryover.storage.study.runs import finished_runs, join_run, landed_plan, start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
@@ -75,7 +75,7 @@ def test_only_finished_runs_of_the_flow_and_plan_count_earliest_first():
 
 def test_a_flow_may_join_a_run_and_gets_the_plan_that_was_resolved_then(home):
     with start_run("toy", PLAN, Limits()) as run:
-        with open_run("stage", "laptop", Overrides(), Limits(max_tokens_total=5), run.run_id) as joined:
+        with join_run("stage", run.run_id, Limits(max_tokens_total=5)) as joined:
             assert (joined.run_id, joined.plan, joined.limits.max_tokens_total) == (run.run_id, PLAN, 5)
             assert joined.cache_identity == run.cache_identity
         assert rows(home, "run_ends") == []
@@ -85,7 +85,7 @@ def test_a_flow_may_join_a_run_and_gets_the_plan_that_was_resolved_then(home):
 def test_a_stage_that_another_process_plays_is_a_run_of_its_own_with_the_same_plan(home, monkeypatch):
     with start_run("toy", PLAN, Limits()) as run:
         monkeypatch.setattr("carryover.storage.study.runs._opened", set())
-        with open_run("stage", "laptop", Overrides(), Limits(), run.run_id) as joined:
+        with join_run("stage", run.run_id, Limits()) as joined:
             assert (joined.plan, joined.cache_identity) == (PLAN, run.cache_identity)
             assert joined.run_id != run.run_id
     flows = {row["flow"]: json.loads(row["environment_json"]).get("joined_run") for row in rows(home, "runs")}
@@ -97,9 +97,9 @@ def test_a_stage_of_another_source_is_refused_with_both_sources_and_the_way_out(
     with start_run("toy", PLAN, Limits()) as run:
         monkeypatch.setattr("carryover.storage.study.runs.current_source", lambda: "newer")
         expected = rf"run {run.run_id} is of source {PLAN.source}, and the source here is newer: check out .* start"
-        with pytest.raises(UserError, match=expected), open_run("a", "smoke", Overrides(), Limits(), run.run_id):
+        with pytest.raises(UserError, match=expected), join_run("a", run.run_id, Limits()):
             pass
-        with open_run("a", "smoke", Overrides(), Limits(), run.run_id, is_of_plans_source=False) as joined:
+        with join_run("a", run.run_id, Limits(), is_of_plans_source=False) as joined:
             assert joined.run_id == run.run_id
 
 
@@ -125,7 +125,7 @@ def test_a_plan_of_another_version_is_refused_in_words(home, change):
 def test_an_unknown_run_is_named_with_the_way_out():
     with (
         pytest.raises(UserError, match=r"no run 'nowhere' has landed in .*; leave run_id out to start one"),
-        open_run("stage", "smoke", Overrides(), Limits(), "nowhere"),
+        join_run("stage", "nowhere", Limits()),
     ):
         pass
 

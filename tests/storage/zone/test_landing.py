@@ -151,17 +151,17 @@ def test_a_writer_killed_in_mid_write_commits_nothing(landing, tmp_path):
     script = tmp_path / "writer.py"
     script.write_text(
         "import os, signal, sys\n"
-        "import carryover.storage.zone.files as files\n"
+        "from carryover.storage.zone.files import FileStore\n"
         "from carryover.storage.zone.landing import LandingZone\n"
         "from carryover.tasks.traces.study_rows import RunEndRow\n"
         "from datetime import UTC, datetime\n"
-        "class Killed(LandingZone):\n"
-        "    def _write_file(self, *arguments):\n"
-        "        file = super()._write_file(*arguments)\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "        return file\n"
+        "write = FileStore.write\n"
+        "def write_and_die(store, path, content):\n"
+        "    write(store, path, content)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "FileStore.write = write_and_die\n"
         "row = RunEndRow(run_id='run', status='finished', message='', finished_at=datetime.now(UTC))\n"
-        "Killed(sys.argv[1]).write({'run_ends': [row]}, 'run')\n"
+        "LandingZone(sys.argv[1]).write({'run_ends': [row]}, 'run')\n"
     )
     ended = subprocess.run([sys.executable, script, landing.url], cwd=Path(__file__).parents[3], check=False)
     assert ended.returncode == -signal.SIGKILL

@@ -4,7 +4,6 @@ import pytest
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.schemas import to_rows
 from carryover.tasks.datasets.spec import ValidationSpec
 from carryover.tasks.datasets.validation import judge_traces, rules, verdict_rows
 from carryover.tasks.lint.sources import traces_of_rows
@@ -170,7 +169,7 @@ def test_tables_may_be_lazy_frames(traces):
 def test_tables_may_be_scans_of_a_warehouse_which_bear_one_reader_each(traces, tmp_path):
     tables = traces.record(traces.trace("a"), traces.trace("b", "stateless", score=0.1))
     names = ("episodes", "turns", "steps")
-    rows = {name: list(to_rows(getattr(tables, name), TABLES[name])) for name in names}
+    rows = {name: list(map(TABLES[name].model_validate, getattr(tables, name).to_pylist())) for name in names}
     LandingZone(tmp_path / "landing").write(rows, "run")
     merge(tmp_path / "landing", tmp_path / "study.duckdb")
     with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
