@@ -71,7 +71,7 @@ cave = typer.Typer(help="CaveAgent's studies: suites under five arms.", no_args_
 app.add_typer(cave, name="cave")
 _add_flow(cave, "run", "compare_arms", "Play suites under five arms against an endpoint, or by the scripted oracle.")
 _add_flow(app, "run", "reproduce_study", "Run the whole study at one scale and print its result.")
-_add_flow(app, "reevaluate", "reevaluate_model", "Evaluate the models of a finished study again, as a new replicate.")
+_add_flow(app, "reevaluate", "reevaluate_model", "Evaluate the models of a finished study again and judge them.")
 for _stage, _summary in STAGES.items():
     _add_flow(stages, _stage, _stage.replace("-", "_"), _summary)
 
