@@ -58,6 +58,8 @@ for thing in gc.get_objects():
 """,
     """
 import sys
+from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.contract_name import ContractName
 frame = sys._getframe()
 while frame:
     print(frame.f_code.co_filename, frame.f_locals)
@@ -162,7 +164,7 @@ def test_a_refusal_tells_the_class_of_that_item_and_no_other(runtime):
             return Completion(f"I try.\n```python\n{PROBE}\n```", "stop", 0, 0, 0, 0.0)
 
     condition = Condition(
-        purpose="evaluation", model_name="m", runtime_contract="stateless", bucket="easy", split="evaluation"
+        purpose="evaluation", model_name="m", runtime_contract=ContractName.STATELESS, bucket="easy", split="evaluation"
     )
     recorded = asyncio.run(
         run_episode(
