@@ -1,5 +1,6 @@
 """Lint of foreign and own traces, and export of own ones."""
 
+import json
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -10,7 +11,7 @@ from carryover.flows.cli.places import choose_plan, command_sql
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.interchange.formats import Format, export_traces
 from carryover.tasks.interchange.recorded import recorded_traces
-from carryover.tasks.knapsack.environment import TOOL_NAMES
+from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
 from carryover.tasks.lint.lint import lint_traces
 from carryover.tasks.lint.sources import read_traces, traces_of_rows
 from carryover.tasks.lint.summary import summarise_lint
@@ -38,7 +39,14 @@ def lint_warehouse(warehouse: Warehouse, plan: str | None, *, per_trace: bool) -
     """Lint a plan's counted episodes, as they are exported; one row per declared contract, or per trace."""
     turns, steps = warehouse.scan_copy("turns"), warehouse.scan_copy("steps")
     episodes = warehouse.sql(command_sql("counted_episodes"), plan_digest=_default_plan(warehouse, plan)).polars()
-    found = lint_traces(traces_of_rows(episodes, turns, steps), tools=TOOL_NAMES)
+    is_injecting = pl.col("shown_contract").str.starts_with(ContractName.INJECTED)
+    found = pl.concat(
+        (
+            lint_traces(traces_of_rows(episodes.filter(chosen), turns, steps), tools=provided)
+            for chosen, provided in ((~is_injecting, TOOL_NAMES), (is_injecting, (*TOOL_NAMES, *KNOWN_NAMES)))
+        ),
+        how="vertical_relaxed",
+    )
     return _report_code(found, per_trace=per_trace)
 
 
@@ -75,3 +83,23 @@ def _report_code(found: pl.DataFrame, *, per_trace: bool) -> pl.DataFrame:
             + "; code is read from ``` and ~~~ fences, <execute>, <code>, and tool_calls with an argument `code`"
         )
     return found if per_trace else summarise_lint(found)
+
+
+def write_rewards(warehouse: Warehouse, file: Path) -> int:
+    """Write the episodes of CaveAgent's suites for reinforcement learning; return how many."""
+    rows = warehouse.sql(command_sql("cave_rewards")).arrow().to_pylist()
+    with file.open("w", encoding="utf-8") as lines:
+        for row in rows:
+            messages = _messages(row.pop("opening"), row.pop("replies"))
+            lines.write(json.dumps({**row, "messages": messages}) + "\n")
+    return len(rows)
+
+
+def _messages(opening: str, replies: list[dict[str, str | None]]) -> list[dict[str, str]]:
+    """Return an episode's messages: the opening ones, then each reply with what followed it."""
+    messages = json.loads(opening)
+    for reply in replies:
+        messages.append({"role": "assistant", "content": reply["assistant_text"]})
+        if reply["observation"] is not None:
+            messages.append({"role": "user", "content": reply["observation"]})
+    return messages

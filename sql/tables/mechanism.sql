@@ -20,6 +20,7 @@ crossed_cells as (
     from marts.evaluated_cells
     where evaluated_cells.plan_digest = $plan_digest
         and evaluated_cells.model = 'sft'
+        and evaluated_cells.condition in ('P->P', 'P->S', 'S->P', 'S->S')
     group by all
 ),
 

@@ -157,8 +157,8 @@ class Engine(ABC):
         return was_there
 
     @abstractmethod
-    def install(self, binding: Binding) -> None:
-        """Bind something in the namespace of the next block and of all that come after it.
+    def install(self, *bindings: Binding) -> None:
+        """Bind objects in the namespace of the next block and of all that come after it.
 
         Raises:
             InjectionError: The sandbox could not.

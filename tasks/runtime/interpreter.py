@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -127,16 +128,22 @@ class Interpreter:
             InjectionError: The object does not travel, or no block can use the name.
         """
         check_name(name)
-        if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):
-            binding = bind_source(name, value)
-        elif callable(value):
-            binding = Binding(("tool", name, self._tools.add(name, value)))
-        else:
-            limit = self._spec.object_limit_bytes
-            binding = bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
-        self.install(binding, describe(name, value, description), runs_in)
+        self.install(self._binding(name, value, runs_in), describe(name, value, description), runs_in)
         if isinstance(value, type):
             self._types[name] = value
+
+    def inject_all(self, values: Mapping[str, Any]) -> None:
+        """Bind several variables for all blocks to come, in the time of one.
+
+        Raises:
+            InjectionError: An object does not travel, or no block can use its name.
+        """
+        for name in values:
+            check_name(name)
+        self._state.install(*(self._binding(name, value, "host") for name, value in values.items()))
+        for name, value in values.items():
+            self.injected.append(describe(name, value, ""))
+            self._note("inject", name, {"runs_in": "host"})
 
     def install(self, binding: Binding, entry: Injected, runs_in: Literal["host", "sandbox"] = "sandbox") -> None:
         """Bind what another interpreter's `bindings` held, or a source that is no object of this process.
@@ -254,6 +261,14 @@ class Interpreter:
             self._is_closed = True
             self._state.engine.close()
             self.closes_last.close()
+
+    def _binding(self, name: str, value: Any, runs_in: Literal["host", "sandbox"]) -> Binding:
+        if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):
+            return bind_source(name, value)
+        if callable(value):
+            return Binding(("tool", name, self._tools.add(name, value)))
+        limit = self._spec.object_limit_bytes
+        return bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
 
     def _digests(self) -> dict[str, str]:
         """Return a digest of each variable; none while a block runs, or where no process holds the state."""

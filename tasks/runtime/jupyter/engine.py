@@ -83,10 +83,12 @@ class JupyterEngine(Engine):
         self.installed = list(installed)
         self._renew()
 
-    def install(self, binding: Binding) -> None:
+    def install(self, *bindings: Binding) -> None:
         """Bind in this kernel, and in those that will take its place."""
-        send_binding(self._kernel.ask, binding)
-        self.keep(binding)
+        for binding in bindings:
+            send_binding(self._kernel.ask, binding)
+        for binding in bindings:
+            self.keep(binding)
 
     def freeze(self) -> None:
         """Freeze nothing: a kernel's state can only be brought about again."""

@@ -377,6 +377,17 @@ def test_binding_of_one_interpreter_is_installed_in_another(open_one):
     assert (second.retrieve("given"), second.injected) == ([1, 2], first.injected)
 
 
+def test_several_variables_are_injected_in_the_time_of_one(interpreter):
+    interpreter.inject_all({"frame": pd.DataFrame({"a": [1, 2]}), "left": 3})
+    interpreter.inject_all({"left": 2})
+    assert interpreter.run_block("print(frame['a'].sum(), left)").output == "3 2\n"
+    assert [entry.name for entry in interpreter.injected] == ["frame", "left", "left"]
+    assert [event.name for event in interpreter.events if event.kind == "inject"] == ["frame", "left", "left"]
+    with pytest.raises(InjectionError, match="not a valid name"):
+        interpreter.inject_all({"kept": 1, "no name": 1})
+    assert interpreter.run_block("'kept' in globals()").result == "False"
+
+
 def test_dict_whose_keys_merge_is_refused_on_the_way_in(interpreter):
     with pytest.raises(InjectionError, match="a dict with two NaNs"):
         interpreter.inject("x", collections.OrderedDict({float("nan"): 1, float("nan"): 2}))
