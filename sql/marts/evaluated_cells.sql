@@ -54,10 +54,9 @@ with counted_cells as (
 select
     counted_cells.*,
     evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
-    100 * mean_intervals.score_low as score_pct_low,
-    100 * mean_intervals.score_high as score_pct_high,
-    mean_intervals.total_tokens_low as mean_total_tokens_low,
-    mean_intervals.total_tokens_high as mean_total_tokens_high
+    mean_intervals.* exclude (
+        plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract
+    )
 from counted_cells
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join staging.mean_intervals
