@@ -37,11 +37,12 @@ test-all: $(VENV)/.installed-dev sandbox browser  ## Run every test that the mac
 	@$(BIN)/python -m pytest -m "not benchmark" tests/tasks/runtime
 	@$(BIN)/python -m pytest -m benchmark -s
 
-deploy: $(VENV)/.installed  ## Declare work pools and deployments on the Prefect server of PREFECT_API_URL
+deploy: $(VENV)/.installed  ## Declare work pools, deployments and automations on the server of PREFECT_API_URL
 	@$(BIN)/python -m carryover.flows.cli.prefect_server
 	@$(BIN)/prefect work-pool create cpu --type process --overwrite
 	@$(BIN)/prefect work-pool create gpu --type process --overwrite
 	@CARRYOVER_ROOT=$(CURDIR) $(BIN)/prefect --no-prompt deploy --prefect-file deployments/prefect.yaml --all
+	@$(BIN)/python -m carryover.flows.cli.automations deployments/automations.yaml
 
 # The type checker follows files, not the installed finder: links lay the folders out as the package that they make up.
 lint: $(VENV)/.installed-dev  ## Check style and types

@@ -3,13 +3,15 @@
 from prefect import flow
 
 from carryover.flows.runners import stage_of_plan
+from carryover.flows.shown import name_run, shown_as
 from carryover.tasks.analyse import update_statistics
 from carryover.tasks.check import check_warehouse
 from carryover.tasks.merge import merge_landing
 from carryover.tasks.plans.run import Run
 
 
-@flow(name="analyse-study")
+@flow(name="analyse-study", flow_run_name=name_run)
+@shown_as("analysis")
 @stage_of_plan(is_of_plans_source=False)
 def analyse_study(run: Run) -> None:
     """Merge the landing zone, compute the statistics of a plan and check the merged tables."""

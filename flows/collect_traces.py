@@ -3,13 +3,15 @@
 from prefect import flow
 
 from carryover.flows.runners import collect_shards, stage_of_plan, two_at_a_time
+from carryover.flows.shown import name_run, shown_as
 from carryover.tasks.plans.preflight import check_teachers
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.provide_tokenizer import open_tokenizer
 
 
-@flow(name="collect-traces", task_runner=two_at_a_time())
+@flow(name="collect-traces", flow_run_name=name_run, task_runner=two_at_a_time())
+@shown_as("traces")
 @stage_of_plan()
 def collect_traces(run: Run) -> None:
     """Collect paired teacher traces of a plan, on the same instances under both contracts."""

@@ -2,11 +2,11 @@
 
 from prefect import flow
 
-from carryover.flows.cli.messages import say
+from carryover.flows.cli.messages import warn
 from carryover.flows.runners import collect_shards, stage_of_plan, two_at_a_time
-from carryover.storage.study.attempts import count_replicates
-from carryover.storage.zone.landing import LandingZone
+from carryover.flows.shown import name_run, shown_as
 from carryover.tasks.find_models import find_models
+from carryover.tasks.nightly.spec import NightObject
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import evaluation_shards
@@ -15,7 +15,8 @@ from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.serve import serve_models
 
 
-@flow(name="evaluate-models", task_runner=two_at_a_time())
+@flow(name="evaluate-models", flow_run_name=name_run, task_runner=two_at_a_time())
+@shown_as("evaluation")
 @stage_of_plan()
 def evaluate_models(run: Run) -> None:
     """Evaluate every model of a plan under both contracts, on the same held-out instances."""
@@ -24,35 +25,30 @@ def evaluate_models(run: Run) -> None:
 
 
 def evaluate_part(
-    run: Run,
-    part: StudyPart,
-    *,
-    variant: str | None = None,
-    chosen: ChosenCells = ALL_CELLS,
+    run: Run, part: StudyPart, *, chosen: ChosenCells = ALL_CELLS, night: NightObject | None = None
 ) -> None:
     """Serve a part's models and play the chosen cells of its evaluations.
 
     Args:
         run: The run that lands the episodes.
         part: Models and evaluations.
-        variant: Variant under which every cell is played once more than it has been; without it the plan's own, as
-            often as the plan says.
         chosen: The cells.
+        night: What a re-evaluation plays instead, in its series; without it the plan's own, as often as the plan says.
     """
-    tokenizer = open_tokenizer(run, part)
-    models = chosen.served(find_models(run, part, tokenizer))
-    with serve_models(run, part, models, tell=say, cells=chosen) as server:
+    model = None if night is None else night.model()
+    if model is not None:
+        tokenizer, models = None, [model]
+    else:
+        tokenizer = open_tokenizer(run, part)
+        models = chosen.served(find_models(run, part, tokenizer))
+    serving = run.plan.serving if night is None else night.serving(run.plan.serving)
+    with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
         shards = [
-            shard
+            shard if night is None else night.shard(shard)
             for evaluation in part.evaluations
-            for shard in evaluation_shards(run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer)
+            for shard in evaluation_shards(
+                run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer, serving=serving
+            )
             if chosen.holds(shard.condition)
         ]
-        if variant is not None:
-            zone = LandingZone(run.landing)
-            for place, shard in enumerate(shards):
-                condition = shard.condition.model_copy(update={"variant": variant})
-                again = shard.model_copy(update={"condition": condition})
-                count = count_replicates(run, zone, again)
-                shards[place] = again.model_copy(update={"replicates": count + 1})
         collect_shards(run, shards)

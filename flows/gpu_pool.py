@@ -17,6 +17,7 @@ from prefect.states import Cancelling
 from carryover.flows.cli.messages import say
 from carryover.flows.runners import STOPPED
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import DEPLOYED_VARIABLE, Folders
 
 GPU_POOL = "gpu"
 TRAINING_DEPLOYMENT = "train-models/training"
@@ -42,14 +43,17 @@ def gpu_pool_lacks() -> str | None:
     return None
 
 
-def train_on_gpu_pool(parameters: dict[str, object]) -> None:
-    """Run the training deployment on its work pool and wait for its end.
+def train_on_gpu_pool(parameters: dict[str, object], places: Folders) -> None:
+    """Run the training deployment on its work pool and wait for its end; it lands where the study does.
 
     Raises:
         UserError: It did not complete.
     """
     # Typed as a coroutine; called from a flow that is not async, it returns the flow run, here without waiting for it.
-    flow_run: Any = run_deployment(TRAINING_DEPLOYMENT, parameters=parameters, timeout=0, as_subflow=True)
+    variables = {"env": {DEPLOYED_VARIABLE: places.landing}} if places.is_shared else None
+    flow_run: Any = run_deployment(
+        TRAINING_DEPLOYMENT, parameters=parameters, job_variables=variables, timeout=0, as_subflow=True
+    )
     with get_client(sync_client=True) as client:
         state = wait_for_end(client, flow_run.id)
     if not state.is_completed():

@@ -3,12 +3,14 @@
 from prefect import flow
 
 from carryover.flows.runners import stage_of_plan
+from carryover.flows.shown import name_run, shown_as
 from carryover.tasks.plans.run import Run
 from carryover.tasks.prepare import provide_training_data
 from carryover.tasks.provide_tokenizer import open_tokenizer
 
 
-@flow(name="prepare-training")
+@flow(name="prepare-training", flow_run_name=name_run)
+@shown_as("data")
 @stage_of_plan()
 def prepare_training(run: Run) -> None:
     """Check the teacher traces of a plan and prepare one dataset per contract."""

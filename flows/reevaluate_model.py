@@ -1,40 +1,82 @@
-"""A scheduled re-evaluation: the trained models of a study once more, on the same fixed instances."""
+"""A scheduled re-evaluation: the models of a finished study once more, judged against the study's own episodes."""
+
+from typing import Any
 
 from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
 
 from carryover.flows.analyse_study import analyse_study
+from carryover.flows.artifacts import show_verdicts
+from carryover.flows.cli.messages import say
 from carryover.flows.evaluate_models import evaluate_part
-from carryover.storage.study.reevaluation import choose_study, name_variant
+from carryover.flows.shown import name_run, shown_as
+from carryover.storage.study.reevaluation import NoStudyError, choose_study
 from carryover.storage.study.runs import landed_plan, start_run
+from carryover.tasks.generate import provide_instances
+from carryover.tasks.judge import judge_episodes
+from carryover.tasks.merge import merge_landing
+from carryover.tasks.nightly.judge import STUDY_VARIANT, summarize
+from carryover.tasks.nightly.spec import NightObject, Thresholds
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.presets import PlanName, resolve_plan
-from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.plans.spec import StudyPlan
 
 
-@flow(name="reevaluate-model")
+@flow(name="reevaluate-model", flow_run_name=name_run)
+@shown_as("reevaluation")
 def reevaluate_model(
     scale: PlanName = "laptop",
     limits: Limits = Limits(),  # noqa: B008 - frozen
     study_run: str | None = None,
+    *,
     cells: ChosenCells = ALL_CELLS,
-) -> None:
-    """Evaluate the models of a finished study again on its fixed instances, each time as a new replicate.
+    night: NightObject = NightObject(),  # noqa: B008 - frozen
+    thresholds: Thresholds = Thresholds(),  # noqa: B008 - frozen
+) -> State[Any]:
+    """Evaluate the models of a finished study again on its fixed instances, and judge them against its episodes.
 
-    A model that is chosen by name, or runs under a chosen contract, is refused where it was trained on another one,
-    unless the caller says that this is a cross-evaluation. After an update the episodes stand apart, under a variant
-    that names the source which played them.
+    Every night plays the study's decoding seeds again, so that the first one is equal to the study, token by token, or
+    the verdict names what is not as it was. A model that is chosen by name, or runs under a chosen contract, is refused
+    where it was trained on another one, unless the caller says that this is a cross-evaluation.
 
     Args:
         scale: Name of the plan whose latest finished study is taken; one with overrides only where there is no other.
         limits: When to stop.
         study_run: Run of the study, where it is not the latest.
         cells: Model and runtime contract, where not every cell is wanted.
+        night: Who plays, where that is not the study's models on a server of its own, and with which decoding seeds.
+        thresholds: Which differences are a regression.
     """
-    plan = landed_plan(study_run or choose_study(resolve_plan(scale)))
-    variant = name_variant(plan)
+    try:
+        plan = landed_plan(study_run or choose_study(resolve_plan(scale)))
+    except NoStudyError as error:
+        if night.endpoint_model is None:
+            say(f"skipped: {error}")
+            return Completed(name="Skipped", message=str(error))
+        plan = resolve_plan(scale)
     with start_run("reevaluate_model", plan, limits) as run:
-        for part in plan.parts:
-            if part.variant == "main":
-                own = tuple(evaluation for evaluation in part.evaluations if evaluation.variant is None)
-                evaluate_part(run, part.model_copy(update={"evaluations": own}), variant=variant, chosen=cells)
+        _play(run, plan, cells, night)
+        merge_landing(run)
+        verdicts = judge_episodes(run, night.series, thresholds)
         analyse_study(scale, limits=limits, run_id=run.run_id)
+    merge_landing(run)  # the run's own end
+    message = summarize(verdicts)
+    show_verdicts(plan, verdicts, message)
+    say(message)
+    found = {verdict.verdict for verdict in verdicts}
+    return Completed(name="Regression" if "regression" in found else "Judged", message=message)
+
+
+def _play(run: Run, plan: StudyPlan, cells: ChosenCells, night: NightObject) -> None:
+    """Play every cell once more; each episode is a further attempt at the one before."""
+    again = run.limits.model_copy(update={"refresh": (*run.limits.refresh, Stage.EVALUATION)})
+    parts = [part for part in plan.parts if part.variant == STUDY_VARIANT]
+    for part in parts[:1] if night.endpoint_model is not None else parts:
+        played = night.part(part)
+        for evaluation in played.evaluations:
+            if night.endpoint_model is not None:
+                provide_instances(run, evaluation.instances)
+        evaluate_part(run.model_copy(update={"limits": again}), played, chosen=cells, night=night)

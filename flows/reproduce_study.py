@@ -7,17 +7,20 @@ from typing import Any, Literal
 from prefect import flow
 
 from carryover.flows.analyse_study import analyse_study
+from carryover.flows.artifacts import show_study
 from carryover.flows.cli.answers import print_estimate, print_study
 from carryover.flows.collect_traces import collect_traces
 from carryover.flows.evaluate_models import evaluate_models
 from carryover.flows.generate_instances import generate_instances
 from carryover.flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
 from carryover.flows.prepare_training import prepare_training
+from carryover.flows.shown import name_run, shown_as
 from carryover.flows.train_models import train_models
 from carryover.storage.study.finished import is_analysed, is_finished
 from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.merger import merge
 from carryover.tasks.merge import merge_landing
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs
 from carryover.tasks.plans.presets import PlanName, resolve_plan
@@ -27,7 +30,8 @@ from carryover.tasks.running.folders import name_places
 from carryover.tasks.running.progress import progress_bar
 
 
-@flow(name="reproduce-study")
+@flow(name="reproduce-study", flow_run_name=name_run)
+@shown_as("study")
 def reproduce_study(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen
@@ -48,23 +52,30 @@ def reproduce_study(
     """
     plan = _resolve(scale, overrides)  # pyright: ignore[reportArgumentType] - frozen, so hashable
     if is_answered(plan, limits, dry_run=dry_run):
+        if not dry_run:
+            show_study(plan)
         return
     if not limits.refresh and is_finished(plan):
         analyse_study(scale, overrides, limits)
         print_study(plan)
+        show_study(plan)
         return
     check_needs(plan, gpu_pool_lacks, trains_here=train_on == "here")
     with start_run("reproduce_study", plan, limits) as run:
         for stage in (generate_instances, collect_traces, prepare_training):
             stage(scale, overrides, limits, run.run_id)
         if train_on == "gpu_pool":
-            train_on_gpu_pool({"scale": scale, "limits": limits.model_dump(mode="json"), "run_id": run.run_id})
+            own = limits.model_copy(update={"refresh": tuple({Stage.TRAINING}.intersection(limits.refresh))})
+            handed = {"overrides": overrides, "limits": own}
+            shown = {name: value.model_dump(mode="json", exclude_defaults=True) for name, value in handed.items()}
+            train_on_gpu_pool({"scale": scale, **shown, "run_id": run.run_id}, run.places)
         else:
             train_models(scale, overrides, limits, run.run_id)
         for stage in (evaluate_models, analyse_study):
             stage(scale, overrides, limits, run.run_id)
     merge_landing(run)  # the run's own end
     print_study(plan)
+    show_study(plan)
 
 
 _resolve = lru_cache(maxsize=1)(resolve_plan)  # the command asks before it starts a Prefect server, then the flow

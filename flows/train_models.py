@@ -6,13 +6,15 @@ from prefect import flow
 
 from carryover.flows.cli.messages import say
 from carryover.flows.runners import interruptible, stage_of_plan, two_at_a_time
+from carryover.flows.shown import name_run, shown_as
 from carryover.tasks.plans.run import Run
 from carryover.tasks.prepare import read_training_data
 from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.train import PlannedTraining, note_training, plan_training, submit_training, unknown_sizes
 
 
-@flow(name="train-models", task_runner=two_at_a_time())
+@flow(name="train-models", flow_run_name=name_run, task_runner=two_at_a_time())
+@shown_as("training")
 @stage_of_plan()
 def train_models(run: Run) -> None:
     """Train one model per contract and training seed of a plan, two at a time."""

@@ -14,7 +14,7 @@ from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import planned_groups
 from carryover.tasks.plans.run import Run
-from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.progress import shown_progress
 
 
 def _episodes(run: Run, columns: str = "*") -> pl.DataFrame:
@@ -31,7 +31,7 @@ def _identify(run: Run) -> str:
     return stage_digest(Stage.ANALYSIS, run.plan.digest, run.plan.statistics, hashlib.sha256(ids.encode()).hexdigest())
 
 
-@task(cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(task_run_name="statistics", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
 def compute_study_statistics(run: Run) -> int:
     """Land every statistic of the plan, and the published claims beside them; return how many statistics."""
     rows = compute_statistics(
@@ -40,7 +40,7 @@ def compute_study_statistics(run: Run) -> int:
         run_id=run.run_id,
         spec=run.plan.statistics,
         planned=planned_groups(run.plan),
-        open_bar=progress_bar,
+        open_bar=shown_progress,
     )
     LandingZone(run.landing).write({"statistics": rows, "claims": published_claims(run.run_id)}, run.run_id)
     return len(rows)

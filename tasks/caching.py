@@ -1,29 +1,40 @@
 """How Prefect caches a stage: a cache policy by the stage's identity, with results kept in the data folder."""
 
 import hashlib
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from prefect import Task
 from prefect.cache_policies import CachePolicy
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TaskRunContext
+from prefect.filesystems import RemoteFileSystem
 from prefect.logging.loggers import task_run_logger
+from prefect.settings import PREFECT_API_URL
 
+from carryover.storage.zone.objects import OBJECTS_FOLDER
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.run import Run
+from carryover.tasks.running.folders import Folders
 from carryover.tasks.running.source_digest import canonical_json
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_refreshed: set[tuple[str, Stage, str]] = set()
+"""Run, stage and identity of what was refreshed in this process."""
+_lock = threading.Lock()
 
 
 @dataclass
 class StageIdentity(CachePolicy):
     """Caches a task by the identity of its stage, which the plan's other stages have no part in.
 
-    The key holds the data folder as well: cached results name files in it.
+    The key holds the landing zone as well: cached results name files that go with it.
     """
 
     identify: Callable[..., str] = canonical_json
@@ -45,10 +56,43 @@ def say_reused(task: Task[..., Any], task_run: TaskRun, state: State) -> None:
         )
 
 
-def in_run(task: Task[P, R], run: Run, stage: Stage, *, is_there: bool = True) -> Task[P, R]:
-    """Return a stage's task with its results in the run's data folder.
+def refreshing_once(run: Run, stage: Stage, identity: str) -> Run:
+    """Return the run, without its wish to refresh a result that it has refreshed already, for another part or flow."""
+    if stage not in run.limits.refresh:
+        return run
+    with _lock:
+        is_done = (run.run_id, stage, identity) in _refreshed
+        _refreshed.add((run.run_id, stage, identity))
+    if not is_done:
+        return run
+    others = tuple(one for one in run.limits.refresh if one != stage)
+    return run.model_copy(update={"limits": run.limits.model_copy(update={"refresh": others})})
+
+
+def in_run(
+    task: Task[P, R], run: Run, stage: Stage, *, is_there: bool = True, contract: str | None = None
+) -> Task[P, R]:
+    """Return a stage's task, tagged with the stage and its contract.
+
+    Its results lie in the run's data folder, or with the rows where others share those.
 
     It runs again where the caller asked for that (`refresh`), or where what its result names is gone.
     """
     is_again = stage in run.limits.refresh or not is_there
-    return task.with_options(result_storage=run.home / "results", refresh_cache=is_again)
+    tags = [f"stage:{stage}", *([] if contract is None else [f"contract:{contract}"])]
+    return task.with_options(result_storage=_result_storage(run.places), refresh_cache=is_again, tags=tags)
+
+
+def _result_storage(places: Folders) -> Path | str:
+    folder = f"{places.landing.rstrip('/')}/{OBJECTS_FOLDER}/results"
+    if not places.is_shared:
+        return places.home / "results"
+    return _saved_block(folder, PREFECT_API_URL.value()) if "://" in folder else Path(folder)
+
+
+@cache
+def _saved_block(url: str, _server: str | None) -> str:
+    """Return the name of the block for object storage at a URL; its credentials are those of the environment."""
+    name = f"carryover-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
+    RemoteFileSystem(basepath=url).save(name, overwrite=True)
+    return f"remote-file-system/{name}"

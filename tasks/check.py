@@ -9,7 +9,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.progress import progress_bar
 
 
-@task
+@task(task_run_name="checks", tags=["stage:analysis"])
 def check_warehouse(run: Run) -> int:
     """Check the merged tables, land what was found, and return the number of checks.
 

@@ -19,12 +19,13 @@ from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.caching import StageIdentity, say_reused
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
+from carryover.tasks.progress import shown_progress
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.running.interruption import check_uninterrupted
 from carryover.tasks.running.limits import Meter, Spent
-from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.running.progress import Advance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.sft.tokenizer import TokenCounter
@@ -104,7 +105,7 @@ class _Keeper:
         self.errors: list[str] = []
         self._run_id, self._meter, self._batch, self._advance = run.run_id, meter, batch, advance
         is_endpoint = isinstance(shard.client, EndpointClientSpec)
-        self._is_billed = is_endpoint and run.plan.is_billed(shard.condition.purpose)
+        self._is_billed = is_endpoint and (shard.is_billed or run.plan.is_billed(shard.condition.purpose))
         self._outage = Outage(max(FAILURES_IN_A_ROW, 2 * shard.client.concurrency)) if is_endpoint else None
 
     def check(self) -> None:
@@ -132,7 +133,7 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
     """Play episodes and land them, batch after batch."""
     condition, meter = shard.condition, share_meter(run, zone)
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
-    with progress_bar(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
+    with shown_progress(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
         keeper = _Keeper(run, shard, meter, batch, advance)
         runtime = open_runtime(run.plan.runtime_under(condition.runtime_contract))
         try:

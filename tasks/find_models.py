@@ -12,11 +12,12 @@ from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.running.whole_files import written_whole
 from carryover.tasks.sft.card import load_for_runtime
+from carryover.tasks.sft.folder import base_identity, digest_of_tensors
 from carryover.tasks.sft.load import quiet_libraries, save_untrained
 from carryover.tasks.train import find_trained
 
 
-@task(task_run_name="{part.name}")
+@task(task_run_name="models-{part.name}", tags=["stage:evaluation"])
 def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[StudyModel]:
     """Return the base and every trained model of a part.
 
@@ -43,20 +44,22 @@ def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Study
 def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel:
     """Return the base: the weights that a scratch training starts from, or the model that the adapters sit on."""
     path, revision = part.training.base_model, part.training.base_revision
-    identity = f"{path}@{revision}"
+    identity = ""
+    if path is not None:
+        identity = base_identity(path, revision)
     if part.own_base is not None:
         base = find_trained(run, training_name(part, None, part.own_base.seed))
         path, identity = str(base.path), base.digest
     if part.training.architecture is not None:
         assert tokenizer is not None
         architecture, seed = part.training.architecture, part.training_seeds[0]
-        identity = stage_digest(Stage.TRAINING, architecture, seed, tokenizer_identity(part, tokenizer))
-        folder = run.places.models / f"untrained-{identity}"
+        words = tokenizer_identity(part, tokenizer)
+        folder = run.places.models / f"untrained-{stage_digest(Stage.TRAINING, architecture, seed, words)}"
         if not folder.exists():
             quiet_libraries()
             with written_whole(folder) as unfinished:
                 save_untrained(architecture, tokenizer, unfinished, seed)
-        path = str(folder)
+        path, identity = str(folder), f"{digest_of_tensors(folder)}-{words}"
     assert path is not None
     return StudyModel(
         name=BASE_NAME,

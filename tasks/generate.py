@@ -17,7 +17,7 @@ from carryover.tasks.traces.rows import InstanceRow, Row
 
 
 @task(
-    task_run_name="{instance_set.bucket}-for-{instance_set.split}",
+    task_run_name="instances-{instance_set.bucket}-for-{instance_set.split}",
     cache_policy=StageIdentity(identify=lambda run, instance_set: stage_digest(Stage.INSTANCES, instance_set)),
     on_completion=[say_reused],
 )

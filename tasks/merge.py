@@ -4,10 +4,10 @@ from prefect import task
 
 from carryover.storage.warehouse.merger import MergeReport, merge
 from carryover.tasks.plans.run import Run
-from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.progress import shown_progress
 
 
-@task
+@task(task_run_name="merge", tags=["stage:analysis"])
 def merge_landing(run: Run) -> MergeReport:
     """Take every landed bundle into the warehouse, refresh the marts and publish a copy for readers."""
-    return merge(run.landing, run.places.warehouse, open_bar=progress_bar)
+    return merge(run.landing, run.places.warehouse, open_bar=shown_progress)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import polars as pl
 from prefect import task
@@ -10,7 +10,8 @@ from prefect import task
 from carryover.storage.study.attempts import landed_episode_ids, missing_episodes
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.caching import StageIdentity, in_run, say_reused
+from carryover.storage.zone.objects import fetch_files, keep_file
+from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.checks.run import FailedChecksError
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.datasets.dataset import prepare_dataset
@@ -22,6 +23,7 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec, teacher_shards, tokenizer_identity
 from carryover.tasks.plans.spec import OwnBaseSpec, StudyPart
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.folders import Folders
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.sft.load import load_training_tokenizer
@@ -33,11 +35,17 @@ class TrainingData(FrozenModel):
 
     dataset_id: str
     paths: dict[str, Path]
-    """JSONL of conversations by contract."""
+    """JSONL of conversations by contract; relative to the data folder until they are opened."""
     digests: dict[str, str]
     """SHA-256 of each of these files."""
     tokens: dict[str, int]
     """Training tokens of one pass by contract."""
+
+    def opened(self, places: Folders) -> Self:
+        """Return them with their files in a data folder; those that are missing there are fetched."""
+        paths = {contract: places.home / path for contract, path in self.paths.items()}
+        fetch_files(places, {path: self.digests[contract] for contract, path in paths.items()})
+        return self.model_copy(update={"paths": paths})
 
     def changed_files(self) -> list[Path]:
         """Return the files that are gone or no longer hold what was written."""
@@ -72,7 +80,7 @@ def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
     )
 
 
-@task(task_run_name="{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(task_run_name="data-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
 def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
     """Check the part's teacher traces, land verdicts and examples, and write one dataset per contract.
 
@@ -116,8 +124,8 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
             traces.zone.write({"check_results": checks}, run.run_id)
     data = TrainingData(
         dataset_id=prepared.dataset_id,
-        paths=paths,
-        digests={contract: digest_of_file(path) for contract, path in paths.items()},
+        paths={contract: path.relative_to(run.home) for contract, path in paths.items()},
+        digests={contract: keep_file(run.places, path) for contract, path in paths.items()},
         tokens={contract: prepared.token_total(contract) for contract in prepared.contracts},
     )
     note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
@@ -132,11 +140,12 @@ def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
     Raises:
         UserError: As `prepare_training_data`.
     """
+    run = refreshing_once(run, Stage.DATA, _identify(run, part, tokenizer))
     data = in_run(prepare_training_data, run, Stage.DATA)(run, part, tokenizer)
-    if data.changed_files():
+    if data.opened(run.places).changed_files():
         data = in_run(prepare_training_data, run, Stage.DATA, is_there=False)(run, part, tokenizer)
     note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
-    return data
+    return data.opened(run.places)
 
 
 def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
@@ -164,7 +173,7 @@ def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
 def find_training_data(run: Run, part: StudyPart) -> TrainingData | None:
     """Return the plan's training data of a part as they were prepared; `None` before that."""
     noted = stage_result(run, Stage.DATA, part.variant)
-    return None if noted is None else TrainingData.model_validate_json(noted)
+    return None if noted is None else TrainingData.model_validate_json(noted).opened(run.places)
 
 
 def read_training_data(run: Run, part: StudyPart) -> TrainingData:

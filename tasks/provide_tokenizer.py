@@ -8,23 +8,23 @@ from contextlib import closing
 from pathlib import Path
 
 from prefect import task
-from pydantic import RootModel
 
 from carryover.storage.study.instances import instance_ids, read_instances
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.objects import KeptFolder, keep_folder, open_folder
 from carryover.tasks.agent.client import open_client
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.caching import StageIdentity, in_run, say_reused
+from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.shards import scripted_client
+from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart, teacher_conditions
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import fetch_tokenizer
+from carryover.tasks.running.hub import expanded, fetch_tokenizer
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.running.whole_files import written_whole
@@ -41,15 +41,26 @@ SAMPLE_COUNT = 100
 def _identify(run: Run, part: StudyPart) -> str:
     spec, teacher, instances = _learned_tokenizer(part), part.teacher, part.train_instances
     if spec is None:
-        return canonical_json([part.training.base_model, part.training.base_revision])
+        return canonical_json([part.training.base_model, tokenizer_identity(part, None)])
     sample = instances.bucket, list(instances.seeds[:SAMPLE_COUNT])
     return stage_digest(
         Stage.TOKENIZER, spec, sample, run.plan.runtime, teacher.episode, teacher.contracts, teacher.prints_table
     )
 
 
-@task(task_run_name="{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
-def provide_tokenizer(run: Run, part: StudyPart) -> Path:
+@task(
+    task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused]
+)
+def provide_tokenizer(run: Run, part: StudyPart) -> KeptFolder:
+    """Make or find the tokenizer that a part trains with.
+
+    Raises:
+        UserError: As `make_tokenizer`.
+    """
+    return keep_folder(run.places, make_tokenizer(run, part))
+
+
+def make_tokenizer(run: Run, part: StudyPart) -> Path:
     """Return the folder of the tokenizer that a part trains with: its base's own, or a new one for a scratch model.
 
     A new one must be there before the traces are recorded, because scripted episodes are counted with it: so its texts
@@ -62,7 +73,8 @@ def provide_tokenizer(run: Run, part: StudyPart) -> Path:
     spec = _learned_tokenizer(part)
     if spec is None:
         base, revision = part.training.base_model or "", part.training.base_revision
-        return Path(base) if revision is None else fetch_tokenizer(base, revision)
+        own = Path(expanded(base)).absolute()
+        return own if revision is None or own.is_dir() else fetch_tokenizer(base, revision)
     folder = run.places.datasets / f"tokenizer-{_identify(run, part)}"
     if Stage.TOKENIZER in run.limits.refresh:
         shutil.rmtree(folder, ignore_errors=True)
@@ -74,18 +86,17 @@ def provide_tokenizer(run: Run, part: StudyPart) -> Path:
 
 def open_tokenizer(run: Run, part: StudyPart) -> Path:
     """Return the tokenizer's folder of a part: the one that the plan has, or a cached or new one of equal identity."""
-    folder = find_tokenizer(run, part)
-    if folder is None or not folder.exists() or Stage.TOKENIZER in run.limits.refresh:
-        is_there = folder is None or folder.exists()
-        folder = in_run(provide_tokenizer, run, Stage.TOKENIZER, is_there=is_there)(run, part)
-        note_stage(run, Stage.TOKENIZER, part.variant, _identify(run, part), RootModel[Path](folder))
-    return folder
-
-
-def find_tokenizer(run: Run, part: StudyPart) -> Path | None:
-    """Return where the plan's tokenizer of a part lies; `None` before there is one."""
+    run = refreshing_once(run, Stage.TOKENIZER, _identify(run, part))
     noted = stage_result(run, Stage.TOKENIZER, part.variant)
-    return None if noted is None else RootModel[Path].model_validate_json(noted).root
+    if noted is not None and Stage.TOKENIZER not in run.limits.refresh:
+        folder = open_folder(run.places, KeptFolder.model_validate_json(noted))
+        if folder.exists():
+            return folder
+    kept = in_run(provide_tokenizer, run, Stage.TOKENIZER)(run, part)
+    if not open_folder(run.places, kept).exists():
+        kept = in_run(provide_tokenizer, run, Stage.TOKENIZER, is_there=False)(run, part)
+    note_stage(run, Stage.TOKENIZER, part.variant, _identify(run, part), kept)
+    return open_folder(run.places, kept)
 
 
 def _learned_tokenizer(part: StudyPart) -> TokenizerSpec | None:

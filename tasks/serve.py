@@ -11,25 +11,32 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.running.progress import waiting_line
 from carryover.tasks.serving.server import RunningServer, open_server
+from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.card import ContractMismatchWarning, load_for_runtime
 
 
 @contextmanager
 def serve_models(
-    run: Run, part: StudyPart, models: Sequence[StudyModel], tell: Callable[[str], None], cells: ChosenCells = ALL_CELLS
+    run: Run,
+    part: StudyPart,
+    models: Sequence[StudyModel],
+    tell: Callable[[str], None],
+    *,
+    cells: ChosenCells = ALL_CELLS,
+    serving: ServingSpec | None = None,
 ) -> Iterator[RunningServer]:
     """Yield a running endpoint for the models; no task, because it lasts for as long as others use it.
 
     The server is a run of its own that joins the one it serves: its environment holds its version and command line.
     A study runs every model under every contract on purpose: the log and `tell`, which speaks to the person, warn of
-    each mismatch by name.
+    each mismatch by name. `serving` says how they are served where that is not as the plan says.
 
     Raises:
         ContractMismatchError: A chosen cell is a mismatch, and nobody called it a cross-evaluation.
         UserError: A model's folder holds no finished training.
         ServerError: The server does not start, dies, or does not serve a model.
     """
-    spec = run.plan.serving
+    spec = serving or run.plan.serving
     log = run.places.logs / f"serving-{run.run_id}-{part.variant}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     contracts = dict.fromkeys(contract for each in part.evaluations for contract in each.runtime_contracts)

@@ -1,6 +1,5 @@
 """Stage 4: one fine-tuning."""
 
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -11,7 +10,8 @@ from prefect.futures import PrefectFuture
 
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.caching import StageIdentity, in_run, say_reused
+from carryover.storage.zone.objects import KeptFolder, keep_folder, open_folder
+from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import training_name
@@ -19,12 +19,14 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.prepare import read_training_data, write_base_corpus
+from carryover.tasks.progress import shown_progress
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.interruption import check_uninterrupted
-from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.running.progress import Advance
 from carryover.tasks.sft.card import CARD_NAME
+from carryover.tasks.sft.folder import base_identity, clear
 from carryover.tasks.sft.resources import unknown_size
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, read_trained
 from carryover.tasks.sft.train_process import train_in_process
@@ -32,11 +34,9 @@ from carryover.tasks.sft.training_log import TrainingMetric
 from carryover.tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow
 
 
-class TrainedFolder(FrozenModel):
-    """A finished training; small enough to be a task's result."""
+class TrainedFolder(KeptFolder):
+    """The folder of a finished training: a model or an adapter."""
 
-    path: Path
-    """Folder of the model or adapter."""
     digest: str
     """SHA-256 over its tensors."""
 
@@ -78,7 +78,11 @@ def plan_training(
         if part.own_base is not None:
             base = find_trained(run, training_name(part, None, part.own_base.seed))
     tokens = None if learned is None else tokenizer_identity(part, learned)
-    identity = stage_digest(Stage.TRAINING, spec, contract, seed, data_digest, tokens, base and base.digest)
+    start = base and base.digest
+    if spec.base_model is not None:
+        start = base_identity(spec.base_model, spec.base_revision)
+    settings = spec.model_copy(update={"base_model": None, "base_revision": None})  # counted by content
+    identity = stage_digest(Stage.TRAINING, settings, contract, seed, data_digest, tokens, start)
     job = TrainingJob(
         spec=spec,
         dataset=dataset,
@@ -110,7 +114,7 @@ def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
     """
     output = training.job.output
     if Stage.TRAINING in run.limits.refresh:
-        shutil.rmtree(output, ignore_errors=True)
+        clear(output, partial(check_uninterrupted, run.run_id))
     trained = read_trained(output) if training.is_finished else _train_with_progress(run, training)
     training_run_id = trained.path.name
     shared = set(TrainingRunRow.model_fields) & set(TrainedModel.model_fields)
@@ -132,12 +136,15 @@ def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
         for metric in trained.metrics
     ]
     LandingZone(run.landing).write({"training_runs": [row], "training_metrics": metrics}, run.run_id)
-    return TrainedFolder(path=output, digest=trained.model_digest)
+    return TrainedFolder(**dict(keep_folder(run.places, output)), digest=trained.model_digest)
 
 
 def submit_training(run: Run, training: PlannedTraining) -> PrefectFuture[TrainedFolder]:
-    """Submit a training, cached where its model is still there."""
-    return in_run(train_model, run, Stage.TRAINING, is_there=training.is_finished).submit(run, training)
+    """Submit a training, cached where its model is still there, or with the rows, where others share those."""
+    run = refreshing_once(run, Stage.TRAINING, training.identity)
+    is_there = training.is_finished or run.places.is_shared
+    train = in_run(train_model, run, Stage.TRAINING, is_there=is_there, contract=training.job.contract)
+    return train.submit(run, training)
 
 
 def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -> None:
@@ -146,7 +153,7 @@ def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -
 
 
 def find_trained(run: Run, name: str) -> TrainedFolder:
-    """Return a model that the plan has, by the name of its training.
+    """Return a model that the plan has, by the name of its training, with its folder here.
 
     Raises:
         UserError: It is not trained yet.
@@ -154,7 +161,8 @@ def find_trained(run: Run, name: str) -> TrainedFolder:
     noted = stage_result(run, Stage.TRAINING, name)
     if noted is None:
         raise UserError(f"plan {run.plan.name} has no trained model {name}; run the flow train_models first")
-    return TrainedFolder.model_validate_json(noted)
+    trained = TrainedFolder.model_validate_json(noted)
+    return trained.model_copy(update={"path": open_folder(run.places, trained)})
 
 
 def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:
@@ -179,7 +187,7 @@ def _train_with_progress(run: Run, training: PlannedTraining) -> TrainedModel:
         def show(metric: TrainingMetric) -> None:
             nonlocal done
             if not bar:  # the number of steps is known with the first of them
-                bar.append(stack.enter_context(progress_bar(label, metric.total_steps, "steps")))
+                bar.append(stack.enter_context(shown_progress(label, metric.total_steps, "steps")))
             bar[0](metric.optimizer_step - done, describe(metric))
             done = metric.optimizer_step
 

@@ -4,10 +4,8 @@ import atexit
 import inspect
 import json
 import logging
-import os
 import re
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -15,10 +13,12 @@ import httpx
 import typer
 from prefect import Flow
 from prefect.exceptions import ParameterTypeError
+from prefect.settings import PREFECT_API_URL
 from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
 from carryover.flows.cli.errors import OneLineCommand, StoppedError, one_line
+from carryover.flows.cli.messages import keep_logs_off_terminal, silence_exit
 from carryover.flows.cli.prefect_server import prefect_server
 from carryover.tasks.agent.stepper import ContractViolationError
 from carryover.tasks.checks.run import CheckBackendError
@@ -74,16 +74,18 @@ def run_as_command(
     call.__annotations__ = {option.name: option.annotation for option in options}
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(cls=OneLineCommand, help=(flow.description or "").split("\n\nArgs:")[0])(call)
-    atexit.register(_silence_exit)
+    atexit.register(silence_exit)
     app(list(arguments) if arguments is not None else None, prog_name=name or flow.name)
 
 
 def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: Answer | None) -> None:
     """Run the flow unless it is answered already.
 
-    Prefect's logs are silenced: what a user must know is printed here, in one line.
+    Prefect's logs go to a configured server alone: what a user must know is printed here, in one line.
     """
-    logging.getLogger("prefect").setLevel(logging.CRITICAL)
+    keep_logs_off_terminal()
+    if PREFECT_API_URL.value() is None:
+        logging.getLogger("prefect").setLevel(logging.CRITICAL)
     logging.getLogger("prefect._internal").handlers = [logging.NullHandler()]  # it heeds no level
     logging.raiseExceptions = False
     signal.siginterrupt(signal.SIGINT, True)  # Polars' handler would let a wait for tasks go on
@@ -105,15 +107,6 @@ def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: Answer | No
         raise UserError(str(error)) from error
     except KeyboardInterrupt:
         raise StoppedError("stopped; the same command resumes the run") from None
-
-
-def _silence_exit() -> None:
-    """Close standard error to native libraries while the interpreter ends.
-
-    DuckDB's binding lists every object that a run left alive, dozens of lines below the ones that count.
-    """
-    sys.stderr.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _option(name: str, field: dict[str, Any], definitions: dict[str, Any], *, is_required: bool) -> inspect.Parameter:

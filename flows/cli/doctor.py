@@ -87,8 +87,8 @@ def _warehouse_lines(home: Path | None) -> list[str]:
         lines.append("the published copy is older than the warehouse; `carryover merge` publishes it again")
     if run_count:
         lines.append(
-            f"{run_count} re-evaluations ran on other source than their study: {episode_count:,} episodes, under "
-            "variants that name that source"
+            f"{run_count} re-evaluations ran on other source than their study: {episode_count:,} episodes; their rows "
+            "in night_verdicts name what differs"
         )
     if broken:
         lines.append(f"latest checks failed: {', '.join(broken)}; see the table check_results")

@@ -26,7 +26,7 @@ def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[
     """Write the 2x2 and Figures 2 and 3 of every group of a plan as SVG, each with its caption; return the files."""
     folder.mkdir(exist_ok=True)
     written = []
-    for drawing in (*_pictures(warehouse, plan_digest), *_figures(warehouse, plan_digest)):
+    for drawing in (*draw_cells(warehouse, plan_digest), *_figures(warehouse, plan_digest)):
         path = folder / f"{drawing.name}.svg"
         path.write_text(drawing.svg, encoding="utf-8")
         path.with_suffix(".txt").write_text(f"{drawing.caption} {drawing.setting}".strip() + "\n", encoding="utf-8")
@@ -43,7 +43,7 @@ def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
         title=f"Carryover: {run['plan_name']}",
         measured_on=measured[0][0] if measured else "no episodes",
         findings=findings(read_table(warehouse, table_query("mechanism"), plan_digest)),
-        pictures=_pictures(warehouse, plan_digest),
+        pictures=draw_cells(warehouse, plan_digest),
         figures=_figures(warehouse, plan_digest),
         tables=[table for query in queries for table in _report_tables(warehouse, query, plan_digest)],
         facts=[
@@ -58,6 +58,17 @@ def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
     )
     path.write_text(render_report(content), encoding="utf-8")
     return path
+
+
+def draw_cells(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
+    """Return the 2x2 of every group of a plan's cells."""
+    cells = read_table(warehouse, table_query("cells"), plan_digest)
+    drawings = []
+    for key, group in cells.partition_by(GROUPS, maintain_order=True, as_dict=True).items():
+        *names, measured_on = map(str, key)
+        title = f"{describe_setting(**dict(zip(GROUPS, key, strict=True)))} ({measured_on})"
+        drawings.append(Drawing("_".join(["cells", *names]), CELLS_CAPTION, cells_svg(cells_of(group), title)))
+    return drawings
 
 
 def _report_tables(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> list[ReportTable]:
@@ -80,13 +91,3 @@ def _report_tables(warehouse: Warehouse, query: TableQuery, plan_digest: str) ->
 def _figures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
     figure_2, figure_3 = (read_table(warehouse, table_query(name), plan_digest) for name in ("figure_2", "figure_3"))
     return [*draw_figure_2(figure_2), *draw_figure_3(figure_3)]
-
-
-def _pictures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
-    cells = read_table(warehouse, table_query("cells"), plan_digest)
-    drawings = []
-    for key, group in cells.partition_by(GROUPS, maintain_order=True, as_dict=True).items():
-        *names, measured_on = map(str, key)
-        title = f"{describe_setting(**dict(zip(GROUPS, key, strict=True)))} ({measured_on})"
-        drawings.append(Drawing("_".join(["cells", *names]), CELLS_CAPTION, cells_svg(cells_of(group), title)))
-    return drawings

@@ -10,7 +10,7 @@ from carryover.flows.cli.places import choose_plan, command_sql
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.interchange.formats import Format, export_traces
 from carryover.tasks.interchange.recorded import recorded_traces
-from carryover.tasks.knapsack.environment import TOOL_NAMES
+from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
 from carryover.tasks.lint.lint import lint_traces
 from carryover.tasks.lint.sources import read_traces, traces_of_rows
 from carryover.tasks.lint.summary import summarise_lint
@@ -38,7 +38,14 @@ def lint_warehouse(warehouse: Warehouse, plan: str | None, *, per_trace: bool) -
     """Lint a plan's counted episodes, as they are exported; one row per declared contract, or per trace."""
     turns, steps = warehouse.scan("turns"), warehouse.scan("steps")
     episodes = warehouse.sql(command_sql("counted_episodes"), plan_digest=_default_plan(warehouse, plan)).polars()
-    found = lint_traces(traces_of_rows(episodes, turns, steps), tools=TOOL_NAMES)
+    is_injecting = pl.col("shown_contract").str.starts_with(ContractName.INJECTED)
+    found = pl.concat(
+        (
+            lint_traces(traces_of_rows(episodes.filter(chosen), turns, steps), tools=provided)
+            for chosen, provided in ((~is_injecting, TOOL_NAMES), (is_injecting, (*TOOL_NAMES, *KNOWN_NAMES)))
+        ),
+        how="vertical_relaxed",
+    )
     return _report_code(found, per_trace=per_trace)
 
 

@@ -68,7 +68,7 @@ def _add_flow(parent: typer.Typer, command: str, module: str, summary: str) -> N
 
 
 _add_flow(app, "run", "reproduce_study", "Run the whole study at one scale and print its result.")
-_add_flow(app, "reevaluate", "reevaluate_model", "Evaluate the models of a finished study again, as a new replicate.")
+_add_flow(app, "reevaluate", "reevaluate_model", "Evaluate the models of a finished study again and judge them.")
 for _stage, _summary in STAGES.items():
     _add_flow(stages, _stage, _stage.replace("-", "_"), _summary)
 

@@ -1,8 +1,13 @@
 """Messages of a flow to the person in front of it."""
 
+import logging
+import os
 import sys
 from collections.abc import Sequence
 
+from prefect.exceptions import MissingContextError
+from prefect.logging import get_run_logger
+from prefect.logging.handlers import PrefectConsoleHandler
 from rich.console import Console
 
 from carryover.tasks.collect import Collected
@@ -11,10 +16,45 @@ from carryover.tasks.running.errors import UserError
 console = Console(stderr=True, highlight=False)
 
 
-def say(text: str) -> None:
-    """Print one line on standard error, where progress goes too."""
-    console.print(text, markup=False)
+def say(text: str, level: int = logging.INFO) -> None:
+    """Tell the person one line: in the run's log, and on standard error unless Prefect prints that log there."""
+    try:
+        get_run_logger().log(level, "%s", text)
+    except MissingContextError:
+        is_printed = False
+    else:
+        is_printed = any(_is_not_prefects not in handler.filters for handler in _log_printers())
+    if not is_printed:
+        console.print(text, markup=False)
+        sys.stderr.flush()
+
+
+def warn(text: str) -> None:
+    """Tell a warning, as `say` does."""
+    say(text, logging.WARNING)
+
+
+def keep_logs_off_terminal() -> None:
+    """Let Prefect print none of its log in this process; libraries go on to warn."""
+    for handler in _log_printers():
+        handler.addFilter(_is_not_prefects)
+
+
+def _log_printers() -> list[logging.Handler]:
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, PrefectConsoleHandler)]
+
+
+def _is_not_prefects(record: logging.LogRecord) -> bool:
+    return not record.name.startswith("prefect")
+
+
+def silence_exit() -> None:
+    """Close standard error to native libraries while the interpreter ends.
+
+    DuckDB's binding lists every object that a run left alive, dozens of lines below the ones that count.
+    """
     sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def say_errors(collected: Sequence[Collected]) -> None:

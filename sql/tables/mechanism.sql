@@ -10,6 +10,7 @@ with crossed_cells as (
         max(episode_count - ended_count) filter (condition = 'P->S') as p_on_s_unended_count
     from marts.evaluated_cells
     where evaluated_cells.plan_digest = $plan_digest
+        and evaluated_cells.model = 'sft'
         and evaluated_cells.condition in ('P->P', 'P->S', 'S->P', 'S->S')
     group by all
 ),

@@ -54,21 +54,11 @@ def unheard_attempts(zone: LandingZone) -> frozenset[str]:
     return frozenset(errors.select("episode_id").collect()["episode_id"])
 
 
-def count_replicates(run: Run, zone: LandingZone, shard: ShardSpec) -> int:
-    """Return how many replicates of a shard have landed on every instance, however their episodes ended."""
-    landed = zone.landed_episodes()
-    ids = instance_ids(run, zone, shard.instances)
-    count = 0
-    while all(shard.episode_id(instance_id, count, 0) in landed for instance_id in ids):
-        count += 1
-    return count
-
-
 def _landed_attempts(run: Run, zone: LandingZone, shard: ShardSpec) -> Iterator[tuple[str, int, list[str]]]:
     """Yield instance and replicate of every episode of a shard, with the ids of its landed attempts in order."""
     landed = zone.landed_episodes()
     for instance_id in instance_ids(run, zone, shard.instances):
-        for replicate in range(shard.replicates):
+        for replicate in range(shard.first_replicate, shard.first_replicate + shard.replicates):
             attempts: list[str] = []
             while (name := shard.episode_id(instance_id, replicate, len(attempts))) in landed:
                 attempts.append(name)

@@ -5,7 +5,7 @@ import json
 import polars as pl
 
 from carryover.storage.study.attempts import unheard_attempts
-from carryover.storage.study.runs import ANALYSIS_KEY, finished_runs
+from carryover.storage.study.runs import ANALYSIS_KEY
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import analysis_source
 from carryover.tasks.plans.spec import StudyPlan
@@ -14,10 +14,17 @@ from carryover.tasks.traces.rows import EpisodeRow, FinishReason
 
 
 def is_finished(plan: StudyPlan) -> bool:
-    """Tell whether a run of the whole study with this plan has finished and no episode is left to be tried again."""
-    if not finished_runs("reproduce_study", plan_digest=plan.digest):
+    """Tell whether the latest run of the whole study finished and no episode is left to be tried again.
+
+    An earlier one does not count: the latest may have been stopped in the middle of a refresh.
+    """
+    zone = LandingZone(name_places().landing)
+    is_asked = (pl.col("flow") == "reproduce_study") & (pl.col("plan_digest") == plan.digest)
+    latest = zone.scan("runs").filter(is_asked).sort("started_at").tail(1)
+    ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
+    if latest.join(ends, on="run_id", how="semi").collect().is_empty():
         return False
-    return count_failed_episodes(LandingZone(name_places().landing), plan) == 0
+    return count_failed_episodes(zone, plan) == 0
 
 
 def is_analysed(plan: StudyPlan) -> bool:
@@ -32,12 +39,15 @@ def is_analysed(plan: StudyPlan) -> bool:
 def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
     """Return the number of a plan's episodes whose last attempt ended with `error` and that the next start plays.
 
-    Only episodes of its own parts count: a re-evaluation lands under a variant that the study does not play. A
-    teacher's episode that has had all the attempts that the plan allows is given up; one that met an endpoint that was
-    down is no such attempt.
+    Episodes that it reuses from other plans count, and only episodes of its own parts: a re-evaluation lands under a
+    variant that the study does not play. A teacher's episode that has had all the attempts that the plan allows is
+    given up; one that met an endpoint that was down is no such attempt.
     """
     variants = sorted({name for part in plan.parts for name in part.episode_variants()})
-    episodes = zone.scan("episodes").filter((pl.col("plan_digest") == plan.digest) & pl.col("variant").is_in(variants))
+    reused = zone.scan("reused_episodes").filter(pl.col("plan_digest") == plan.digest).select("episode_id").collect()
+    ids = {*zone.landed_episodes(plan.digest), *reused["episode_id"]}
+    is_own = pl.col("episode_id").is_in(sorted(ids)) & pl.col("variant").is_in(variants)
+    episodes = zone.scan("episodes").filter(is_own).with_columns(plan_digest=pl.lit(plan.digest))
     given_up, gives_up = pl.lit(value=False), False  # the failed episodes of teachers that are to be left alone
     for part in plan.parts:
         if (most := part.teacher.maximum_attempts) is not None:

@@ -11,11 +11,11 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import transaction
-from carryover.storage.zone.bundles import Manifest, share_episodes
+from carryover.storage.zone.bundles import Manifest, Share, share_episodes
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, record_refusals
 from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model
-from carryover.storage.zone.sources import each_once, lost_episodes, table_source
+from carryover.storage.zone.sources import each_once, losing_plans, lost_episodes, table_source
 from carryover.tasks.running.progress import OpenBar, no_bar
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import TABLES
@@ -58,6 +58,7 @@ def insert_bundles(
             if source := table_source(landing.store, table, shares):
                 counts[table] = _insert_table(connection, table, source)
                 advance(row_count, table)
+        _note_losers(connection, shares)
         connection.execute(
             "insert into main.merged_bundles select unnest($ids), unnest($run_ids), $url, unnest($row_counts), $now",
             {
@@ -72,6 +73,20 @@ def insert_bundles(
     connection.unregister("lost_episodes")
     repeated = sum(len(share.lost_episode_ids) for share in shares)
     return Inserted({table: count for table, count in counts.items() if count}, repeated)
+
+
+def _note_losers(connection: DuckDBPyConnection, shares: Sequence[Share]) -> None:
+    """Let every plan whose execution of an episode lost to another plan's reuse that one."""
+    connection.register("losing_plans", losing_plans(shares))
+    connection.execute(
+        """
+        insert into main.reused_episodes (run_id, plan_digest, episode_id)
+        from losing_plans
+        anti join main.episodes using (plan_digest, episode_id)
+        anti join main.reused_episodes using (plan_digest, episode_id)
+        """
+    )
+    connection.unregister("losing_plans")
 
 
 def _insert_table(connection: DuckDBPyConnection, table: str, source: str) -> int:

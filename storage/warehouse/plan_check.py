@@ -57,7 +57,7 @@ def miscounted_conditions(plans: pl.DataFrame, played: pl.DataFrame) -> pl.DataF
         pl.col("planned_count", "played_count", "ended_count").fill_null(0)
     )
     is_off = (pl.col("played_count") != pl.col("planned_count")) | (pl.col("ended_count") > pl.col("planned_count"))
-    return compared.join(played, on=["plan_digest", "purpose"], how="semi").filter(is_off).sort(list(_KEY))
+    return compared.join(of_plans, on=["plan_digest", "purpose"], how="semi").filter(is_off).sort(list(_KEY))
 
 
 def _planned(part: StudyPart) -> Iterator[tuple[Condition, InstanceSetSpec, int]]:

@@ -21,11 +21,12 @@ from carryover.storage.warehouse.stoppable_query import stoppable
 from carryover.storage.zone.bundles import MANIFEST_FOLDER, share_episodes
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.objects import OBJECTS_FOLDER
 from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, find_damage
 from carryover.storage.zone.scans import scan_relation
 from carryover.storage.zone.schemas import row_model
-from carryover.storage.zone.sources import each_once, lost_episodes, table_source
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.storage.zone.sources import each_once, losing_plans, lost_episodes, table_source
+from carryover.tasks.traces.study_rows import TABLES, ReusedEpisodeRow
 
 _ERRORS_OF_THE_QUERY = (
     duckdb.BinderException, duckdb.CatalogException, duckdb.InterruptException, duckdb.ParserException,
@@ -188,7 +189,7 @@ def _require_landing_zone(store: FileStore) -> None:
         raise WarehouseError(f"nothing has landed at {store.url}: there is no such place") from error
     if names is None:
         raise WarehouseError(f"{store.url} is a file and no landing zone; a warehouse file is opened by its path")
-    if MANIFEST_FOLDER not in names and not {*TABLES, QUARANTINE_FOLDER}.issuperset(names):
+    if MANIFEST_FOLDER not in names and not {*TABLES, QUARANTINE_FOLDER, OBJECTS_FOLDER}.issuperset(names):
         file = next((name for name in names if name.endswith(".duckdb")), None)
         way_out = f"open its {file}" if file else "open a landing zone or a warehouse file"
         raise WarehouseError(f"{store.url} is no landing zone: there is no {MANIFEST_FOLDER}/ in it; {way_out}")
@@ -206,8 +207,15 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
         shares = share_episodes(bundles)
         connection.register("lost", lost_episodes(shares))
         connection.execute("create table main.lost_episodes as from lost")
+        connection.register("losing", losing_plans(shares))
+        connection.execute("create table main.losing_plans as from losing")
         for table in TABLES:
-            if source := table_source(landing.store, table, shares):
+            source = table_source(landing.store, table, shares)
+            if table == ReusedEpisodeRow.TABLE:
+                lost = "select *, '' as bundle_id from main.losing_plans"
+                lost += " anti join main.episodes using (plan_digest, episode_id)"
+                source = f"{source} union all by name {lost}" if source else lost
+            if source:
                 connection.execute(f"drop table main.{table}")
                 connection.execute(f"create view main.{table} as {each_once(table, source)}")
         refresh_marts(connection, is_materialized=False)

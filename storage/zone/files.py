@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, on a local folder or on anything fsspec opens."""
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from carryover.storage.errors import LandingError
 from carryover.tasks.running.errors import name_write_remedy
-from carryover.tasks.running.whole_files import write_whole
+from carryover.tasks.running.whole_files import write_whole, written_whole
 
 REACH = "see that it can be reached, and with which credentials"
 """Way out where a store refuses to be read, and where one that is no folder refuses anything."""
@@ -55,6 +56,27 @@ class FileStore:
             else:
                 # One put of one object is atomic on object storage: there is nothing to rename.
                 self.filesystem.pipe_file(target, bytes(content))
+
+    def upload(self, source: Path, path: str) -> None:
+        """Make a copy of a file appear at `path` whole; raise `LandingError` naming the path where it cannot."""
+        target = self.absolute(path)
+        with self._telling(f"write {target}", is_reading=False):
+            if self.is_local:
+                Path(target).parent.mkdir(parents=True, exist_ok=True)
+                with written_whole(Path(target)) as temporary:
+                    shutil.copyfile(source, temporary)
+            else:
+                self.filesystem.put_file(str(source), target)
+
+    def download(self, path: str, target: Path) -> None:
+        """Copy a file of the store to a place on this disk; raise `LandingError` naming the path where it cannot."""
+        with self._telling(f"read {self.absolute(path)}", is_reading=False):
+            self.filesystem.get_file(self.absolute(path), str(target))
+
+    def has(self, path: str) -> bool:
+        """Tell whether there is a file at `path`."""
+        with self._telling(f"read {self.absolute(path)}"):
+            return self.filesystem.exists(self.absolute(path))
 
     def read(self, path: str) -> bytes:
         """Return a file's bytes; raise `FileNotFoundError` where there is none."""

@@ -11,6 +11,7 @@ from carryover.storage.errors import LandingError
 from carryover.storage.zone.bundles import MANIFEST_FOLDER, Manifest, checksum
 from carryover.storage.zone.files import FileStore, FoundFile
 from carryover.storage.zone.landing import LandingZone, Manifests
+from carryover.storage.zone.objects import OBJECTS_FOLDER
 from carryover.storage.zone.schemas import duckdb_columns
 from carryover.tasks.running.whole_files import TEMPORARY_SUFFIX
 from carryover.tasks.traces.study_rows import TABLES
@@ -39,7 +40,7 @@ def inspect_landing(
     refusals = [Refusal(path, reason) for path, reason in manifests.unreadable.items()]
     for file in files:
         is_old = file.modified_at is not None and file.modified_at < left_behind_before
-        if file.path.startswith(f"{QUARANTINE_FOLDER}/") or file.path in manifests.unreadable:
+        if file.path.startswith((f"{QUARANTINE_FOLDER}/", f"{OBJECTS_FOLDER}/")) or file.path in manifests.unreadable:
             continue
         if file.path.endswith(TEMPORARY_SUFFIX):
             if is_old:

@@ -50,6 +50,23 @@ def lost_episodes(shares: Sequence[Share]) -> pa.Table:
     )
 
 
+def losing_plans(shares: Sequence[Share]) -> pa.Table:
+    """Return the plans whose execution of an episode is taken from another bundle, with one of their runs.
+
+    Two studies that land an episode at once do not see each other's: only whoever reads both bundles knows the winner.
+    """
+    runs = {
+        (episode.plan_digest, episode.episode_id): share.manifest.run_id
+        for share in shares
+        for lost in [frozenset(share.lost_episode_ids)]
+        for episode in share.manifest.episodes
+        if episode.episode_id in lost
+    }
+    plans = pa.array([plan_digest for plan_digest, _ in runs], pa.string())
+    episodes = pa.array([episode_id for _, episode_id in runs], pa.string())
+    return pa.table({"run_id": pa.array(runs.values(), pa.string()), "plan_digest": plans, "episode_id": episodes})
+
+
 def _select(
     store: FileStore, table: str, files: Sequence[BundleFile], held: Collection[str], has_lost_episodes: bool
 ) -> str:

@@ -84,8 +84,7 @@ class Stepper:
         if self._injector is not None:
             self._injector.before_step(self._step, code, active_before, self.drop_name, self._environment)
         if interpreter.contract.binds == "environment":
-            for name, value in self._environment.known().items():
-                interpreter.inject(name, value)
+            interpreter.inject_all(self._environment.known())
         result = encodable_result(interpreter.run_block(code))
         fault = None if self._injector is None else self._injector.after_step(result, self._environment)
         self._record_events(interpreter)

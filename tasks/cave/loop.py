@@ -106,9 +106,9 @@ class DualStreamLoop:
             raise ValueError("no question is unanswered; ask one")
         self._prompt_tokens = self._completion_tokens = self._steps = 0
         deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
-        if question is not None:
-            yield self._ask(question)
         try:
+            if question is not None:
+                yield self._ask(question)
             while True:
                 if self._text.token_count() > self._limit:
                     yield await self._compact(deadline)
@@ -204,15 +204,17 @@ class DualStreamLoop:
             self._checkpoint()
             return None
         else:
-            self._course.is_running = True
-            self._checkpoint()
             deferred: list[Deferred] = []
             DEFERRED.set(deferred)
-            result, is_verified = await self._runtime.run(read.reply.code)
+            self._course.is_running = True
+            try:
+                self._checkpoint()
+                result, is_verified = await self._runtime.run(read.reply.code)
+            finally:
+                self._course.is_running = False
             told = [await work(self._runtime) for work in deferred]
             text = observation(result, read.reply.block_count, [*told, *self._untold()])
         self._text.add("observation", text)
-        self._course.is_running = False
         self._checkpoint()
         return Observed(text, result, is_verified)
 

@@ -42,13 +42,21 @@ class RuntimeStream:
         return self.interpreter
 
     async def run(self, code: str) -> Ran:
-        """Run a block, after those that were asked for before it."""
-        async with self._order:
-            self._is_running = True
-            try:
-                return await asyncio.to_thread(self._run, code)
-            finally:
-                self._is_running = False
+        """Run a block, after those that were asked for before it.
+
+        Who is cancelled meanwhile leaves a block that goes on: the interpreter is idle when that has ended.
+        """
+        await self._order.acquire()
+        self._is_running = True
+        running = asyncio.ensure_future(asyncio.to_thread(self._run, code))
+        running.add_done_callback(self._end)
+        return await asyncio.shield(running)
+
+    def _end(self, running: "asyncio.Future[Ran]") -> None:
+        self._is_running = False
+        self._order.release()
+        if not running.cancelled():
+            running.exception()  # it is raised where somebody waits, and nobody may
 
     def _run(self, code: str) -> Ran:
         try:

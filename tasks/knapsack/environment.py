@@ -10,6 +10,8 @@ from carryover.tasks.runtime.protocol import ToolInvocationException, ToolRuntim
 
 TOOL_NAMES: tuple[str, ...] = ("inspect", "take_item", "list_items", "finish")
 """In the order in which prompts document them (arXiv 2603.01209, appendix B)."""
+KNOWN_NAMES: tuple[str, ...] = ("seen", "taken", "refused", "budget", "room")
+"""What a contract that injects the environment's knowledge binds before each block."""
 
 UNAVAILABLE = "is temporarily unavailable."
 """End of the message of a failure that was injected."""

@@ -37,6 +37,8 @@ SOURCES: dict[Stage, tuple[str, ...]] = {
         "carryover.tasks.analysis",
         "carryover.sql.staging",
         "carryover.sql.marts",
+        "carryover.sql.published",
+        "carryover.storage.warehouse.mart_sources",
     ),
 }
 """Modules and packages whose source, with what they import, decides a stage's result."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.spec import EndpointSpec
@@ -11,9 +11,17 @@ from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
+from carryover.tasks.running.schema_rules import needs
 from carryover.tasks.runtime.protocol import Scope
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import Attention
+
+
+def _name_known_parts(schema: dict[str, Any]) -> None:
+    from carryover.tasks.plans.presets import known_parts  # presets are resolved with overrides
+
+    schema["anyOf"][0]["items"] = {"enum": known_parts()}
+
 
 Spec = TypeVar("Spec", bound=BaseModel)
 ToolCallCap = Annotated[int, Field(ge=1)] | Literal["none"]
@@ -23,8 +31,13 @@ ToolCallCap = Annotated[int, Field(ge=1)] | Literal["none"]
 class Overrides(FrozenModel):
     """Fields of a plan that a caller may change; what is not given stays as the plan has it."""
 
+    model_config = ConfigDict(json_schema_extra={"dependentSchemas": needs("endpoint_key_variable", "endpoint_url")})
+
     parts: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="Names of the parts to keep; a plan of its own, to be resumed."
+        default=None,
+        min_length=1,
+        description="Names of the parts to keep; a plan of its own, to be resumed.",
+        json_schema_extra=_name_known_parts,
     )
     train_count: int | None = Field(default=None, ge=1, description="Training instances, played under both contracts.")
     evaluation_count: int | None = Field(default=None, ge=1, description="Evaluation instances per cell.")

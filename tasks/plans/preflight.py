@@ -120,11 +120,17 @@ def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Ite
     """Yield what keeps a model from being loaded: it is no folder here, nor in the hub's cache, nor given by a hub."""
     from huggingface_hub import get_token, hf_hub_url, try_to_load_from_cache
 
-    if Path(model).is_dir() or isinstance(try_to_load_from_cache(model, "config.json", revision=revision), str):
+    if Path(model).is_dir():
+        return
+    cached = try_to_load_from_cache(model, "config.json", revision=revision)
+    if isinstance(cached, str):
+        if revision is None:
+            yield f"a commit of the model {model} (--base-revision, e.g. {Path(cached).parent.name}, which is here)"
         return
     match ask(hf_hub_url(model, "config.json", revision=revision, endpoint=hub_url), get_token()):
         case Answer(status=200):
-            return
+            if revision is None:
+                yield f"a commit of the model {model} (--base-revision)"
         case Answer(error_code="GatedRepo"):
             yield f"access to the model {model} (accept its licence on the hub and set HF_TOKEN, or name a local copy)"
         case _:

@@ -105,3 +105,8 @@ PLANS: dict[str, Callable[[], StudyPlan]] = {
     "paper_injected": lambda: _paper("paper_injected", all_contracts(_paper_part())),
 }
 """The plans by name; resolved when asked for, because the source is part of them."""
+
+
+def known_parts() -> list[str]:
+    """Return the names of the parts of every plan."""
+    return list(dict.fromkeys(part.name for name in PLANS for part in PLANS[name]().parts))

@@ -3,17 +3,24 @@
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.folders import Folders
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.limits import Prices
+from carryover.tasks.running.schema_rules import needs
+
+_HAS_A_PRICE = {
+    "anyOf": [{"required": [kind], "properties": {kind: {"exclusiveMinimum": 0}}} for kind in Prices.model_fields]
+}
 
 
 class Limits(FrozenModel):
     """How a run goes on and when it stops, apart from the plan: the same plan resumes under other limits."""
+
+    model_config = ConfigDict(json_schema_extra={"dependentSchemas": needs("max_cost", "prices", _HAS_A_PRICE)})
 
     max_tokens_total: int | None = Field(
         default=None,
@@ -42,7 +49,7 @@ class Limits(FrozenModel):
 
 
 class Run(FrozenModel):
-    """What every task of a run is handed; of it, only the data folder counts in cache keys."""
+    """What every task of a run is handed; of it, only the landing zone counts in cache keys."""
 
     run_id: str
     plan: StudyPlan
@@ -51,7 +58,8 @@ class Run(FrozenModel):
     landing: str
     """The landing zone, a folder or an fsspec URL."""
     generation: str
-    """Identity of the data folder; a folder made anew has another, so that no cached result points into the old one."""
+    """Identity of the data folder, or of a landing zone outside it: one made anew has another, so that no cached result
+    points into the old one."""
     limits: Limits = Limits()
 
     @property
@@ -62,4 +70,4 @@ class Run(FrozenModel):
     @property
     def cache_identity(self) -> dict[str, str]:
         """Where a cached result holds."""
-        return {"home": str(self.home), "landing": self.landing, "generation": self.generation}
+        return {"landing": self.landing, "generation": self.generation}

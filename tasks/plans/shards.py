@@ -12,7 +12,13 @@ from carryover.tasks.plans.models import StudyModel, evaluation_conditions, scri
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
 from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.sft.folder import base_identity
+
+TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges*", "special_tokens*", "added_tokens*", "chat_template*")
+"""What a tokenizer is made of, in a folder that may hold a model too."""
 
 
 class ShardSpec(FrozenModel):
@@ -25,9 +31,12 @@ class ShardSpec(FrozenModel):
     instances: InstanceSetSpec
     episode: EpisodeSpec
     client: ClientSpec
+    is_billed: bool = False
+    """Whether its tokens cost money also where the plan's own server, which costs nothing, would answer."""
     tokenizer: Path | None = None
     """Counts conversations, too: the training tokens of a scripted or teacher's episode."""
     replicates: int = 1
+    first_replicate: int = 0
     maximum_attempts: int | None = None
     """Attempts after which an episode that ended with `error`, while its endpoint was up, is given up."""
 
@@ -41,7 +50,8 @@ class ShardSpec(FrozenModel):
     @property
     def identity(self) -> str:
         """What decides the result of playing it."""
-        return canonical_json([self.stage_digest, self.condition, self.instances, self.replicates])
+        played = range(self.first_replicate, self.first_replicate + self.replicates)
+        return canonical_json([self.stage_digest, self.condition, self.instances, list(played)])
 
     def episode_id(self, instance_id: str, replicate: int, attempt: int) -> str:
         """Return the id of an episode."""
@@ -79,13 +89,15 @@ def evaluation_shards(
     models: Sequence[StudyModel],
     *,
     base_url: str,
-    tokenizer: Path,
+    tokenizer: Path | None,
+    serving: ServingSpec | None = None,
 ) -> list[ShardSpec]:
     """Return the shards of an evaluation: every model, served at `base_url`, and the scripted teachers.
 
+    `serving` says how the models are served where that is not as the plan says.
     Answers of served models are never cached (arXiv 2603.01209, appendix E).
     """
-    serving = run.plan.serving
+    serving = serving or run.plan.serving
     endpoint = EndpointSpec(
         base_url=base_url, api_key_variable=serving.api_key_variable, concurrency=serving.max_concurrent
     )
@@ -101,6 +113,7 @@ def evaluation_shards(
             stage_digest=served_digest,
             condition=condition,
             client=EndpointClientSpec(endpoint=endpoint),
+            is_billed=serving.url is not None,
             **shared,
         )
         for condition in evaluation_conditions(part, evaluation, models)
@@ -124,11 +137,16 @@ def scripted_client(part: StudyPart) -> ScriptedClientSpec:
 
 
 def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
-    """Return what decides a tokenizer: the content of a learned one's folder, else the model and commit it is of."""
-    if (part.own_base or part).training.tokenizer is None or tokenizer is None:
-        return f"{part.training.base_model}@{part.training.base_revision}"
+    """Return what decides a tokenizer: the content of its folder, or the model and commit of the hub that it is of."""
+    base, folder = part.training.base_model, tokenizer
+    if base is not None and part.own_base is None:
+        folder = Path(expanded(base))
+        if not folder.is_dir():
+            return base_identity(base, part.training.base_revision)
+    if folder is None:
+        return "none"
     digest = hashlib.sha256()
-    for file in sorted(tokenizer.iterdir()):
+    for file in sorted(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()
 

@@ -10,6 +10,8 @@ HOME_VARIABLE = "CARRYOVER_HOME"
 """Environment variable that names the data folder; `data` in the working directory without it, or where it is empty."""
 LANDING_VARIABLE = "CARRYOVER_LANDING"
 """Environment variable that names the landing zone as an fsspec URL; `landing` in the data folder without it."""
+DEPLOYED_VARIABLE = "CARRYOVER_DEPLOYED_LANDING"
+"""Environment variable in which a deployment gives its landing zone to the workers that run it."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,11 @@ class Folders:
 
     home: Path
     landing: str
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the landing zone lies outside the data folder, so that workers may have data folders of their own."""
+        return not Path(self.landing).is_relative_to(self.home)
 
     @property
     def warehouse(self) -> Path:
@@ -51,10 +58,17 @@ class Folders:
 
 
 def name_places(home: Path | None = None) -> Folders:
-    """Return the places of a data folder without touching the disk, for whoever only reads."""
+    """Return the places of a data folder without touching the disk, for whoever only reads.
+
+    Raises:
+        UserError: A worker names another landing zone than the deployment that it runs.
+    """
     folder = (home or Path(os.environ.get(HOME_VARIABLE) or "data")).absolute()
-    landing = os.environ.get(LANDING_VARIABLE) or str(folder / "landing")
-    return Folders(home=folder, landing=landing if "://" in landing else str(Path(landing).absolute()))
+    named = [os.environ.get(variable) for variable in (LANDING_VARIABLE, DEPLOYED_VARIABLE)]
+    own, deployed = (where if not where or "://" in where else str(Path(where).absolute()) for where in named)
+    if own and deployed and own.rstrip("/") != deployed.rstrip("/"):
+        raise UserError(f"{LANDING_VARIABLE} is {own} here, and {deployed} for the deployment; unset it on this worker")
+    return Folders(home=folder, landing=own or deployed or str(folder / "landing"))
 
 
 def open_places(home: Path | None = None) -> Folders:

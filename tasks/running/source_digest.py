@@ -4,7 +4,7 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,27 +15,30 @@ from carryover.tasks.running.syntax import parse_python
 
 ROOT = Path(__file__).parents[2]
 """Folder that holds the project's packages."""
-SHIPPED_SUFFIXES = (".py", ".md", ".toml", ".sql", ".jinja")
+SHIPPED_SUFFIXES = (".py", ".md", ".toml", ".sql", ".csv", ".jinja")
 """Suffixes of source files; backups and caches of editors do not count."""
-BOUNDARY = "carryover.tasks.plans."
-"""Package that imports are not followed into, like modules of specs: what they hold counts by value, as an input."""
+BOUNDARIES = ("carryover.tasks.plans.", "carryover.tasks.running.progress.")
+"""What imports are not followed into: plans, which count by value as inputs, and progress bars."""
 
 _MODULE_NAME = re.compile(r"carryover\.tasks(\.\w+)+")
+_WHOLE, _EFFECTS = "*", "!"
+"""In place of a name: all of a module, and those of its statements that define nothing."""
 
 
 def source_digest(entries: Sequence[str]) -> str:
-    """Return a digest over modules and packages, and over the modules under `carryover.tasks` that they import.
+    """Return a digest over modules and packages, and over the definitions under `carryover.tasks` that they import.
 
-    Python counts by its syntax tree: comments, docstrings and formatting change nothing. Prompts, templates and SQL
-    count by their bytes, with the entry that holds them or a module beside them that reads files (`__file__`). A module
-    that is named in a string, as for `python -m`, counts as imported. Imports are not followed into
-    `carryover.storage`,
-    `carryover.tasks.plans`, modules of specs (`spec.py`) and the tasks of other stages (`tasks/*.py`).
+    Python counts by its syntax tree: comments, docstrings and formatting change nothing. Of an imported module count
+    the names that are imported, what these use, and statements that define nothing; all of it where the module itself
+    is imported, or named in a string as for `python -m`. Prompts, templates and SQL count by their bytes, with the
+    entry that holds them or a definition beside them that reads files (`__file__`). Imports are not followed into
+    `carryover.storage`, `carryover.tasks.plans`, modules of specs (`spec.py`), progress bars and the tasks of other
+    stages (`tasks/*.py`).
     """
     digest = hashlib.sha256()
-    for file in sorted(_closure(entries)):
-        digest.update(str(file.relative_to(ROOT)).encode())
-        digest.update(_read(file).meaning)
+    for file, name in sorted(_closure(entries)):
+        digest.update(f"{file.relative_to(ROOT)} {name}".encode())
+        digest.update(_read(file)[name].meaning)
     return digest.hexdigest()
 
 
@@ -44,23 +47,23 @@ def canonical_json(value: Any) -> str:
     return json.dumps(to_jsonable_python(value), sort_keys=True, separators=(",", ":"))
 
 
-def _closure(entries: Sequence[str]) -> set[Path]:
-    """Return the files of the entries, and of the modules that count with their importers."""
-    found: set[Path] = set()
+def _closure(entries: Sequence[str]) -> set[tuple[Path, str]]:
+    """Return what counts, as files and names in them."""
+    found: set[tuple[Path, str]] = set()
     paths = [_path(entry) for entry in entries]
-    waiting = [file for path in paths for file in (_shipped(path) if path.is_dir() else [path.with_suffix(".py")])]
+    files = (file for path in paths for file in (_shipped(path) if path.is_dir() else [path.with_suffix(".py")]))
+    waiting = [(file, _WHOLE) for file in files]
     while waiting:
-        file = waiting.pop()
-        if file in found:
+        file, name = waiting.pop()
+        source = _read(file)
+        name = name if name in source else _WHOLE
+        if (file, name) in found:
             continue
-        found.add(file)
-        for name in _read(file).imported:
-            # A name may be one of a module's own names.
-            for module in (_path(name).with_suffix(".py"), _path(name.rpartition(".")[0]).with_suffix(".py")):
-                if module.parent.parent != ROOT and not module.stem.endswith("spec") and module.is_file():
-                    waiting.append(module)
-        if _read(file).reads_files:
-            waiting += [other for other in _shipped(file.parent) if other.suffix != ".py"]
+        found.add((file, name))
+        waiting += [(file, used) for used in source[name].used if used in source]
+        waiting += _followed(source[name].imported)
+        if source[name].reads_files:
+            waiting += [(other, _WHOLE) for other in _shipped(file.parent) if other.suffix != ".py"]
     return found
 
 
@@ -73,42 +76,96 @@ def _path(name: str) -> Path:
     return ROOT / name.removeprefix("carryover.").replace(".", "/")
 
 
-class _Source(NamedTuple):
-    """What counts of a file."""
+def _followed(names: Iterable[str]) -> Iterator[tuple[Path, str]]:
+    """Yield the modules, or the names of modules, that count with their importer."""
+    for dotted in names:
+        module, _, name = dotted.rpartition(".")
+        for file, wanted in ((_path(dotted).with_suffix(".py"), _WHOLE), (_path(module).with_suffix(".py"), name)):
+            is_followed = not f"{dotted}.".startswith(BOUNDARIES) and not file.stem.endswith("spec")
+            if is_followed and file.parent.parent != ROOT and file.is_file():
+                yield file, wanted
+                break
+
+
+class _Part(NamedTuple):
+    """What counts of a file or of a definition in it."""
 
     meaning: bytes
     """Digest of the syntax tree, or of the bytes of what is no Python."""
-    imported: frozenset[str]
+    used: frozenset[str] = frozenset()
+    """Names that it uses and that the module may define."""
+    imported: frozenset[str] = frozenset()
     """Dotted names under `carryover.tasks` that it imports or names, at any depth of nesting."""
     reads_files: bool = False
-    """Whether it names its own place, to read files beside it."""
+    """Whether it names the module's own place, to read files beside it."""
 
 
-def _read(file: Path) -> _Source:
-    """Read a file, again only where it has changed since: the flows of a study ask many times."""
+def _read(file: Path) -> dict[str, _Part]:
+    """Return a file's parts by name; it is read again only where it has changed since: flows ask many times."""
     status = file.stat()
     return _parsed(file, status.st_mtime_ns, status.st_size)
 
 
 @cache
-def _parsed(file: Path, _modified_at: int, _byte_count: int) -> _Source:
+def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]:
     if file.suffix != ".py":
-        return _Source(hashlib.sha256(file.read_bytes()).digest(), frozenset())
+        return {_WHOLE: _Part(hashlib.sha256(file.read_bytes()).digest())}
     tree = parse_python(file.read_bytes())
-    names: set[Any] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level == 0:
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.Constant):
-            names.add(node.value)
-        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            constants = [
-                each for each in node.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [
+                statement
+                for statement in node.body
+                if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
             ]
-            node.body = [each for each in node.body if each not in constants]
-    modules = (name for name in names if isinstance(name, str) and _MODULE_NAME.fullmatch(name))
-    imported = frozenset(name for name in modules if not name.startswith(BOUNDARY))
-    reads_files = any(isinstance(node, ast.Name) and node.id == "__file__" for node in ast.walk(tree))
-    return _Source(hashlib.sha256(ast.dump(tree).encode()).digest(), imported, reads_files)
+    statements: dict[str, list[ast.stmt]] = {_EFFECTS: []}
+    for statement in tree.body:
+        for name in _defined(statement):
+            statements.setdefault(name, []).append(statement)
+    parts = {name: _part(found, name) for name, found in statements.items()}
+    return parts | {_WHOLE: _part(tree.body, _WHOLE)._replace(used=frozenset())}
+
+
+def _defined(statement: ast.stmt) -> list[str]:
+    """Return the names that a statement at the top of a module defines; one that has effects stands for itself."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return [alias.asname or alias.name.partition(".")[0] for alias in aliases]
+        case ast.Assign(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return []
+        case _:
+            return [_EFFECTS]
+
+
+def _part(statements: Sequence[ast.stmt], name: str) -> _Part:
+    """Return what counts of statements; of an import of several names, the one that is asked for."""
+    if name != _WHOLE:
+        statements = [_alone(statement, name) for statement in statements]
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    imports = (node for node in nodes if isinstance(node, ast.ImportFrom) and node.module and node.level == 0)
+    imported = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+    imported |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    strings = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return _Part(
+        meaning=hashlib.sha256("".join(map(ast.dump, statements)).encode()).digest(),
+        used=frozenset({*used, *strings, _EFFECTS} - {name}),
+        imported=frozenset(dotted for dotted in {*imported, *strings} if _MODULE_NAME.fullmatch(dotted)),
+        reads_files="__file__" in used,
+    )
+
+
+def _alone(statement: ast.stmt, name: str) -> ast.stmt:
+    """Return an import of several names as that of one; any other statement as it is."""
+    if not isinstance(statement, ast.Import | ast.ImportFrom):
+        return statement
+    wanted = [alias for alias in statement.names if name == (alias.asname or alias.name.partition(".")[0])]
+    if isinstance(statement, ast.Import):
+        return ast.Import(names=wanted)
+    return ast.ImportFrom(module=statement.module, names=wanted, level=statement.level)

@@ -12,7 +12,7 @@ from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
 from carryover.tasks.runtime.inside.step import RESULT_LIMIT
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_value
+from carryover.tasks.runtime.objects import Binding, Memory, RetrievalError, bind_value
 from carryover.tasks.runtime.output import Output
 from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -39,8 +39,8 @@ class Block(NamedTuple):
 class Report(NamedTuple):
     """What the process of a block reports of it.
 
-    The block runs in that process and can forge any field: names, hash and canary are its claims. What the model is
-    told beside them is worded here.
+    The block runs in that process and can forge any field: names, hash and canary are its claims, and so is what the
+    notices give as its own account.
     """
 
     result: str | None
@@ -133,6 +133,21 @@ class Engine(ABC):
     def roll_back(self) -> Recovery:
         """Go back to the state before the step that was killed, as far as it is there."""
 
+    def _keep(self, binding: Binding) -> None:
+        """Remember what was installed for a replay; of large values that were replaced, as many as one object may have.
+
+        A block that ran with an older one is named when a replay shows something else.
+        """
+        self._installed.append(binding)
+        room = self._spec.object_limit_bytes
+        seen: set[str] = set()
+        for place, one in reversed([*enumerate(self._installed)]):
+            if one.name in seen and isinstance(one.content, Memory):
+                room -= one.content.size
+                if room < 0:
+                    self._installed[place] = one._replace(content=None)
+            seen.add(one.name)
+
     @property
     def installed(self) -> tuple[Binding, ...]:
         """What was installed, in order."""
@@ -152,8 +167,8 @@ class Engine(ABC):
         return was_there
 
     @abstractmethod
-    def install(self, binding: Binding) -> None:
-        """Bind something in the namespace of the next block and of all that come after it.
+    def install(self, *bindings: Binding) -> None:
+        """Bind objects in the namespace of the next block and of all that come after it.
 
         Raises:
             InjectionError: The sandbox could not.
@@ -213,25 +228,23 @@ def parse_report(message: Any) -> Report:
             "names": list(names),
             "hash": str() | None as state_hash,
             "canary": str(canary),
-            "length": int(length),
             "hiding": list(hiding),
-            "excess": int(excess),
+            "is_excessive": bool(is_excessive),
         } if (
             all(type(name) is str for name in (*names, *hiding))
             and _BUILTIN_NAMES.issuperset(hiding)
             and sum(map(len, names)) <= NAMES_LIMIT
-            and len(result or "") <= RESULT_LIMIT
             and max(len(state_hash or ""), len(canary)) <= _MARK_LIMIT
-            and min(length, excess) >= 0
         ):
             error_type, error_text = (_encodable(error[0]), _encodable(error[1])) if error else (None, "")
             told = []
-            if result is not None and length > len(result):
-                told.append(notices.VALUE_CUT.format(length=length, shown=len(result)))
+            if result is not None and len(result) > RESULT_LIMIT:
+                result = result[:RESULT_LIMIT]
+                told.append(notices.VALUE_CUT.format(shown=RESULT_LIMIT))
             if hiding:
                 told.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
-            if excess:
-                told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT, count=excess))
+            if is_excessive:
+                told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT))
             shown, kept = result and _encodable(result), tuple(_encodable(name) for name in names)
             return Report(shown, error_type, error_text, call, kept, state_hash, tuple(told), canary)
     raise ProtocolError(f"not a report: {message!r:.200}")

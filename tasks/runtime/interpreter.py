@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -115,6 +116,19 @@ class Interpreter:
         self.install(self._binding(name, value, runs_in), describe(name, value, description), runs_in)
         if isinstance(value, type):
             self._types[name] = value
+
+    def inject_all(self, values: Mapping[str, Any]) -> None:
+        """Bind several variables for all blocks to come, in the time of one.
+
+        Raises:
+            InjectionError: An object does not travel, or no block can use its name.
+        """
+        for name in values:
+            check_name(name)
+        self._state.install(*(self._binding(name, value, "host") for name, value in values.items()))
+        for name, value in values.items():
+            self.injected.append(describe(name, value, ""))
+            self._note("inject", name, {"runs_in": "host"})
 
     def install(self, binding: Binding, entry: Injected, runs_in: Literal["host", "sandbox"] = "sandbox") -> None:
         """Bind what another interpreter's `bindings` held, or a source that is no object of this process.

@@ -1,6 +1,6 @@
 """What the model is told beside an error; equal under every contract and backend.
 
-The host words all of it: a block's process reports numbers and names, never sentences.
+The host words all of it. What it could not see for itself is told as the block's own account.
 """
 
 ROLLED_BACK = "The interpreter was rolled back to its state before this step."
@@ -12,9 +12,9 @@ RUN_AGAIN = (
 )
 RAN_OTHERWISE = "Run again, they showed something else in steps {steps}."
 UNDONE = "The block before this one is undone as well: no interpreter could go on after it."
-VALUE_CUT = "The value's text has {length} characters; the first {shown} are shown."
-HIDING_DROPPED = "Names that hide a builtin were dropped after the step: {names}."
-NAMES_DROPPED = "All names together may have {limit} characters; the last {count} were dropped."
+VALUE_CUT = "The value's text is cut after {shown} characters."
+HIDING_DROPPED = "By the block's own account, names that hide a builtin were dropped after the step: {names}."
+NAMES_DROPPED = "By the block's own account, its names had more than {limit} characters; the last were dropped."
 OUTPUT_FULL = "The output limit of a step ({limit} bytes) is spent; print less."
 UNFIT = {
     "builtins": "it removed builtins such as print or len; assign to other names",

@@ -3,7 +3,6 @@
 import fcntl
 import inspect
 import keyword
-import mmap
 import os
 import textwrap
 import weakref
@@ -18,6 +17,9 @@ from carryover.tasks.runtime.inside.values.tree import decode, encode
 
 _FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _FIXED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
+
+
+NO_MEMORY = "no {size} bytes of shared memory are available ({reason}); free memory, or close files"
 
 
 class InjectionError(Exception):
@@ -46,10 +48,8 @@ class Memory:
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED)
 
     def view(self) -> memoryview:
-        """Return the content, writable for this process alone: a copy of a small one, else a mapping."""
-        if self.size <= transfer.SMALL_BYTES:
-            return memoryview(bytearray(os.pread(self.descriptor, self.size, 0)))
-        return memoryview(mmap.mmap(self.descriptor, self.size, access=mmap.ACCESS_COPY))
+        """Return the content, writable for this process alone."""
+        return transfer.view(self.descriptor, self.size)
 
 
 class Binding(NamedTuple):
@@ -63,6 +63,11 @@ class Binding(NamedTuple):
     def name(self) -> str:
         """What it is bound to."""
         return self.message[1]
+
+    @property
+    def is_released(self) -> bool:
+        """Whether the value is not kept any more: a later one has taken its place."""
+        return self.message[0] == "bind" and self.content is None
 
     def memory(self) -> Memory | None:
         """Return sealed memory with the content, if there is any."""
@@ -100,8 +105,11 @@ def bind_value(
         content: bytearray | Memory = bytearray(size)
         encoded.write(memoryview(content))
     else:
-        content = Memory(size)
-        transfer.fill(content.descriptor, encoded)
+        try:
+            content = Memory(size)
+            transfer.fill(content.descriptor, encoded)
+        except OSError as error:
+            raise InjectionError(f"{name}: {NO_MEMORY.format(size=size, reason=error.strerror)}") from error
         content.seal()
     return Binding(("bind", name, is_user, size), content)
 
@@ -154,3 +162,5 @@ def read_value(name: str, content: memoryview, types: Mapping[str, type], librar
         return decode(content, types, libraries=libraries)
     except NotPortableError as error:
         raise RetrievalError(f"{name}: {error}") from error
+    except MemoryError as error:
+        raise RetrievalError(f"{name}: this process has no memory for it; retrieve a smaller part") from error

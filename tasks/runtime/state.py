@@ -117,15 +117,15 @@ class EpisodeState:
         """Return the output of a block that was killed, as the model sees it."""
         return self._shaping.shape(self.engine.output(), step, can_keep=False).text
 
-    def install(self, binding: Binding) -> None:
-        """Bind something in the namespace of the next block and of all that come after it.
+    def install(self, *bindings: Binding) -> None:
+        """Bind objects in the namespace of the next block and of all that come after it.
 
         Raises:
             InjectionError: The sandbox could not.
             StateLostError: No process holds the state.
         """
-        self.engine.install(binding)
-        self._journal.append(Installed(binding.name))
+        self.engine.install(*bindings)
+        self._journal += (Installed(binding.name) for binding in bindings)
 
     def drop(self, name: str) -> bool:
         """Remove a name; tell whether it was there."""

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES, Channel, FrameError
 from carryover.tasks.runtime.inside.values.transfer import SMALL_BYTES
 from carryover.tasks.runtime.inside.values.tree import is_harmless
-from carryover.tasks.runtime.objects import Binding, InjectionError, Memory, RetrievalError, read_announcement
+from carryover.tasks.runtime.objects import (
+    NO_MEMORY,
+    Binding,
+    InjectionError,
+    Memory,
+    RetrievalError,
+    read_announcement,
+)
 from carryover.tasks.runtime.protocol import SandboxLevel
 from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch
 from carryover.tasks.runtime.sandbox.level import reach_level
@@ -37,6 +44,8 @@ def send_binding(ask: Ask, binding: Binding) -> None:
     Raises:
         InjectionError: It could not, for the reason that it gives.
     """
+    if binding.is_released:
+        return
     memory = binding.memory()
     problem = ask(binding.message, () if memory is None else (memory.descriptor,))
     if problem is not None:
@@ -62,8 +71,12 @@ def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
         RetrievalError: There is no such variable, it does not travel, or something still writes to its memory.
     """
     size, libraries = read_announcement(name, ask(("fetch", name), ()), limit_bytes)
-    memory = Memory(size)
-    ask(("fill",), (memory.descriptor,))
+    try:
+        memory = Memory(size)
+    except OSError as error:
+        raise RetrievalError(f"{name}: {NO_MEMORY.format(size=size, reason=error.strerror)}") from error
+    if problem := ask(("fill",), (memory.descriptor,)):
+        raise RetrievalError(f"{name}: {problem!s:.1000}")
     try:
         memory.seal()
     except OSError as error:

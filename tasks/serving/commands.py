@@ -80,8 +80,11 @@ def vllm_command(
 
 
 def vllm_environment(spec: ServingSpec, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of vLLM: with batch-invariant kernels, a reply does not depend on the others beside it."""
-    return {**variables, "VLLM_BATCH_INVARIANT": str(int(spec.is_batch_invariant))}
+    """Return the environment of vLLM, which reports nothing of its use.
+
+    With batch-invariant kernels, a reply does not depend on the others beside it.
+    """
+    return {**variables, "VLLM_BATCH_INVARIANT": str(int(spec.is_batch_invariant)), "DO_NOT_TRACK": "1"}
 
 
 def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int) -> list[str]:

@@ -7,21 +7,23 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.hub import expanded, is_local
 from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.sft.card import CARD_NAME
 
 CHECKPOINTS = "checkpoints"
 IDENTITY = "training.json"
 LOCK_FILE = ".training.lock"
-PATIENCE_SECONDS, POLL_SECONDS = 10.0, 0.1
-"""How long a folder that another process holds is waited for, and the time between two looks."""
+POLL_SECONDS = 0.1
+"""Time between two looks at a folder that another process holds."""
 LAST_FILE = "trainer_state.json"
 """What the trainer writes last into a checkpoint."""
 STATE_FILES = ("optimizer.pt", "scheduler.pt", "rng_state.pth")
@@ -40,29 +42,47 @@ def start_digests(source: str) -> dict[str, str]:
     return {path.name: digest_of_file(path) for path in files}
 
 
-@contextmanager
-def held(output: Path) -> Iterator[None]:
-    """Keep a folder for one process while the block runs; the system lets go of it however the process ends.
-
-    A training whose starter was killed may take a moment to end, so it is waited for that long.
+def base_identity(source: str, revision: str | None) -> str:
+    """Return what tells a base from others: a digest of its folder's content, or its id and commit on the hub.
 
     Raises:
-        UserError: Another process holds it.
+        UserError: It is a hub id without a commit, so that other weights may stand behind it tomorrow.
+    """
+    folder = expanded(source)
+    if Path(folder).is_dir():
+        status = ((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(Path(folder).iterdir()))
+        return _content_digest(folder, tuple(status))
+    if revision is None and not is_local(source):
+        raise UserError(f"base model {source} names no commit of the hub; give one with --base-revision")
+    return f"{source}@{revision}"
+
+
+@cache
+def _content_digest(folder: str, _status: tuple[tuple[str, int, int], ...]) -> str:
+    """Return a digest of what a training starts from, computed again only where a file has changed since."""
+    return hashlib.sha256(json.dumps(start_digests(folder), sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Keep a folder for one process while the block runs; the system lets go of it however the process ends.
+
+    Another process that holds it is waited for: it trains the same model, for another study. `check` is called at
+    every look and may raise.
     """
     output.mkdir(parents=True, exist_ok=True)
     with (output / LOCK_FILE).open("a+", encoding="utf-8") as lock:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        is_told = False
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
+            except BlockingIOError:
+                check()
+                if not is_told:
                     lock.seek(0)
-                    holder = lock.read() or "another process"
-                    raise UserError(
-                        f"{holder} is training in {output}; wait for it, or end it, and start again"
-                    ) from error
+                    print(f"waiting for {lock.read() or 'another process'}, which trains in {output}", flush=True)
+                    is_told = True
                 time.sleep(POLL_SECONDS)
         lock.truncate(0)
         lock.write(f"process {os.getpid()} on {socket.gethostname()}")
@@ -88,6 +108,16 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
             "choose another folder or delete it"
         )
     write_whole(path, text)
+
+
+def clear(output: Path, check: Callable[[], None]) -> None:
+    """Empty a folder for a training from the start, once no other process trains in it."""
+    with held(output, check):
+        for path in output.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != LOCK_FILE:
+                path.unlink()
 
 
 def last_checkpoint(folder: Path) -> str | None:

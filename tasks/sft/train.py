@@ -54,7 +54,7 @@ def train(job: TrainingJob, on_log: OnLog | None = None) -> TrainedModel:
     `on_log` is told of every logging step.
 
     Raises:
-        UserError: Data, base, disk or memory do not fit, or `output` holds another training or is being trained into.
+        UserError: Data, base, disk or memory do not fit, or `output` holds another training.
         DivergedError: Loss, gradients or weights are not finite; nothing finished is left.
     """
     spec, output = job.spec, job.output
@@ -65,7 +65,7 @@ def train(job: TrainingJob, on_log: OnLog | None = None) -> TrainedModel:
         raise UserError(f"training {spec.name} adapts a base of our own and needs base_model; train the base first")
     source = expanded(str(start))
     conversations = read_conversations(job.dataset)
-    identity = job.model_dump(mode="json", include={"spec", "contract", "seed"})
+    identity = job.model_dump(mode="json", include={"spec", "contract", "seed"}, exclude={"spec": {"base_model"}})
     identity |= {"dataset": digest_of_file(job.dataset), "start": start_digests(source)}
     with held(output):
         claim(output, identity)

@@ -64,7 +64,7 @@ def train_in_process(
         gpus, gpu = visible_gpus(os.environ) if job.spec.is_for_gpu else [], None
         if gpus:
             gpu = stack.enter_context(borrowed_gpu(gpus, Path(tempfile.gettempdir()), check))
-        output = stack.enter_context(printed.open("wb"))
+        output = stack.enter_context(printed.open("ab"))
         process = subprocess.Popen(
             [sys.executable, "-m", "carryover.tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS],
             stdin=subprocess.PIPE,
@@ -113,8 +113,9 @@ def visible_gpus(variables: Mapping[str, str]) -> list[str]:
 
 
 def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpu: str | None) -> dict[str, str]:
-    """Return the environment of a training: its threads and its GPU, one as TRL asks for, if any."""
-    return {**variables, "OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": gpu or ""}
+    """Return the environment of a training: its threads and its one GPU, if any, and that TRL reports nothing."""
+    own = {"OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": gpu or "", "DO_NOT_TRACK": "1"}
+    return {**variables, **own}
 
 
 def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:

@@ -37,7 +37,7 @@ class PlanStageRow(Row, table="plan_stages", key=("plan_digest", "stage", "name"
 
     plan_digest: str
     stage: str
-    """Stage of the study: `instances`, `tokenizer`, `traces`, `data`, `training`, `evaluation` or `analysis`."""
+    """Stage of the study: `tokenizer`, `traces`, `data`, `training` or `evaluation`."""
     name: str
     """Tells the results of a stage apart, e.g. `main-scratch-persistent-0`."""
     stage_digest: str
@@ -130,7 +130,7 @@ class TrainingOverlapRow(Row, table="training_overlaps", key=("dataset_id", "con
     """Instances that both keep."""
 
 
-class TrainingRunRow(Row, table="training_runs", key=("training_run_id",)):
+class TrainingRunRow(Row, table="training_runs", key=("training_run_id",), latest_wins=True):
     """One fine-tuning."""
 
     training_run_id: str
@@ -157,7 +157,7 @@ class TrainingRunRow(Row, table="training_runs", key=("training_run_id",)):
     started_at: datetime
 
 
-class TrainingMetricRow(Row, table="training_metrics", key=("training_run_id", "optimizer_step")):
+class TrainingMetricRow(Row, table="training_metrics", key=("training_run_id", "optimizer_step"), latest_wins=True):
     """A logging step of a fine-tuning."""
 
     training_run_id: str
@@ -245,6 +245,64 @@ class StatisticRow(Row, table="statistics", key=("statistic_id",), latest_wins=T
     """Why there is no test, where there is none."""
 
 
+class NightVerdictRow(
+    Row,
+    table="night_verdicts",
+    key=("run_id", "base", "model_name", "runtime_contract", "visibility", "header", "bucket"),
+):
+    """What a night's re-evaluation says of one cell: its newest episodes against a baseline of equal decoding seeds."""
+
+    plan_digest: str
+    series: str
+    """Variant under which the night's episodes landed: one per set of decoding seeds."""
+    base: str
+    model_name: str
+    train_contract: str | None
+    training_seed: int | None
+    runtime_contract: str
+    visibility: str
+    header: str
+    bucket: str
+    baseline_run_id: str | None
+    """Run that played the baseline: the study's, or the first night of the series; null where this is that night."""
+    pair_count: int
+    """Episodes that ended on both sides, by instance and decoding seed."""
+    unpaired_count: int
+    """Episodes of the baseline without a counterpart that ended."""
+    identical_count: int
+    """Pairs with the same replies and the same tokens, turn by turn."""
+    mean_score: float | None
+    """Over the pairs."""
+    baseline_mean_score: float | None
+    """Over the same pairs, as the baseline scored."""
+    score_p_value: float | None
+    """Wilcoxon's signed-rank test of the paired scores."""
+    score_p_holm: float | None
+    """Corrected over both tests of every cell of the night."""
+    token_ratio: float | None
+    """Mean total tokens over those of the baseline."""
+    low: float | None
+    """Lower end of the ratio's bootstrap interval."""
+    high: float | None
+    token_p_value: float | None
+    """Wilcoxon's signed-rank test of the paired total tokens."""
+    token_p_holm: float | None
+    """Corrected as that of the scores."""
+    threshold_json: str
+    """From which size on a significant difference is a regression."""
+    verdict: Literal["first", "identical", "unchanged", "improvement", "regression", "incomplete"]
+    """`first` has no baseline yet; `incomplete` has too few pairs; `unchanged` differs by less than a regression."""
+    differing: tuple[str, ...]
+    """Which of code, prompt, contract, environment, server and weights are not those of the baseline."""
+    identity_json: str
+    """Digest of each of these on the night."""
+    method: str
+    note: str | None
+    """What differs in environment and server, in words."""
+    judged_at: datetime
+    """When the night's episodes were compared."""
+
+
 class ClaimRow(Row, table="claims", key=("paper", "claim", "place"), latest_wins=True):
     """A published value of one of the papers, with our recomputation from its own tables."""
 
@@ -282,6 +340,7 @@ STUDY_TABLES: tuple[type[Row], ...] = (
     TrainingMetricRow,
     CheckResultRow,
     StatisticRow,
+    NightVerdictRow,
     ClaimRow,
 )
 

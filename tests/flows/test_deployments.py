@@ -148,6 +148,8 @@ def interrupt_while_the_pool_trains(environment, gpu, log):
 @pytest.mark.timeout(1500)
 def test_the_smoke_study_runs_through_the_api_and_ctrl_c_ends_a_training_on_the_gpu_pool(server, tmp_path, capsys):
     deploy(server)
+    automations = httpx.post(f"{server['PREFECT_API_URL']}/automations/filter", json={}, timeout=ANSWER_SECONDS)
+    assert [each["name"] for each in automations.json()] == ["carryover-regression"]
     deployed = json.loads(prefect(server, "deployment", "inspect", "reproduce-study/study", "--output", "json"))
     check_help_shows(reproduce_study, deployed["parameter_openapi_schema"], capsys)
     parameters = {"scale": "smoke", "overrides": COUNT_OVERRIDES, "train_on": "gpu_pool"}
@@ -162,6 +164,15 @@ def test_the_smoke_study_runs_through_the_api_and_ctrl_c_ends_a_training_on_the_
         state = state_of(server, flow_run_id)
         logs = (tmp_path / "cpu.log").read_text() + (tmp_path / "gpu.log").read_text()
         assert state == "COMPLETED", logs[-8000:]
+        assert "nanobind" not in logs
+        url = f"{server['PREFECT_API_URL']}/flow_runs/{flow_run_id}"
+        assert re.fullmatch("smoke-[0-9a-f]{4}", httpx.get(url, timeout=ANSWER_SECONDS).json()["name"])
+        trained = httpx.post(
+            f"{server['PREFECT_API_URL']}/flow_runs/filter",
+            json={"flows": {"name": {"any_": ["train-models"]}}, "sort": "START_TIME_DESC"},
+            timeout=ANSWER_SECONDS,
+        ).json()[0]
+        assert trained["parameters"]["overrides"] == COUNT_OVERRIDES
     with Warehouse.open(tmp_path / "data" / "warehouse.duckdb") as warehouse:
         episodes = dict(warehouse.sql("select purpose, count(*) from episodes group by purpose").rows())
         trainings = warehouse.sql("select contract from training_runs order by contract").rows()

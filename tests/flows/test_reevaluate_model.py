@@ -1,4 +1,4 @@
-"""What the nightly schedule runs: each time one more replicate, in tables of its own beside those of the study."""
+"""What the nightly schedule runs: the study's seeds again and a verdict on each cell; the study's tables stay."""
 
 import shutil
 from collections import Counter
@@ -7,9 +7,12 @@ import pytest
 
 from carryover.flows.cli.command import run_as_command
 from carryover.flows.reevaluate_model import reevaluate_model
+from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.nightly.spec import NightObject
 from carryover.tasks.plans.models import ChosenCells
 from tests.flows.flow_process import run_flow, start_flow
+from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher
 
 SMOKE = ("--scale", "smoke")
 CELL = ("base", "model_digest", "train_contract", "runtime_contract", "instance_id")
@@ -30,6 +33,21 @@ def evaluated(home, variant):
     return found
 
 
+def verdicts(home, series="reevaluation"):
+    """Return the verdicts of a series from the published warehouse, a list for every night."""
+    query = """
+        select verdict, pair_count, identical_count, baseline_run_id, run_id, differing
+        from night_verdicts where series = $series order by judged_at
+    """
+    nights = {}
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        for row in warehouse.sql(query, series=series).arrow().to_pylist():
+            nights.setdefault(row["run_id"], []).append(row)
+        ended = {name for (name,) in warehouse.sql("select run_id from run_ends where status = 'finished'").rows()}
+    assert set(nights) <= ended  # a night's own end is merged, too
+    return list(nights.values())
+
+
 def rows_of_the_study(printed):
     """Return the rows of tables printed as CSV without those of the re-evaluation."""
     return [line for line in printed.splitlines() if "reevaluation" not in line]
@@ -38,18 +56,21 @@ def rows_of_the_study(printed):
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_every_reevaluation_adds_one_replicate_and_leaves_the_tables_of_the_study_alone(
-    studied, smoke_study, prefect_api
-):
+def test_every_night_plays_the_studys_seeds_and_equals_it_to_the_token(studied, smoke_study, prefect_api):
     (study,) = evaluated(studied, "main").values()
     assert set(study.values()) == {1}
     printed = run_flow(studied, "tables", "--format", "csv")
     assert "reevaluation" not in printed
 
-    run_flow(studied, "reevaluate", *SMOKE, server=prefect_api)
-    assert evaluated(studied, "reevaluation") == {0: study}
-    run_flow(studied, "reevaluate", *SMOKE, server=prefect_api)
-    assert evaluated(studied, "reevaluation") == {0: study, 1: study}
+    for _ in range(2):
+        run_flow(studied, "reevaluate", *SMOKE, server=prefect_api)
+    assert evaluated(studied, "reevaluation") == {0: study + study}
+    first, second = verdicts(studied)
+    for row in first + second:
+        assert (row["verdict"], row["pair_count"], row["identical_count"]) == ("identical", 2, 2)
+        assert row["differing"] == []
+    assert len(first) == 8
+    assert {row["baseline_run_id"] for row in first} == {row["baseline_run_id"] for row in second}
 
     assert evaluated(studied, "main") == {0: study}
     run_flow(studied, "run", *smoke_study.options, server=prefect_api)
@@ -69,18 +90,43 @@ def test_one_model_is_evaluated_again_under_its_own_contract_and_under_another_o
     assert "trained on the persistent contract, the runtime is stateless" in said
     assert evaluated(studied, "reevaluation") == {}
 
-    run_flow(studied, *other, "--is-cross-evaluation", server=prefect_api)
-    (played,) = evaluated(studied, "reevaluation").values()
+    run_flow(studied, *other, "--is-cross-evaluation", "--seeds", "1", server=prefect_api)
+    assert evaluated(studied, "reevaluation") == {}
+    played = evaluated(studied, "reevaluation-seeds-1")[1]
     assert {(train, runtime) for _, _, train, runtime, _ in played} == {("persistent", "stateless")}
     assert len(played) == 2
+    ((row,),) = verdicts(studied, "reevaluation-seeds-1")
+    assert (row["verdict"], row["baseline_run_id"]) == ("first", None)
 
 
-def test_a_model_and_a_contract_are_options_of_the_command():
+@pytest.mark.prefect
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_any_endpoint_is_judged_against_its_first_night_also_without_a_study(tmp_path, prefect_api):
+    home = tmp_path / "data"
+    skipped = start_flow(home, "reevaluate", *SMOKE, server=prefect_api)
+    _, said = skipped.communicate()
+    assert skipped.returncode == 0, said
+    assert "skipped: no finished study of scale 'smoke' to evaluate again" in " ".join(said.split())
+
+    endpoint = TeacherEndpoint()
+    with serve_teacher(endpoint):
+        options = (*SMOKE, "--endpoint-url", endpoint.base_url, "--endpoint-model", MODEL)
+        for _ in range(2):
+            run_flow(home, "reevaluate", *options, server=prefect_api)
+    first, second = verdicts(home)
+    assert [row["verdict"] for row in first] == ["first", "first"]
+    assert [row["verdict"] for row in second] == ["identical", "identical"]
+    assert {row["baseline_run_id"] for row in second} == {row["run_id"] for row in first}
+
+
+def test_what_a_night_plays_is_options_of_the_command():
     seen = []
+    options = ["--model", "persistent-0", "--runtime-contract", "stateless", "--is-cross-evaluation", "--seeds", "2"]
     with pytest.raises(SystemExit):
-        run_as_command(
-            reevaluate_model,
-            ["--model", "persistent-0", "--runtime-contract", "stateless", "--is-cross-evaluation"],
-            answer=lambda parameters: seen.append(parameters["cells"]) or True,
-        )
-    assert seen == [ChosenCells(model="persistent-0", runtime_contract="stateless", is_cross_evaluation=True)]
+        run_as_command(reevaluate_model, options, answer=lambda parameters: seen.append(parameters) or True)
+    (parameters,) = seen
+    assert parameters["cells"] == ChosenCells(
+        model="persistent-0", runtime_contract="stateless", is_cross_evaluation=True
+    )
+    assert parameters["night"] == NightObject(seeds=2)

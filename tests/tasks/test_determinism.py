@@ -19,7 +19,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, scripted_client, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
-from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.traces.rows import EPISODE_TABLES
 from carryover.tasks.traces.study_rows import TABLES
 
@@ -42,7 +42,7 @@ def run_without_models(home, concurrency: int) -> Run:
             client = scripted_client(part).model_copy(update={"concurrency": concurrency})
             for instance_set in run.plan.instance_sets():
                 generate_instance_set.fn(run, instance_set)
-            tokenizer = provide_tokenizer.fn(run, part)
+            tokenizer = make_tokenizer(run, part)
             evaluated = evaluation_shards(
                 run, part, evaluation, [BASE], base_url="http://127.0.0.1:9/v1", tokenizer=tokenizer
             )

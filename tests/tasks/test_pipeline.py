@@ -22,7 +22,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
-from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.serve import serve_models
 from carryover.tasks.sft.card import ContractMismatchError
 from carryover.tasks.sft.training_log import LOG_NAME, read_log
@@ -61,7 +61,7 @@ def study(home, told):
             (part,) = run.plan.parts
             for instance_set in run.plan.instance_sets():
                 generate_instance_set.fn(run, instance_set)
-            tokenizer = provide_tokenizer.fn(run, part)
+            tokenizer = make_tokenizer(run, part)
             collect_teacher(run, tokenizer)
             prepare_training_data.fn(run, part, tokenizer)
             for contract in part.teacher.contracts:
@@ -136,7 +136,7 @@ def test_models_are_reached_over_http_and_the_server_counts_their_tokens(study):
 
 def test_what_has_landed_is_not_played_again(study):
     (part,) = study.plan.parts
-    again = collect_teacher(study, provide_tokenizer.fn(study, part))
+    again = collect_teacher(study, make_tokenizer(study, part))
     assert [(one.planned_count, one.played_count) for one in again] == [(TRAIN_COUNT, 0)] * 2
 
 
@@ -160,7 +160,7 @@ def test_a_person_and_the_log_are_warned_by_name_once_of_every_model_under_the_o
 def test_one_model_is_not_served_for_the_other_contract_unless_this_is_called_a_cross_evaluation(study, told):
     (part,) = study.plan.parts
     chosen = ChosenCells(model="persistent-0", runtime_contract="stateless")
-    models = chosen.served(find_models.fn(study, part, provide_tokenizer.fn(study, part)))
+    models = chosen.served(find_models.fn(study, part, make_tokenizer(study, part)))
     assert [model.name for model in models] == ["base", "persistent-0"]
     server = serve_models(study, part, models, tell=told.append, cells=chosen)
     with pytest.raises(ContractMismatchError, match="--is-cross-evaluation"):

@@ -9,7 +9,7 @@ from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.provide_tokenizer import provide_tokenizer
+from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.running.errors import UserError
 from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
 
@@ -31,7 +31,7 @@ def test_a_teacher_that_prints_no_table_has_a_tokenizer_of_such_episodes(run):
     terse = part.model_copy(
         update={"variant": "no-table", "teacher": part.teacher.model_copy(update={"prints_table": False})}
     )
-    learned = {(provide_tokenizer.fn(run, one) / "tokenizer.json").read_bytes() for one in (part, terse)}
+    learned = {(make_tokenizer(run, one) / "tokenizer.json").read_bytes() for one in (part, terse)}
     assert len(learned) == 2
 
 
@@ -42,7 +42,7 @@ def test_the_tokenizer_of_a_base_of_the_hub_is_of_the_commit_that_the_plan_names
     (tmp_path / "old" / "tokenizer.json").write_text("{}")
     keep_as_downloaded(tmp_path / "cache", "tiny/base", {OLD_COMMIT: tmp_path / "old"}, newest=OLD_COMMIT)
     read_offline(monkeypatch, tmp_path / "cache")
-    folder = provide_tokenizer.fn(run, part.model_copy(update={"training": training}))
+    folder = make_tokenizer(run, part.model_copy(update={"training": training}))
     assert folder == tmp_path / "cache" / "models--tiny--base" / "snapshots" / OLD_COMMIT
 
 
@@ -52,5 +52,5 @@ def test_an_episode_that_failed_is_no_sample(run, monkeypatch):
         "carryover.tasks.provide_tokenizer.open_client", lambda _, condition: open_client(NOBODY, condition)
     )
     with pytest.raises(UserError, match=r"an episode of the tokenizer sample, persistent failed: .*:9/v1"):
-        provide_tokenizer.fn(run, part)
+        make_tokenizer(run, part)
     assert not list(run.places.datasets.glob("tokenizer-*"))

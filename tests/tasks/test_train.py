@@ -12,6 +12,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.prepare import TrainingData
 from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.spec import TRAINING
@@ -60,7 +61,7 @@ def finish_training(run, part, data):
 def test_a_finished_model_of_equal_identity_is_kept(run, part):
     folder = finish_training(run, part, DATA)
     trained = train_model.fn(run, plan_training(run, part, "persistent", 0, None))
-    assert trained == TrainedFolder(path=folder, digest="f" * 64)
+    assert trained == TrainedFolder(path=folder.relative_to(run.home), digest="f" * 64)
     (row,) = LandingZone(run.landing).read("training_runs").to_pylist()
     assert (row["dataset_id"], row["model_digest"]) == ("data", "f" * 64)
 
@@ -120,3 +121,20 @@ def test_a_base_whose_size_nobody_tells_is_named_once_and_others_are_not(part, t
     of_hub = part.model_copy(update={"training": training})
     (line,) = unknown_sizes([part, of_hub, of_hub])
     assert line.startswith(f"the size of base model {tmp_path / 'base'} is unknown")
+
+
+def test_a_base_and_its_tokenizer_count_by_content_and_not_by_path(run, part, tmp_path):
+    def identities(name, weights, words):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(weights)
+        (tmp_path / name / "tokenizer.json").write_bytes(words)
+        training = TRAINING["paper"].model_copy(update={"base_model": str(tmp_path / name), "base_revision": None})
+        of_folder = part.model_copy(update={"training": training})
+        return plan_training(run, of_folder, "persistent", 0, None).identity, tokenizer_identity(of_folder, None)
+
+    first = identities("first", b"1", b"a")
+    assert identities("moved", b"1", b"a") == first
+    other_weights, same_words = identities("trained", b"2", b"a")
+    assert other_weights != first[0]
+    assert same_words == first[1]
+    assert set(identities("relearned", b"1", b"b")).isdisjoint(first)

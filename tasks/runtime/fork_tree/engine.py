@@ -136,15 +136,17 @@ class ForkTreeEngine(Engine):
         for binding in installed:
             self.install(binding)
 
-    def install(self, binding: Binding) -> None:
+    def install(self, *bindings: Binding) -> None:
         """Bind in the root and in the live process, and fork ahead anew."""
         try:
             for node in self._processes.holders():
-                send_binding(node.ask, binding)
+                for binding in bindings:
+                    send_binding(node.ask, binding)
             self._processes.finish([])
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
-        self._installed.append(binding)
+        for binding in bindings:
+            self._keep(binding)
 
     def freeze(self) -> Frozen | None:
         """Fork the state; a fresh lifetime has none."""

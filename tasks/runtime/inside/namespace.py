@@ -12,7 +12,7 @@ _CONSTANTS, _TEXTS = frozenset((type(None), bool, float, complex)), frozenset((s
 _HASHED_TYPES = _CONTAINERS | _CONSTANTS | _TEXTS | {int}
 _SMALL_PARTS, _PARTS_LIMIT = 20_000, 100_000
 """Containers and their parts: of a value that is hashed in one piece, and of one that is hashed at all."""
-_SHORT_LENGTH, _LEAST, _MOST = 1_000, -(1 << 62), 1 << 62
+_SHORT_LENGTH, _LONG_COUNT, _LEAST, _MOST = 1_000, 100, -(1 << 62), 1 << 62
 _DIGIT = 1 << 30
 """Python compares smaller integers, which have one digit, at half the cost."""
 _LARGE_NAMES_LIMIT = 200
@@ -102,6 +102,8 @@ def _is_small(value: Any) -> bool:
         left -= len(parts) + 1
         if left < 0:
             return False
+        if len(parts) > _LONG_COUNT and _are_numbers(parts):
+            continue
         for part in parts:  # as `_is_short` does, but most steps spend their time here
             kind = type(part)
             if kind is int:
@@ -113,6 +115,18 @@ def _is_small(value: Any) -> bool:
             elif kind in _CONSTANTS or _is_short(part):
                 continue
             waiting.append(part)
+    return True
+
+
+def _are_numbers(parts: Any) -> bool:
+    """Tell whether all are floats, or integers of at most 1024 bits: of a long list at a third of the cost."""
+    kinds = [*map(type, parts)]
+    if kinds[0] not in (int, float) or kinds.count(kinds[0]) < len(kinds):
+        return False
+    try:
+        sum(parts, 0.0)
+    except OverflowError:
+        return False
     return True
 
 

@@ -203,8 +203,8 @@ class Server:
     def _bind(self, name: str, is_user: bool, size: int, descriptor: int) -> None:
         from .values import injection
 
-        sent = injection.receive(name, size, descriptor)
         try:
+            sent = injection.receive(name, size, descriptor)
             if is_user:
                 self.runner.namespace[name] = sent.build(self.runner.own)
             elif self.is_root:
@@ -213,7 +213,7 @@ class Server:
             else:
                 self.runner.inject(name, sent.build(self.runner.own), is_own=False)
         except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever keeps the value from being built
-            self.channel.send(("answer", f"{error}"[:_ERROR_LIMIT]))
+            self.channel.send(("answer", _reason(error)))
             return
         self.channel.send(("answer", None))
 
@@ -246,10 +246,14 @@ class Server:
     def _fill(self, descriptor: int) -> None:
         from .values import transfer
 
-        transfer.fill(descriptor, self._outgoing)
+        try:
+            transfer.fill(descriptor, self._outgoing)
+            problem = None
+        except OSError as error:
+            problem = _reason(error)
         os.close(descriptor)
         self._outgoing = None
-        self.channel.send(("answer", None))
+        self.channel.send(("answer", problem))
 
 
 def _type_name(kind: type) -> str:
@@ -258,6 +262,13 @@ def _type_name(kind: type) -> str:
     module = type.__dict__["__module__"].__get__(kind)
     library = module.partition(".")[0] if type(module) is str else ""
     return (name if library in ("", "builtins", "__main__") else f"{library}.{name}")[:_TYPE_LIMIT]
+
+
+def _reason(error: Exception) -> str:
+    """Return why a value cannot be bound or read, with the way out where memory is short."""
+    if isinstance(error, (MemoryError, OSError)):
+        return f"no room for it in the interpreter ({error}); delete what is not needed, or raise memory_limit_bytes"
+    return f"{error}"[:_ERROR_LIMIT]
 
 
 def _has_ended(process: int) -> bool:

@@ -64,11 +64,13 @@ def _decode(channel: Channel, memory: int, size: int, libraries: list[str], limi
     answer = None
     try:
         decode(transfer.take(memory, size), {}, libraries=libraries)
-    except (NotPortableError, MemoryError) as error:
-        answer = f"{error}" or "decoding it takes more memory than it may"
+    except NotPortableError as error:
+        answer = f"{error}"
+    except MemoryError:
+        answer = f"decoding it takes too much memory; object_limit_bytes is {limit_bytes}, raise it"
     taken = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     if answer is None and taken > allowed:
-        answer = f"decoding it takes {taken} bytes of memory; an object may take {limit_bytes}"
+        answer = f"decoding it takes {taken} bytes of memory; object_limit_bytes is {limit_bytes}, raise it"
     channel.send(answer)
     os._exit(0)
 

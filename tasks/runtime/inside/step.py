@@ -124,7 +124,8 @@ class StepRunner:
         namespace = self.namespace
         self._is_running = True
         try:
-            exec(compiled.statements, namespace)
+            for statements in compiled.statements:
+                exec(statements, namespace)
             value = eval(compiled.value, namespace) if compiled.value is not None else None
             return None if value is None else repr(value)
         finally:
@@ -136,15 +137,14 @@ class StepRunner:
         values = user_values(self.namespace, self.own)
         excess = drop_excess(self.namespace, values)
         return {
-            "result": None if result is None else result[:RESULT_LIMIT],
-            "length": 0 if result is None else len(result),
+            "result": None if result is None else result[: RESULT_LIMIT + 1],  # one more says that it is cut
             "error": describe_error(error) if error is not None else None,
             "call": getattr(error, "call", None),
             "names": sorted(values.keys() - self.injected) if self.injected else list(values),
             "hash": hash_state(values),
             "canary": os.urandom(_CANARY_BYTES).hex(),
             "hiding": hiding,
-            "excess": excess,
+            "is_excessive": excess > 0,
         }
 
     def _on_interrupt(self, _signal: int, _frame: Any) -> None:

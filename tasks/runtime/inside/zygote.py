@@ -18,7 +18,7 @@ from .seeding import Seeder
 from .walls import confine
 
 _WARM_UP_RUNS = 10
-"""Python 3.11 specialises bytecode that has run eight times."""
+"""Python 3.11 specialises bytecode that has run eight times; else each fork copies 57 more pages, of 430."""
 
 
 def main(descriptor: int) -> NoReturn:
@@ -36,6 +36,7 @@ def main(descriptor: int) -> NoReturn:
         root.runner.run(channel, 0, "0", "x = 1")
     root.runner.forget(None)
     gc.collect()
+    confine.return_free_memory()
     gc.freeze()
     channel.send(("ready", {"pid": os.getpid()}))
     while True:

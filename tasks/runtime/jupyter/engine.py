@@ -87,13 +87,15 @@ class JupyterEngine(Engine):
         self._installed = list(installed)
         self._renew()
 
-    def install(self, binding: Binding) -> None:
+    def install(self, *bindings: Binding) -> None:
         """Bind in this kernel, and in those that will take its place."""
         try:
-            send_binding(self._kernel.ask, binding)
+            for binding in bindings:
+                send_binding(self._kernel.ask, binding)
         except NodeGoneError as error:
             raise StateLostError(str(error)) from error
-        self._installed.append(binding)
+        for binding in bindings:
+            self._keep(binding)
 
     def freeze(self) -> None:
         """Freeze nothing: a kernel's state can only be brought about again."""

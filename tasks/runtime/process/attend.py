@@ -14,7 +14,6 @@ from carryover.tasks.runtime.engine import (
 )
 from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES
 from carryover.tasks.runtime.notices import INTERRUPTED, UNFIT
-from carryover.tasks.runtime.process.memory import excess_bytes
 from carryover.tasks.runtime.process.node import Node, NodeGoneError
 from carryover.tasks.runtime.process.strays import end_strays, put_strays_last
 from carryover.tasks.runtime.process.watcher import WATCHER
@@ -22,8 +21,6 @@ from carryover.tasks.runtime.spec import RuntimeSpec
 
 logger = logging.getLogger(__name__)
 
-_MEMORY_SECONDS = 0.1
-"""Between two looks at the memory of an episode whose blocks run."""
 _BLOCK_LIMIT_BYTES = 4 << 20
 """Of what a running block's process sends: four times a tool call, and more than the longest report."""
 _BY_HAND = "the block was stopped by hand"
@@ -130,14 +127,13 @@ class _Clock:
             raise NodeGoneError(str(error)) from error
 
     def look_at_memory(self) -> None:
-        """Check the episode's memory at most every tenth of a second; raise `BlockKilledError` above its limit."""
-        if time.monotonic() < self._root.looked_at + _MEMORY_SECONDS:
+        """Check the episode's memory where it is due; raise `BlockKilledError` above its limit."""
+        holdings, limit = self._root.holdings, self._spec.episode_memory_limit_bytes
+        if time.monotonic() < holdings.due:
             return
-        limit = self._spec.episode_memory_limit_bytes
-        if used := excess_bytes(self._root.process_id(), limit):
+        if used := holdings.excess_bytes(self._root.process_id(), limit):
             reason = f"the episode holds {used >> 20} MiB, {limit >> 20} are allowed; the block was killed"
             raise BlockKilledError("MemoryLimitExceeded", reason)
-        self._root.looked_at = time.monotonic()
 
     def _late(self) -> str:
         return f"the block ran longer than {self._spec.block_timeout_seconds:g} s"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES, Channel, FrameError
+from carryover.tasks.runtime.process.memory import Holdings
 
 _TICK = struct.pack("ll", 0, 100_000)
 """Seconds and microseconds after which a wait for the sandbox looks around: deadline, life, memory."""
@@ -45,7 +46,7 @@ class Node:
     All processes of an episode that the host knows of form its family: whatever else descends from the root is stray.
     """
 
-    __slots__ = ("_process_id", "channel", "family", "handle", "looked_at")
+    __slots__ = ("_process_id", "channel", "family", "handle", "holdings")
 
     def __init__(self, channel: Channel, handle: int, family: "set[Node] | None" = None) -> None:
         self.channel = channel
@@ -54,14 +55,17 @@ class Node:
         self.family: set[Node] = set() if family is None else family
         self.family.add(self)
         self._process_id: int | None = None
-        self.looked_at = time.monotonic()
-        """When the memory of what descends from it was looked at last."""
+        self.holdings = Holdings()
+        """Memory of what descends from it."""
 
     def send(self, message: Any, descriptors: tuple[int, ...] = ()) -> None:
         """Send a message; raise `NodeGoneError` when the process does not take it."""
         self.channel.deadline = time.monotonic() + _SEND_SECONDS
         try:
             self.channel.send(message, descriptors)
+        except BlockingIOError as error:
+            self.end()  # a part of the message may have gone out
+            raise NodeGoneError(_SILENT) from error
         except OSError as error:
             raise NodeGoneError(_ENDED) from error
 
@@ -77,7 +81,7 @@ class Node:
             raise NodeGoneError(_MEDDLED if isinstance(error, FrameError) else _ENDED) from error
 
     def ask(self, message: Any, descriptors: tuple[int, ...] = (), answer_limit_bytes: int = ANSWER_LIMIT_BYTES) -> Any:
-        """Send a message that runs no block, and return the answer's content."""
+        """Send a message that runs no block, and return the answer's content; who does not answer is ended."""
         self.send(message, descriptors)
         self.channel.limit_bytes = answer_limit_bytes
         deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
@@ -86,6 +90,9 @@ class Node:
                 self.resume()
                 if time.monotonic() > deadline:
                     raise NodeGoneError(_SILENT)
+        except BaseException:
+            self.end()  # a late answer would be read as that of the next question
+            raise
         finally:
             self.channel.limit_bytes = ANSWER_LIMIT_BYTES
         match reply:

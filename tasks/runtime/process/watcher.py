@@ -5,7 +5,6 @@ import threading
 import time
 from typing import NamedTuple
 
-from carryover.tasks.runtime.process.memory import excess_bytes
 from carryover.tasks.runtime.process.node import Node
 from carryover.tasks.runtime.process.strays import end_all
 
@@ -60,7 +59,7 @@ class Watcher:
 
     def _look(self, root: Node, watched: _Watched) -> None:
         started = time.monotonic()
-        used = excess_bytes(root.process_id(), watched.limit_bytes)
+        used = root.holdings.excess_bytes(root.process_id(), watched.limit_bytes)
         least_pause = (time.monotonic() - started) / _LOOKING_SHARE
         with self._lock:
             if self._watched.get(root) is not watched:  # a step has begun, or the episode was closed

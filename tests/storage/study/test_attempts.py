@@ -1,8 +1,8 @@
-"""How often a cell has been played, on the instances that have landed."""
+"""Which episodes of a cell are missing, on the instances that have landed."""
 
 import pytest
 
-from carryover.storage.study.attempts import EpisodePlace, count_replicates, missing_episodes
+from carryover.storage.study.attempts import EpisodePlace, missing_episodes
 from carryover.storage.study.instances import instance_ids, note_instances, read_instances
 from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
@@ -61,23 +61,22 @@ def play(zone, make_episode):
     return land
 
 
-def test_a_replicate_counts_once_every_instance_has_been_played_also_with_an_error(run, zone, play):
+def test_what_failed_or_was_not_played_is_missing_by_replicate(run, zone, play):
     land(run, zone)
-    counts = [count_replicates(run, zone, SHARD)]
     for instance, replicate, reason in (
         (SAMPLED[0], 0, FinishReason.FINISH_TOOL),
         (SAMPLED[1], 0, FinishReason.ERROR),
         (SAMPLED[0], 1, FinishReason.FINISH_TOOL),
     ):
         play(instance, replicate, reason)
-        counts.append(count_replicates(run, zone, SHARD))
-    assert counts == [0, 0, 1, 1]
+    failed = SAMPLED[1].instance_id
     assert missing_episodes(run, zone, SHARD.model_copy(update={"replicates": 2})) == [
-        EpisodePlace(SAMPLED[1].instance_id, 0, 1),
-        EpisodePlace(SAMPLED[1].instance_id, 1, 0),
+        EpisodePlace(failed, 0, 1),
+        EpisodePlace(failed, 1, 0),
     ]
-    other = CELL.model_copy(update={"runtime_contract": "persistent"})
-    assert count_replicates(run, zone, SHARD.model_copy(update={"condition": other})) == 0
+    assert missing_episodes(run, zone, SHARD.model_copy(update={"first_replicate": 1})) == [EpisodePlace(failed, 1, 0)]
+    again = [EpisodePlace(SAMPLED[0].instance_id, 0, 1), EpisodePlace(failed, 0, 1)]
+    assert missing_episodes(run, zone, SHARD, plays_again=True) == again
 
 
 def test_instances_are_read_as_stage_1_landed_them(run, zone):

@@ -6,10 +6,12 @@ from carryover.storage.study.finished import count_failed_episodes, is_analysed,
 from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.traces.rows import ErrorKind, ErrorRow, FinishReason
+from carryover.tasks.traces.study_rows import ReusedEpisodeRow
 
 PLAN = resolve_plan("smoke", Overrides(train_count=2))
 
@@ -85,6 +87,26 @@ def test_an_episode_that_is_to_be_tried_again_leaves_the_plan_unfinished(zone, l
     land(FinishReason.FINISH_TOOL, instance_id="another")
     assert count_failed_episodes(zone, PLAN) == 1
     assert not is_finished(PLAN)
+
+
+def test_a_refresh_that_was_stopped_leaves_the_plan_unfinished(zone, land):
+    finish()
+    with pytest.raises(KeyboardInterrupt), start_run("reproduce_study", PLAN, Limits(refresh=(Stage.TRACES,))):
+        raise KeyboardInterrupt
+    assert not is_finished(PLAN)
+    finish()
+    assert is_finished(PLAN)
+
+
+def test_an_error_of_a_reused_episode_counts(zone, land, make_row):
+    finish()
+    other = resolve_plan("smoke")
+    land(FinishReason.ERROR, plan=other)
+    assert is_finished(PLAN)
+    name = f"instance-main-{other.digest}-0-None"
+    row = make_row(ReusedEpisodeRow, run_id="run", plan_digest=PLAN.digest, episode_id=name)
+    zone.write({"reused_episodes": [row]}, "run")
+    assert count_failed_episodes(zone, PLAN) == 1
 
 
 def test_a_later_attempt_makes_up_for_an_error(zone, land):

@@ -1,11 +1,11 @@
-"""A re-evaluation takes the study that it is about, and tells rows of another source from the others."""
+"""A re-evaluation takes the study that it is about."""
 
 import json
 from datetime import UTC, datetime
 
 import pytest
 
-from carryover.storage.study.reevaluation import choose_study, name_variant
+from carryover.storage.study.reevaluation import NoStudyError, choose_study
 from carryover.storage.study.runs import landed_plan, start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
@@ -75,10 +75,5 @@ def test_a_study_of_another_version_is_refused_with_the_way_out():
 
 def test_a_scale_without_a_finished_study_is_said():
     finish(SMOKE)
-    with pytest.raises(UserError, match=r"no finished study of scale 'laptop' to evaluate again; `carryover run"):
+    with pytest.raises(NoStudyError, match=r"no finished study of scale 'laptop' to evaluate again; `carryover run"):
         choose_study(resolve_plan("laptop"))
-
-
-def test_rows_of_another_source_land_under_a_variant_that_names_it():
-    assert name_variant(SMOKE) == "reevaluation"
-    assert name_variant(EARLIER) == f"reevaluation-{SMOKE.source[:8]}"

@@ -16,7 +16,13 @@ from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.published import published_path
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.traces.rows import FinishReason, InstanceRow
-from carryover.tasks.traces.study_rows import RunRow, StatisticRow, TrainingExampleRow
+from carryover.tasks.traces.study_rows import (
+    RunRow,
+    StatisticRow,
+    TrainingExampleRow,
+    TrainingMetricRow,
+    TrainingRunRow,
+)
 from tests.bars import RecordedBars
 
 NO_GRACE = timedelta(0)
@@ -101,6 +107,35 @@ def test_an_execution_landed_after_the_merge_of_the_other_changes_nothing(landin
     report = merge(landing, path)
     assert (report.bundle_count, report.row_counts, report.repeated_episode_count) == (1, {}, 1)
     assert _rows(path, "select step, code from steps") == [(1, "first")]
+
+
+PLAN_EPISODES = "select plan_digest, episode_id, playing_plan_digest from staging.plan_episodes order by all"
+
+
+@pytest.mark.parametrize("is_merged_between", [False, True])
+def test_studies_that_land_an_episode_at_once_both_have_it(landing, path, make_episode, is_merged_between):
+    landing.write(make_episode("e", plan_digest="first"), "run")
+    if is_merged_between:
+        merge(landing, path)
+    landing.write(make_episode("e", "second", plan_digest="second"), "second")
+    landing.write(make_episode("e", "again", plan_digest="first"), "again")
+    both = [("first", "e", "first"), ("second", "e", "first")]
+    for _ in range(2):
+        merge(landing, path)
+        assert _rows(path, PLAN_EPISODES) == both
+    assert _rows(path, "select run_id, plan_digest from reused_episodes") == [("second", "second")]
+    assert _rows(Path(landing.url), PLAN_EPISODES) == both
+
+
+def test_a_training_done_again_replaces_the_former(landing, path, make_row):
+    for run_id, loss in (("first", 1.0), ("refreshed", 2.0)):
+        key = {"training_run_id": "t", "run_id": run_id}
+        metrics = [make_row(TrainingMetricRow, optimizer_step=step, loss=loss, **key) for step in (1, 2)]
+        runs = [make_row(TrainingRunRow, final_loss=loss, **key)]
+        landing.write({"training_runs": runs, "training_metrics": metrics}, run_id)
+        merge(landing, path)
+    assert _rows(path, "select run_id, final_loss from training_runs") == [("refreshed", 2.0)]
+    assert _rows(path, "select optimizer_step, loss from training_metrics order by all") == [(1, 2.0), (2, 2.0)]
 
 
 def test_an_instance_landed_by_two_runs_is_there_once(landing, path, make_row):

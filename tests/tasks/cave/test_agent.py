@@ -13,6 +13,7 @@ from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.runtime_stream import BusyError
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.runtime.objects import InjectionError, RetrievalError
+from carryover.tasks.traces.rows import FinishReason
 
 ORDERS = pd.DataFrame(
     {"customer": ["ann", "bob", "ann"], "amount": [10.0, 20.0, 5.0], "currency": ["usd", "eur", "eur"]}
@@ -176,3 +177,29 @@ def test_any_openai_compatible_endpoint_answers(fork_tree):
     assert [(answer.text, answer.prompt_tokens, answer.completion_tokens) for answer in answers] == [
         ("Hello.", 9, 2)
     ] * 2
+
+
+def test_cancelled_question_leaves_the_interpreter_to_its_block(open_agent):
+    """The host does not write to a channel on which a running block still talks."""
+    entered, leave = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        """Wait for the test."""
+        entered.set()
+        leave.wait()
+
+    agent = open_agent(block("wait()\nx = 1"), block("x += 1"), "Two.")
+    agent.inject("wait", wait)
+
+    async def cancel() -> None:
+        asking = asyncio.ensure_future(agent.ask_async("Go."))
+        await asyncio.to_thread(entered.wait)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+    asyncio.run(cancel())
+    with pytest.raises(BusyError):
+        agent.retrieve("x")
+    leave.set()
+    assert agent.ask("Now?").stop is FinishReason.ANSWER
+    assert agent.retrieve("x") == 2

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.saved import Restored
 from carryover.tasks.cave.scripted import block, scripted
+from carryover.tasks.traces.rows import FinishReason
 
 
 def double(number: int) -> int:
@@ -177,3 +179,27 @@ def test_file_that_is_no_saved_agent_is_refused(tmp_path):
     (tmp_path / "other").write_text('{"version": 99}\n')
     with pytest.raises(ValueError, match="is not an agent saved with version 1"):
         Agent.resume(tmp_path / "other", scripted())
+
+
+@pytest.mark.parametrize("room", [1, 40, 500, 1000])
+def test_write_that_failed_half_way_spoils_neither_the_file_nor_the_next_write(open_agent, save_file, fork_tree, room):
+    """The disk is full for a question, whatever part of a line had room."""
+    steps = [text for number in range(3) for text in (block(f"x = {number}"), "Done.")]
+    agent = open_agent(*steps, save_to=save_file)
+    agent.ask("Go.")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (save_file.stat().st_size + room, before[1]))
+    try:
+        answer = agent.ask("Go on.")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, former)
+    assert (answer.stop, "File too large" in answer.text) == (FinishReason.ERROR, True)
+    with Agent.resume(save_file, scripted(""), runtime=fork_tree) as resumed:
+        assert restored_of(resumed).is_exact
+    agent.ask("Once more.")
+    with Agent.resume(save_file, scripted(""), runtime=fork_tree) as resumed:
+        assert restored_of(resumed).is_exact
+        assert resumed.retrieve("x") == agent.retrieve("x")
+        assert resumed.text.entries == agent.text.entries

@@ -14,7 +14,7 @@ PLAYING = {"tokenizer", *COLLECTING}
 @pytest.fixture
 def source(tmp_path, monkeypatch):
     """A copy of the source, to be edited."""
-    for folder in ("tasks", "sql"):
+    for folder in ("tasks", "sql", "storage"):
         shutil.copytree(source_digest.ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(source_digest, "ROOT", tmp_path)
     return tmp_path
@@ -24,28 +24,42 @@ def digests():
     return {stage: stage_digest(stage) for stage in Stage}
 
 
+UNUSED = "\n\ndef unused():\n    return None\n"
+
+
 @pytest.mark.parametrize(
-    ("file", "text", "changed"),
+    ("file", "old", "new", "changed"),
     [
-        ("tasks/collect.py", "# a comment\n", set()),
-        ("tasks/collect.py", "X = 1\n", COLLECTING),
-        ("tasks/serving/cpu_server.py", "X = 1\n", {"evaluation"}),
-        ("tasks/agent/prompts/compact/base.md", "Be brief.\n", {*PLAYING, "data"}),
-        ("tasks/runtime/protocol.py", "X = 1\n", {"instances", *PLAYING, "data"}),
-        ("tasks/knapsack/sampling.py", "X = 1\n", {"instances", *PLAYING, "data"}),
-        ("tasks/datasets/validation.py", "X = 1\n", {"data"}),
-        ("tasks/sft/trainer.py", "X = 1\n", {"training"}),
-        ("tasks/sft/spec.py", "X = 1\n", set()),
-        ("tasks/train.py", "X = 1\n", {"training"}),
-        ("tasks/plans/presets.py", "X = 1\n", set()),
-        ("tasks/analysis/compute.py", "X = 1\n", {"analysis"}),
-        ("sql/marts/episode_metrics.sql", "-- a comment\n", {"analysis"}),
+        ("tasks/collect.py", "import asyncio\n", "import asyncio  # a comment\n", set()),
+        ("tasks/collect.py", "", UNUSED, COLLECTING),
+        ("tasks/serving/cpu_server.py", "", UNUSED, {"evaluation"}),
+        ("tasks/agent/prompts/compact/base.md", "", "Be brief.\n", {*PLAYING, "data"}),
+        ("tasks/runtime/protocol.py", "", UNUSED, PLAYING),
+        ("tasks/knapsack/sampling.py", "ATTEMPT_STRIDE = ", "ATTEMPT_STRIDE = 1 + ", {"instances", *PLAYING, "data"}),
+        ("tasks/datasets/validation.py", "GIVEN_UP = ", "GIVEN_UP = 2 * ", {"data"}),
+        ("tasks/datasets/validation.py", "", UNUSED, set()),
+        ("tasks/sft/trainer.py", "def open_trainer(\n", "def open_trainer(\n    unused, ", {"training"}),
+        ("tasks/sft/spec.py", "", UNUSED, set()),
+        ("tasks/train.py", "", UNUSED, {"training"}),
+        ("tasks/plans/presets.py", "", UNUSED, set()),
+        ("tasks/running/progress.py", "", UNUSED, set()),
+        ("tasks/running/progress.py", "def progress_bar(", "def progress_bar(unused, ", set()),
+        ("tasks/traces/rows.py", "", UNUSED, set()),
+        ("tasks/traces/rows.py", "class ItemRow(Row,", "class ItemRow(Row, ABC,", {"instances", *PLAYING}),
+        ("tasks/traces/study_rows.py", "class ClaimRow(Row,", "class ClaimRow(Row, ABC,", {"analysis"}),
+        ("tasks/agent/protocol.py", "class Completion(NamedTuple):", "class Completion(NamedTuple, ABC):", PLAYING),
+        ("tasks/analysis/compute.py", "", UNUSED, {"analysis"}),
+        ("sql/marts/episode_metrics.sql", "", "-- a comment\n", {"analysis"}),
+        ("sql/published/table1.csv", "", "\n", {"analysis"}),
+        ("storage/warehouse/mart_sources.py", "order by started_at desc", "order by started_at asc", {"analysis"}),
     ],
-)
-def test_an_edit_changes_the_identities_of_the_stages_behind_it(source, file, text, changed):
+)  # fmt: skip
+def test_an_edit_changes_the_identities_of_the_stages_behind_it(source, file, old, new, changed):
     before = digests()
     path = source / file
-    path.write_text(path.read_text() + text)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1) if old else text + new)
     assert {stage for stage, digest in digests().items() if digest != before[stage]} == changed
 
 

@@ -24,7 +24,7 @@ def endpoint():
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            is_gated = self.path == f"/{GATED}/resolve/main/config.json"
+            is_gated = self.path in [f"/{GATED}/resolve/{commit}/config.json" for commit in ("main", OLD_COMMIT)]
             is_let_in = is_gated and self.headers["authorization"] == "Bearer secret"
             self.send_response(200 if is_let_in else 403 if is_gated else 404)
             self.send_header("X-Error-Code", "GatedRepo" if is_gated else "RepoNotFound")
@@ -41,9 +41,13 @@ def endpoint():
     server.server_close()
 
 
-def make_plan(url=NOBODY, model=MODEL):
+def make_plan(url=NOBODY, model=MODEL, commit=None):
     overrides = Overrides(
-        teacher_url=f"{url}/v1", teacher_key_variable=KEY, base_model=str(model), endpoint_url=f"{url}/v1"
+        teacher_url=f"{url}/v1",
+        teacher_key_variable=KEY,
+        base_model=str(model),
+        base_revision=commit,
+        endpoint_url=f"{url}/v1",
     )
     return resolve_plan("paper", overrides)
 
@@ -119,14 +123,11 @@ def test_a_downloaded_model_is_missing_at_another_commit_than_the_plan_names(end
     keep_as_downloaded(tmp_path / "cache", MODEL, {OLD_COMMIT: tmp_path / "old"}, newest=OLD_COMMIT)
     read_offline(monkeypatch, tmp_path / "cache")
 
-    def pinned(commit):
-        plan = make_plan(endpoint)
-        (part,) = plan.parts
-        training = part.training.model_copy(update={"base_revision": commit})
-        return plan.model_copy(update={"parts": (part.model_copy(update={"training": training}),)})
-
-    check_needs(pinned(OLD_COMMIT), lambda: NO_WORKER, trains_here=True, find_gpu=lambda: "H100", hub_url=endpoint)
-    assert f": the model {MODEL} " in complaint(pinned(NEW_COMMIT), gpu="H100", hub_url=endpoint)
+    old, new, unpinned = (make_plan(endpoint, commit=commit) for commit in (OLD_COMMIT, NEW_COMMIT, None))
+    check_needs(old, lambda: NO_WORKER, trains_here=True, find_gpu=lambda: "H100", hub_url=endpoint)
+    assert f": the model {MODEL} " in complaint(new, gpu="H100", hub_url=endpoint)
+    said = f": a commit of the model {MODEL} (--base-revision, e.g. {OLD_COMMIT}, which is here)"
+    assert complaint(unpinned, gpu="H100", hub_url=endpoint).endswith(said)
 
 
 def test_a_gated_model_is_missing_only_to_who_may_not_have_it(endpoint, monkeypatch):
@@ -137,6 +138,8 @@ def test_a_gated_model_is_missing_only_to_who_may_not_have_it(endpoint, monkeypa
         f": access to the model {GATED} (accept its licence on the hub and set HF_TOKEN, or name a local copy)"
     )
     monkeypatch.setenv("HF_TOKEN", "secret")
+    assert complaint(plan, gpu="H100", hub_url=endpoint).endswith(f": a commit of the model {GATED} (--base-revision)")
+    plan = make_plan(endpoint, GATED, OLD_COMMIT)
     check_needs(plan, lambda: NO_WORKER, trains_here=True, find_gpu=lambda: "H100", hub_url=endpoint)
 
 

@@ -1,7 +1,13 @@
 import pytest
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import HOME_VARIABLE, LANDING_VARIABLE, name_places, open_places
+from carryover.tasks.running.folders import (
+    DEPLOYED_VARIABLE,
+    HOME_VARIABLE,
+    LANDING_VARIABLE,
+    name_places,
+    open_places,
+)
 
 
 def test_everything_lies_in_the_data_folder_that_the_environment_names(tmp_path, monkeypatch):
@@ -62,3 +68,18 @@ def test_naming_places_makes_nothing(tmp_path):
     places = name_places(tmp_path / "data")
     assert places.warehouse == tmp_path / "data" / "warehouse.duckdb"
     assert not places.home.exists()
+
+
+def test_a_worker_lands_where_its_deployment_does_and_refuses_another_place(tmp_path, monkeypatch):
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    monkeypatch.delenv(LANDING_VARIABLE, raising=False)
+    monkeypatch.setenv(DEPLOYED_VARIABLE, "")  # deployed without one
+    assert not name_places().is_shared
+    monkeypatch.setenv(DEPLOYED_VARIABLE, "s3://studies/landing")
+    assert name_places().landing == "s3://studies/landing"
+    assert name_places().is_shared
+    monkeypatch.setenv(LANDING_VARIABLE, "s3://studies/landing/")
+    assert name_places().is_shared
+    monkeypatch.setenv(LANDING_VARIABLE, "s3://other/landing")
+    with pytest.raises(UserError, match=r"^CARRYOVER_LANDING is s3://other/landing here, and s3://studies/landing for"):
+        name_places()

@@ -34,6 +34,37 @@ def test_an_edit_in_an_imported_package_counts(project):
     assert source_digest(["carryover.tasks.upper"]) != before
 
 
+def test_of_an_imported_module_count_the_names_that_are_used_and_what_has_effects(project):
+    lower = project / "tasks" / "lower" / "rule.py"
+    (project / "tasks" / "upper" / "rule.py").write_text("from carryover.tasks.lower.rule import limit\n")
+    text = "from math import floor, sqrt\nBASE = 1\ndef limit():\n    return sqrt(BASE)\ndef other():\n    return 2\n"
+    lower.write_text(text)
+    before = source_digest(["carryover.tasks.upper"])
+    edits = {
+        "return 2": "return 3", "floor": "ceil", "BASE = 1": "BASE = 2", "from math": "from cmath",
+        "sqrt(BASE)": "sqrt(BASE) + 1",
+    }  # fmt: skip
+    changed = set()
+    for old, new in edits.items():
+        lower.write_text(text.replace(old, new))
+        if source_digest(["carryover.tasks.upper"]) != before:
+            changed.add(old)
+    assert changed == {"BASE = 1", "from math", "sqrt(BASE)"}
+    lower.write_text(text + "print(limit())\n")
+    assert source_digest(["carryover.tasks.upper"]) != before
+
+
+def test_a_name_is_followed_through_the_module_that_passes_it_on(project):
+    (project / "tasks" / "upper" / "rule.py").write_text("from carryover.tasks.middle.rule import LIMIT\n")
+    (project / "tasks" / "middle").mkdir()
+    (project / "tasks" / "middle" / "rule.py").write_text("from carryover.tasks.lower.rule import HERE, LIMIT\n")
+    before = source_digest(["carryover.tasks.upper"])
+    (project / "tasks" / "lower" / "prompt.md").write_text("Only HERE reads files.")
+    assert source_digest(["carryover.tasks.upper"]) == before
+    (project / "tasks" / "lower" / "rule.py").write_text("LIMIT = 2\nHERE = __file__\n")
+    assert source_digest(["carryover.tasks.upper"]) != before
+
+
 def test_an_edit_of_a_prompt_counts(project):
     before = source_digest(["carryover.tasks.upper"])
     (project / "tasks" / "lower" / "prompt.md").write_text("Think twice.")

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.lifetime import BlockLifetime, EpisodeLifetime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import CONTRACTS
@@ -251,7 +252,7 @@ def test_names_that_hide_a_builtin_are_dropped_and_told(open_one, contract):
     interpreter = open_one(contract)
     result = interpreter.run_block("max = 3\nlist = [1]\nkept = max")
     assert result.last_step_globals == ("kept",)
-    assert result.notices == ("Names that hide a builtin were dropped after the step: list, max.",)
+    assert result.notices == (notices.HIDING_DROPPED.format(names="list, max"),)
     assert interpreter.run_block("max([1, 2])").result == "2"
 
 

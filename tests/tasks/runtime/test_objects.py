@@ -16,6 +16,8 @@ from pydantic import BaseModel, Field
 
 from carryover.tasks import runtime as runtime_package
 from carryover.tasks.runtime.objects import InjectionError, Record, RetrievalError
+from carryover.tasks.runtime.session import session
+from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 @dataclasses.dataclass
@@ -307,6 +309,12 @@ def test_what_does_not_travel_is_refused(interpreter, value):
     [
         ("x = 1", "no variable 'y' is alive"),
         ("y = (n for n in [])", "a value of type generator does not travel"),
+        ("y = {float('nan'): 1, float('nan'): 2}", "a dict with two NaNs does not travel"),
+        (
+            "from dataclasses import dataclass\n@dataclass(eq=False)\nclass K:\n    n: int\ny = {K(1): 1, K(1): 2}",
+            "a dict whose keys are equal on arrival does not travel",
+        ),
+        ("y = {float('nan'), float('nan')}", "a set with two NaNs does not travel"),
         ("import numpy\ny = numpy.array([object()])", "y: a value of type object does not travel"),
     ],
 )
@@ -367,3 +375,62 @@ def test_binding_of_one_interpreter_is_installed_in_another(open_one):
     first.inject("given", [1, 2], description="Two numbers.")
     second.install(first.bindings[0], first.injected[0])
     assert (second.retrieve("given"), second.injected) == ([1, 2], first.injected)
+
+
+def test_several_variables_are_injected_in_the_time_of_one(interpreter):
+    interpreter.inject_all({"frame": pd.DataFrame({"a": [1, 2]}), "left": 3})
+    interpreter.inject_all({"left": 2})
+    assert interpreter.run_block("print(frame['a'].sum(), left)").output == "3 2\n"
+    assert [entry.name for entry in interpreter.injected] == ["frame", "left", "left"]
+    assert [event.name for event in interpreter.events if event.kind == "inject"] == ["frame", "left", "left"]
+    with pytest.raises(InjectionError, match="not a valid name"):
+        interpreter.inject_all({"kept": 1, "no name": 1})
+    assert interpreter.run_block("'kept' in globals()").result == "False"
+
+
+def test_dict_whose_keys_merge_is_refused_on_the_way_in(interpreter):
+    with pytest.raises(InjectionError, match="a dict with two NaNs"):
+        interpreter.inject("x", collections.OrderedDict({float("nan"): 1, float("nan"): 2}))
+    assert interpreter.run_block("1").result == "1"
+
+
+def test_injecting_again_under_one_name_holds_one_value():
+    """Forty arrays of 8 MiB pass through an interpreter and a host that have room for a few of them."""
+    spec = RuntimeSpec(object_limit_bytes=16 << 20, memory_limit_bytes=256 << 20)
+    with session("persistent", spec=spec) as interpreter:
+        interpreter.inject("x", np.zeros(1 << 20))
+        descriptors = len(list(Path("/proc/self/fd").iterdir()))
+        for number in range(40):
+            interpreter.inject("x", np.full(1 << 20, number))
+            assert interpreter.run_block("int(x[0]), int(x[-1])").result == f"({number}, {number})"
+        kept = [binding.content for binding in interpreter.bindings if binding.content is not None]
+        assert (len(interpreter.bindings), len(kept)) == (41, 2)
+        assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors + len(kept)
+
+
+def test_value_without_room_in_the_interpreter_names_the_limit():
+    with session("persistent", spec=RuntimeSpec(memory_limit_bytes=256 << 20)) as interpreter:
+        interpreter.run_block("y = 7")
+        with pytest.raises(InjectionError, match=r"x: no room for it .* raise memory_limit_bytes"):
+            interpreter.inject("x", np.ones(30 << 20))
+        assert interpreter.run_block("y").result == "7"
+
+
+def test_value_that_was_replaced_and_released_is_told_of_after_a_replay(open_with, tmp_path):
+    interpreter = open_with("persistent", object_limit_bytes=16 << 20)
+    for number in range(4):
+        interpreter.inject("x", np.full(1 << 20, number))
+        interpreter.run_block(f"seen_{number} = int(x[0])")
+    interpreter.save(tmp_path / "journal")
+    assert {difference.step for difference in interpreter.reload(tmp_path / "journal")} == {1, 2, 3, 4}
+    assert interpreter.run_block("seen_3, int(x[-1])").result == "(3, 3)"
+
+
+def test_retrieved_arrays_take_no_descriptor_each(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("import numpy\nx = numpy.ones(1 << 17)")
+    interpreter.retrieve("x")
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    held = [interpreter.retrieve("x") for _ in range(10)]
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+    assert sum(int(one.sum()) for one in held) == 10 << 17

@@ -187,3 +187,10 @@ def test_memory_that_somebody_can_still_write_to_is_refused():
 def test_malformed_announcement_is_refused(answer):
     with pytest.raises(RetrievalError, match="x: malformed answer"):
         fetch(lambda *_asked: answer, "x", MIB)
+
+
+@pytest.mark.parametrize("content", ["zstd", "lz4"])
+def test_value_that_takes_too_much_memory_names_the_limit(content):
+    """320 MB of zeros, compressed."""
+    told = retrieved(frame_of(GROWING[content], "pyarrow"))
+    assert told.endswith(f"object_limit_bytes is {MIB}, raise it")

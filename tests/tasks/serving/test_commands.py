@@ -29,7 +29,7 @@ def test_the_paper_is_served_by_one_vllm_with_both_adapters():
 
 def test_vllm_s_kernels_do_not_depend_on_the_batch_unless_switched_off():
     spec = ServingSpec(engine="vllm")
-    assert vllm_environment(spec, {"A": "1"}) == {"A": "1", "VLLM_BATCH_INVARIANT": "1"}
+    assert vllm_environment(spec, {"A": "1"}) == {"A": "1", "VLLM_BATCH_INVARIANT": "1", "DO_NOT_TRACK": "1"}
     faster = spec.model_copy(update={"is_batch_invariant": False})
     assert vllm_environment(faster, {})["VLLM_BATCH_INVARIANT"] == "0"
 

@@ -1,12 +1,23 @@
 """Whose a training's folder is, and where it goes on."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.sft.folder import claim, digest_of_tensors, held, last_checkpoint, start_digests
+from carryover.tasks.sft.card import CARD_NAME
+from carryover.tasks.sft.folder import (
+    LOCK_FILE,
+    base_identity,
+    claim,
+    clear,
+    digest_of_tensors,
+    held,
+    last_checkpoint,
+    start_digests,
+)
 
 FILES = ("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
 
@@ -72,19 +83,42 @@ with held(Path(sys.argv[1])):
 """
 
 
-def test_a_folder_is_held_by_one_process_and_free_when_that_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr("carryover.tasks.sft.folder.PATIENCE_SECONDS", 0.0)
+def test_a_folder_that_another_process_holds_is_waited_for(tmp_path, capsys):
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        expected = rf"process {holder.pid} on .* is training in {tmp_path}; wait for it"
-        with pytest.raises(UserError, match=expected), held(tmp_path):
+
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt), held(tmp_path, interrupt):
             pass
-        holder.kill()
-        holder.wait()
-    with held(tmp_path):
-        pass
+        with held(tmp_path, holder.kill):
+            pass
+    assert re.fullmatch(
+        rf"waiting for process {holder.pid} on \S+, which trains in {tmp_path}\n", capsys.readouterr().out
+    )
+
+
+def test_a_folder_is_emptied_under_its_lock(tmp_path):
+    (tmp_path / "checkpoints" / "checkpoint-1").mkdir(parents=True)
+    (tmp_path / CARD_NAME).write_text("{}")
+    clear(tmp_path, lambda: None)
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK_FILE]
+
+
+def test_a_base_is_told_by_its_content_or_commit(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(b"1")
+    one, two = (base_identity(str(tmp_path / name), None) for name in ("one", "two"))
+    assert one == two
+    (tmp_path / "two" / "model.safetensors").write_bytes(b"2")
+    assert base_identity(str(tmp_path / "two"), None) != one
+    assert base_identity("somebody/base", "1" * 40) != base_identity("somebody/base", "2" * 40)
+    with pytest.raises(UserError, match="base model somebody/base names no commit of the hub; give one"):
+        base_identity("somebody/base", None)
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.safetensors", "carryover.json"])

@@ -133,8 +133,11 @@ def test_a_training_of_fewer_steps_than_its_save_interval_has_checkpoints_to_go_
 
 
 def test_two_trainings_never_write_into_one_folder(world, tmp_path, monkeypatch):
-    monkeypatch.setattr("carryover.tasks.sft.folder.PATIENCE_SECONDS", 0.0)
-    with held(tmp_path / "model"), pytest.raises(UserError, match=r"is training in .*/model; wait for it"):
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("carryover.tasks.sft.folder.time.sleep", interrupt)  # it waits
+    with held(tmp_path / "model"), pytest.raises(KeyboardInterrupt):
         _train(SMOKE, world, tmp_path / "model", tokenizer=world / "tokenizer")
     assert not (tmp_path / "model" / "training.json").exists()
 

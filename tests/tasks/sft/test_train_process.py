@@ -112,7 +112,8 @@ def test_a_training_may_take_the_gpus_that_its_starter_sees(visible, gpus):
 def test_a_training_sees_its_own_gpu_alone():
     spec = TRAINING["paper"]
     assert training_environment(spec, {"CUDA_VISIBLE_DEVICES": "2,3"}, "3")["CUDA_VISIBLE_DEVICES"] == "3"
-    assert training_environment(spec, {}, None) == {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    own = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "DO_NOT_TRACK": "1"}
+    assert training_environment(spec, {}, None) == own
 
 
 def test_trainings_run_side_by_side_on_one_gpu_each_and_the_third_waits(tmp_path):

@@ -1,7 +1,8 @@
 """Codecs of Python's own types, and of the instances of classes."""
 
+import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -32,9 +33,32 @@ def _flat(mapping: Any) -> list[Any]:
     return list(chain.from_iterable(mapping.items()))
 
 
-def _pairs(parts: list[Any]) -> Iterable[tuple[Any, Any]]:
+def _split_set(value: Any) -> list[Any]:
+    return _without_nans(list(value), "a set")
+
+
+def _split_dict(value: Any) -> list[Any]:
+    _without_nans(value, "a dict")
+    return _flat(value)
+
+
+def _without_nans(members: Any, what: str) -> Any:
+    """Refuse a second NaN among the members: a process that blocks run in is forked too late to tell the host."""
+    if sum(map(math.isnan, (member for member in members if type(member) is float))) > 1:
+        raise NotPortableError(f"{what} with two NaNs does not travel, as they are equal on arrival; use a list")
+    return members
+
+
+def _fill_dict(target: Any, parts: list[Any]) -> None:
     _check_hashes(parts[::2])
-    return zip(parts[::2], parts[1::2], strict=True)
+    dict.update(target, zip(parts[::2], parts[1::2], strict=True))
+    _whole(target, len(parts) // 2)
+
+
+def _fill_ordered(target: Any, parts: list[Any]) -> None:
+    _check_hashes(parts[::2])
+    target.update(zip(parts[::2], parts[1::2], strict=True))
+    _whole(target, len(parts) // 2)
 
 
 def _check_hashes(members: list[Any]) -> None:
@@ -60,9 +84,10 @@ def _fill_set(target: set[Any], parts: list[Any]) -> None:
 
 
 def _whole(members: Any, count: int) -> Any:
-    """Return a set that still has all of its members; NaNs and instances told apart by identity may merge."""
+    """Return a set or a dict that still has all of its members; NaNs and instances told apart by identity may merge."""
     if len(members) != count:
-        raise NotPortableError("a set whose members are equal on arrival does not travel; use a list")
+        kind = "a set whose members" if isinstance(members, (set, frozenset)) else "a dict whose keys"
+        raise NotPortableError(f"{kind} are equal on arrival does not travel; use a list")
     return members
 
 
@@ -71,12 +96,12 @@ def _split_defaultdict(value: Any) -> list[Any]:
     name = next((name for name, known in _FACTORIES.items() if known is factory), "")
     if name == "":
         raise NotPortableError(f"a defaultdict of {factory!r:.100} does not travel; convert it to dict first")
-    return [name, *_flat(value)]
+    return [name, *_split_dict(value)]
 
 
 def _fill_defaultdict(target: Any, parts: list[Any]) -> None:
     target.default_factory = _FACTORIES[parts[0]]
-    target.update(_pairs(parts[1:]))
+    _fill_dict(target, parts[1:])
 
 
 def _split_zone(value: Any) -> list[Any]:
@@ -156,17 +181,11 @@ CODECS: dict[str, Codec] = {
     "builtins.slice": Codec(lambda value: [value.start, value.stop, value.step]),
     "builtins.list": Codec(lambda value: value, lambda kind, *_parts: kind(), list.extend),
     "builtins.tuple": Codec(list, lambda kind, *parts: kind(parts)),
-    "builtins.set": Codec(list, lambda kind, *_parts: kind(), _fill_set),
-    "builtins.frozenset": Codec(list, _members),
-    "builtins.dict": Codec(
-        _flat, lambda kind, *_parts: kind(), lambda target, parts: dict.update(target, _pairs(parts))
-    ),
-    "collections.OrderedDict": Codec(
-        _flat, lambda kind, *_parts: kind(), lambda target, parts: target.update(_pairs(parts))
-    ),
-    "collections.Counter": Codec(
-        _flat, lambda kind, *_parts: kind(), lambda target, parts: dict.update(target, _pairs(parts))
-    ),
+    "builtins.set": Codec(_split_set, lambda kind, *_parts: kind(), _fill_set),
+    "builtins.frozenset": Codec(_split_set, _members),
+    "builtins.dict": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
+    "collections.OrderedDict": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_ordered),
+    "collections.Counter": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
     "collections.defaultdict": Codec(_split_defaultdict, lambda kind, *_parts: kind(), _fill_defaultdict),
     "collections.deque": Codec(lambda value: [value.maxlen, *value], lambda kind, limit, *parts: kind(parts, limit)),
     "decimal.Decimal": Codec(lambda value: [str(value)]),

@@ -8,13 +8,10 @@ from typing import Any
 SMALL_BYTES = 1 << 16
 """A blob of at most this size is copied: a mapping would cost more."""
 _PRIVATE, _NO_RESERVE, _FAILED = 0x02, 0x4000, ctypes.c_void_p(-1).value
-_WRITABLE = 0x200
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)
-_view = ctypes.pythonapi.PyMemoryView_FromMemory
-_view.restype = ctypes.py_object
-_view.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
+_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 def fill(descriptor: int, encoded: Any) -> None:
@@ -24,18 +21,27 @@ def fill(descriptor: int, encoded: Any) -> None:
 
 
 def take(descriptor: int, size: int) -> memoryview:
-    """Return sealed memory, writable for this process alone, and close its descriptor.
-
-    Python's own mapping would keep a duplicate of the descriptor, by whose position a block could remember something.
-    This one lasts as long as the process.
-    """
+    """Return what `view` does, and close the descriptor."""
     try:
-        if size <= SMALL_BYTES:
-            return memoryview(bytearray(os.pread(descriptor, size, 0)))
-        flags = _PRIVATE | _NO_RESERVE
-        address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, 0)
-        if address == _FAILED:
-            raise OSError(ctypes.get_errno(), f"cannot map {size} bytes")
-        return _view(address, size, _WRITABLE)
+        return view(descriptor, size)
     finally:
         os.close(descriptor)
+
+
+def view(descriptor: int, size: int) -> memoryview:
+    """Return sealed memory, writable for this process alone: a copy of a small one, else a mapping.
+
+    The mapping ends with the last value that uses it. Python's own would keep a duplicate of the descriptor, by whose
+    position a block could remember something.
+
+    Raises:
+        OSError: There is no room for it.
+    """
+    if size <= SMALL_BYTES:
+        return memoryview(bytearray(os.pread(descriptor, size, 0)))
+    address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, _PRIVATE | _NO_RESERVE, descriptor, 0)
+    if address == _FAILED:
+        raise OSError(ctypes.get_errno(), f"cannot map {size} bytes")
+    unmap = {"__del__": lambda mapped, unmap=_libc.munmap: unmap(ctypes.addressof(mapped), size)}
+    kind: Any = type("Mapped", (ctypes.c_ubyte * size,), unmap)
+    return memoryview(kind.from_address(address)).cast("B")

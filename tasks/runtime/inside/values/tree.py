@@ -117,11 +117,12 @@ def decode(
 
     Raises:
         NotPortableError: The blob is malformed, or holds an instance of a class that has to be known.
+        MemoryError: It takes more memory than there is.
     """
     try:
         root, nodes, end = _head(blob)
         return _Builder(_cut(nodes, blob, end), types, makes_records, frozenset(libraries)).build(root)
-    except NotPortableError:
+    except (NotPortableError, MemoryError):
         raise
     except Exception as error:  # the writer is not trusted, and libraries raise what they like
         raise NotPortableError(f"malformed data: {type(error).__name__}: {error!s:.500}") from error

@@ -14,8 +14,11 @@ from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.spec import EpisodeSpec, PromptSet
 from carryover.tasks.agent.teachers.injected import write_injected_reply
 from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
+from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -70,8 +73,17 @@ def test_user_names_end_with_the_block_and_the_knowledge_stays(with_pandas):
     assert {step.active_globals for step in injected.steps} == {()}
     assert {"look", "grab"} <= set(persistent.steps[-1].active_globals)
     names = {event.name for event in injected.runtime_events if event.kind == "inject"}
-    assert names == {"seen", "taken", "refused", "budget", "room"}
+    assert names == set(KNOWN_NAMES)
     assert json.loads(injected.episode.contract_json)["contract"]["binds"] == "environment"
+
+
+def test_lint_finds_the_idiom_of_each_contract(with_pandas):
+    for contract, idiom in zip(INJECTED, ("stateless_safe", "needs_persistence"), strict=True):
+        recorded = play(with_pandas, "small", contract, 1)
+        blocks = tuple(ExecutedBlock(step.code) for step in recorded.steps)
+        found = lint_trace(CodeTrace("trace", contract, (), blocks), tools=(*TOOL_NAMES, *KNOWN_NAMES))
+        assert (found.idiom, found.contradiction, found.early_names) == (idiom, None, ())
+        assert all(step.is_parsed for step in recorded.steps)
 
 
 def test_frame_holds_what_inspections_revealed_and_nothing_else(with_pandas):

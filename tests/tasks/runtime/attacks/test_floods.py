@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.objects import RetrievalError
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import CONTRACTS
@@ -150,7 +151,7 @@ def test_names_that_are_too_many_are_dropped_and_told(open_one, name):
     assert result.error is not None
     assert (result.error.type, result.output) == ("ZeroDivisionError", "seen\n")
     assert sum(map(len, result.last_step_globals)) <= 100_000
-    assert result.notices[0].startswith("All names together may have 100000 characters; the last ")
+    assert result.notices[0] == notices.NAMES_DROPPED.format(limit=100_000)
     following = interpreter.run_block("sum(1 for name in globals() if not name.startswith('__') and name != 'json')")
     assert following.result == str(len(result.active_globals)) != "0"
     assert following.notices == ()

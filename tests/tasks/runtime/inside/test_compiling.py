@@ -54,7 +54,8 @@ NO_EXPRESSIONS = (
 def run(source: str) -> tuple[object, set[str]]:
     compiled = compile_block(source, "<step 1>")
     namespace: dict[str, object] = {}
-    exec(compiled.statements, namespace)
+    for statements in compiled.statements:
+        exec(statements, namespace)
     value = eval(compiled.value, namespace) if compiled.value is not None else None
     return value, {name for name in namespace if not name.startswith("__")}
 
@@ -96,3 +97,19 @@ def test_lines_are_those_of_the_block():
     compiled = compile_block("x = 1\n\n\nmissing", "<step 1>")
     assert compiled.value is not None
     assert max(line for _, _, line in compiled.value.co_lines() if line is not None) == 4
+
+
+def test_future_import_holds_for_the_last_statement():
+    namespace: dict[str, object] = {}
+    for statements in compile_block(
+        "from __future__ import annotations\ndef f(x: missing): pass", "<step 1>"
+    ).statements:
+        exec(statements, namespace)
+    assert "f" in namespace
+
+
+@pytest.mark.parametrize("last", ["x = 2", "x", "def f(): pass"])
+def test_compiler_warns_once(last):
+    with pytest.warns(SyntaxWarning) as warned:
+        compile_block(f"if 1 is x:\n    pass\n{last}", "<step 1>")
+    assert len(warned) == 1

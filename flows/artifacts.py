@@ -1,0 +1,90 @@
+"""What a study and a night show in Prefect's UI: artifacts of their runs."""
+
+import base64
+from collections.abc import Sequence
+
+import polars as pl
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
+
+from carryover.flows.cli.documents import draw_cells, write_report
+from carryover.flows.cli.places import command_sql
+from carryover.flows.cli.tables import read_table
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.figures import Drawing
+from carryover.tasks.analysis.queries import table_names, table_query
+from carryover.tasks.analysis.rendering import render_table
+from carryover.tasks.analysis.summary import findings
+from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.running.folders import name_places
+from carryover.tasks.traces.study_rows import NightVerdictRow
+
+
+def show_study(plan: StudyPlan) -> None:
+    """Add a plan's 2x2, its tables, the summary of its data checks and a link to its report to the current run."""
+    places = name_places()
+    with Warehouse.open(places.warehouse) as warehouse:
+        settings = read_table(warehouse, table_query("mechanism"), plan.digest)
+        lines = [
+            f"# {plan.name}: {plan.label}",
+            *findings(settings),
+            *map(_picture, draw_cells(warehouse, plan.digest)),
+        ]
+        create_markdown_artifact(
+            "\n\n".join(lines), key=_key(plan, "result"), description=f"The 2x2 of plan {plan.digest}."
+        )
+        for query in map(table_query, table_names()):
+            frame = read_table(warehouse, query, plan.digest)
+            if frame.height:
+                _, _, text = render_table(query.name, frame, "markdown").partition("\n\n")  # without its heading
+                create_markdown_artifact(text, key=_key(plan, query.name), description=query.title)
+        checks = warehouse.sql(command_sql("plan_checks"), plan_digest=plan.digest).polars()
+        places.documents.mkdir(exist_ok=True)
+        report = write_report(warehouse, plan.digest, places.documents / f"report-{plan.digest}.html")
+    create_table_artifact(checks.to_dicts(), key=_key(plan, "checks"), description=_describe_checks(checks))
+    create_link_artifact(
+        report.as_uri(),
+        link_text=f"{report} on the machine that ran the analysis",
+        key=_key(plan, "report"),
+        description="Tables, figures, claims, plan and environment on one page.",
+    )
+
+
+def show_verdicts(plan: StudyPlan, verdicts: Sequence[NightVerdictRow], message: str) -> None:
+    """Add a night's verdicts to the current run as a table."""
+    create_table_artifact(
+        [_verdict_cells(row) for row in verdicts], key=_key(plan, "verdicts"), description=f"{message}."
+    )
+
+
+def _verdict_cells(row: NightVerdictRow) -> dict[str, str]:
+    def shown(value: float | None, digits: int) -> str:
+        return "-" if value is None else f"{value:.{digits}f}"
+
+    score = f"{shown(row.baseline_mean_score, 3)} → {shown(row.mean_score, 3)}"
+    interval = "" if row.low is None else f" [{shown(row.low, 2)}, {shown(row.high, 2)}]"
+    return {
+        "cell": f"{row.model_name} on {row.runtime_contract}, {row.bucket}",
+        "verdict": row.verdict,
+        "pairs": f"{row.pair_count} of {row.pair_count + row.unpaired_count}, {row.identical_count} identical",
+        "score": score if row.baseline_run_id else "-",
+        "tokens": f"× {shown(row.token_ratio, 2)}{interval}" if row.token_ratio is not None else "-",
+        "p of score, tokens": f"{shown(row.score_p_holm, 4)}, {shown(row.token_p_holm, 4)}",
+        "differs": ", ".join(row.differing),
+    }
+
+
+def _describe_checks(checks: pl.DataFrame) -> str:
+    broken = checks.filter(pl.col("result") == "broken")
+    names = ", ".join(f"{suite}: {name}" for suite, name in broken.select("suite", "check").rows())
+    passed = f"{checks.height - broken.height} of {checks.height} checks passed."
+    return f"{passed} Broken: {names}." if names else passed
+
+
+def _picture(drawing: Drawing) -> str:
+    """Return a drawing as an image that needs no other file."""
+    data = base64.b64encode(drawing.svg.encode()).decode()
+    return f"![{drawing.name}](data:image/svg+xml;base64,{data})\n\n{drawing.caption}"
+
+
+def _key(plan: StudyPlan, name: str) -> str:
+    return f"{plan.name}-{name}".replace("_", "-").lower()

@@ -1,0 +1,50 @@
+"""Declares the automations of a file on the configured Prefect server; `make deploy` calls it as a program."""
+
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.events.schemas.automations import AutomationCore
+
+
+def declare_automations(path: Path) -> list[str]:
+    """Create or change the automations that a file declares, and return a line about each."""
+    declared = yaml.safe_load(path.read_text(encoding="utf-8"))["automations"]
+    with get_client(sync_client=True) as client:
+        return [declare_automation(client, automation) for automation in declared]
+
+
+def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> str:
+    """Create an automation, or change the one of its name, and return a line about it."""
+    lacking: list[str] = []
+    actions = [_resolve(client, action, lacking) for action in declared["actions"]]
+    automation = AutomationCore.model_validate({**declared, "actions": actions})
+    found = client.read_automations_by_name(automation.name)
+    if found:
+        client.update_automation(found[0].id, automation)
+    else:
+        client.create_automation(automation)
+    told = f"automation {automation.name!r} is {'changed' if found else 'created'}"
+    blocks = ", ".join(map(repr, lacking))
+    return f"{told}; it notifies nobody: make a notification block {blocks} and deploy again" if lacking else told
+
+
+def _resolve(client: SyncPrefectClient, action: dict[str, Any], lacking: list[str]) -> dict[str, Any]:
+    """Return an action with the id of the block that it names; one that does nothing where there is no such block."""
+    if "block" not in action:
+        return action
+    named = [each.id for each in client.read_block_documents() if each.name == action["block"]]
+    if not named:
+        lacking.append(action["block"])
+        return {"type": "do-nothing"}
+    rest = {name: value for name, value in action.items() if name != "block"}
+    return {**rest, "block_document_id": named[0]}
+
+
+if __name__ == "__main__":
+    logging.getLogger("prefect").setLevel(logging.CRITICAL)
+    for line in declare_automations(Path(sys.argv[1])):
+        print(line)

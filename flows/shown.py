@@ -1,0 +1,95 @@
+"""How a run looks in Prefect's UI: its name, its tags, and a failure that a person can mend as one line."""
+
+import atexit
+import logging
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+from prefect import tags
+from prefect.client.orchestration import get_client
+from prefect.context import FlowRunContext
+from prefect.exceptions import FailedRun, ParameterTypeError
+from prefect.states import Failed
+
+from carryover.flows.cli.errors import one_line
+from carryover.flows.cli.messages import silence_exit
+from carryover.storage.errors import StorageError
+from carryover.storage.study.reevaluation import NoStudyError, choose_study
+from carryover.storage.study.runs import landed_plan
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.running.errors import UserError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+MENDABLE = (UserError, StorageError, ParameterTypeError, FailedRun)
+"""Errors that a person can mend, as flows raise them and as Prefect hands them on."""
+NAME_DIGITS = 4
+"""Digits of a plan's digest in the name of a run."""
+
+
+def name_run() -> str:
+    """Return the name of the current flow run, its plan and the first digits of its digest: `laptop-2f3a`."""
+    context = FlowRunContext.get()
+    parameters = context.parameters if context is not None and context.parameters is not None else {}
+    plan = _plan_of(parameters)
+    return str(parameters.get("scale")) if plan is None else f"{plan.name}-{plan.digest[:NAME_DIGITS]}"
+
+
+def keep_to_a_line(record: logging.LogRecord) -> bool:
+    """Filter a log: the traceback of what a person can mend goes, and so does the engine's repetition of a failure."""
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, MENDABLE):
+        return True
+    record.exc_info = record.exc_text = None
+    return "Engine execution exited" not in record.getMessage()
+
+
+def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator for a flow's function that tags its run with plan and stage, and its tasks with the plan.
+
+    A run of a deployment that fails for what a person can mend ends as `Failed` with that line, without a traceback.
+    """
+    for name in (
+        "prefect.flow_runs",
+        "prefect.task_runs",
+    ):
+        logging.getLogger(name).addFilter(keep_to_a_line)
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*positional: P.args, **named: P.kwargs) -> R:
+            context = FlowRunContext.get()
+            run = None if context is None else context.flow_run
+            if context is None or run is None:
+                return function(*positional, **named)
+            if run.deployment_id is not None:
+                atexit.register(silence_exit)  # a worker's log holds what this process prints
+            plan = _plan_of(context.parameters or {})
+            shared = [] if plan is None else [f"plan:{plan.digest}"]
+            with get_client(sync_client=True) as client:
+                client.update_flow_run(run.id, tags=sorted({*run.tags, *shared, f"stage:{stage}"}))
+            try:
+                with tags(*shared):
+                    return function(*positional, **named)
+            except (UserError, StorageError) as error:
+                if run.deployment_id is None or run.parent_task_run_id is not None:
+                    raise  # whoever called the flow tells it
+                return cast(R, Failed(message=one_line(error)))
+
+        return call
+
+    return decorate
+
+
+def _plan_of(parameters: Mapping[str, Any]) -> StudyPlan | None:
+    """Return the plan of a flow's parameters; none where they name none, which the flow itself refuses."""
+    try:
+        if (run_id := parameters.get("run_id") or parameters.get("study_run")) is not None:
+            return landed_plan(run_id)
+        if "overrides" in parameters:
+            return resolve_plan(parameters["scale"], parameters["overrides"])
+        return landed_plan(choose_study(resolve_plan(parameters["scale"])))
+    except (UserError, StorageError, NoStudyError):
+        return None

@@ -1,0 +1,88 @@
+"""Files by content beside the rows of a shared landing zone: how workers with data folders of their own share results.
+
+Where the landing zone lies in the data folder there is nothing to share, and nothing is copied.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import Field
+
+from carryover.storage.errors import LandingError
+from carryover.storage.zone.files import FileStore
+from carryover.tasks.datasets.conversations import digest_of_file
+from carryover.tasks.running.folders import Folders
+from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.whole_files import written_whole
+
+OBJECTS_FOLDER = "objects"
+"""Folder of a landing zone that holds no rows."""
+SMALL_BYTES = 1 << 20
+"""Size up to which a file is compared with what is kept."""
+
+
+class KeptFolder(FrozenModel):
+    """A folder that any worker can open; small enough to be a task's result."""
+
+    path: Path
+    """Relative to the data folder, except for what lies outside it."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 of its files by name, under which the landing zone has them; none where data folders are not apart."""
+
+
+def keep_folder(places: Folders, folder: Path) -> KeptFolder:
+    """Return a folder as other workers find it: of a data folder, the files directly in it, without hidden ones."""
+    if not folder.is_relative_to(places.home):
+        return KeptFolder(path=folder)
+    named = {file.name: file for file in sorted(folder.iterdir()) if file.is_file() and not file.name.startswith(".")}
+    files = {name: keep_file(places, file) for name, file in named.items()} if places.is_shared else {}
+    return KeptFolder(path=folder.relative_to(places.home), files=files)
+
+
+def open_folder(places: Folders, kept: KeptFolder) -> Path:
+    """Return where a kept folder lies here; what is missing is fetched, and all of it where it was made anew elsewhere.
+
+    Raises:
+        LandingError: A file is not in the landing zone, or damaged.
+    """
+    folder = places.home / kept.path
+    files = {folder / name: digest for name, digest in kept.files.items()}
+    # a model's card tells one training from the next, so nobody reads gigabytes of weights to compare them
+    small = {file: digest for file, digest in files.items() if file.exists() and file.stat().st_size <= SMALL_BYTES}
+    if any(digest_of_file(file) != digest for file, digest in small.items()):
+        for file in files:
+            file.unlink(missing_ok=True)
+    fetch_files(places, files)
+    return folder
+
+
+def keep_file(places: Folders, file: Path) -> str:
+    """Return a file's digest, under which other workers find it."""
+    digest = digest_of_file(file)
+    if places.is_shared:
+        store = FileStore(places.landing)
+        if not store.has(_object(digest)):
+            store.upload(file, _object(digest))
+    return digest
+
+
+def fetch_files(places: Folders, files: Mapping[Path, str]) -> None:
+    """Fetch the files that are missing here, by their digests; each appears whole.
+
+    Raises:
+        LandingError: One is not in the landing zone, or damaged.
+    """
+    if not places.is_shared:
+        return
+    store = FileStore(places.landing)
+    for file, digest in files.items():
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with written_whole(file) as temporary:
+                store.download(_object(digest), temporary)
+                if digest_of_file(temporary) != digest:
+                    raise LandingError(f"{store.absolute(_object(digest))} is damaged; remove it and refresh its stage")
+
+
+def _object(digest: str) -> str:
+    return f"{OBJECTS_FOLDER}/{digest}"

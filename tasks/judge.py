@@ -1,0 +1,71 @@
+"""A night's verdict: its episodes against their baseline, landed, and an event for each regression."""
+
+import json
+from datetime import UTC, datetime
+from importlib.resources import files
+
+from prefect import task
+from prefect.events import emit_event
+
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.nightly.identity import RunFacts
+from carryover.tasks.nightly.judge import Night, judge_night
+from carryover.tasks.nightly.spec import Thresholds
+from carryover.tasks.plans.run import Run
+from carryover.tasks.traces.study_rows import NightVerdictRow
+
+REGRESSION_EVENT = "carryover.regression"
+
+
+@task(task_run_name="judge-{series}", tags=["stage:reevaluation"])
+def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightVerdictRow]:
+    """Land a verdict on every cell that a run has played, and return them; the run's episodes are merged.
+
+    Every regression is emitted as an event, too.
+    """
+    with Warehouse.open(run.places.warehouse) as warehouse:
+        episodes = warehouse.sql(_command_sql("judged_episodes"), plan_digest=run.plan.digest).polars()
+        facts = {run_id: _facts(warehouse, run_id) for run_id in episodes["run_id"].unique()}
+    night = Night(
+        run_id=run.run_id,
+        plan_digest=run.plan.digest,
+        series=series,
+        judged_at=datetime.now(UTC),
+        thresholds=thresholds,
+        statistics=run.plan.statistics,
+        facts=facts,
+    )
+    rows = judge_night(episodes, night)
+    LandingZone(run.landing).write({NightVerdictRow.TABLE: rows}, run.run_id)
+    for row in rows:
+        if row.verdict == "regression":
+            announce(row, run)
+    return rows
+
+
+def announce(row: NightVerdictRow, run: Run) -> None:
+    """Emit a verdict as the event that a regression is."""
+    cell = f"{row.model_name} on {row.runtime_contract}, {row.bucket}"
+    emit_event(
+        event=REGRESSION_EVENT,
+        resource={
+            "prefect.resource.id": f"carryover.model.{row.plan_digest}.{row.base}.{row.model_name}",
+            "prefect.resource.name": f"{run.plan.name}: {cell}",
+            "carryover.plan": row.plan_digest,
+            "carryover.series": row.series,
+            "carryover.runtime_contract": row.runtime_contract,
+        },
+        payload=row.model_dump(mode="json"),
+    )
+
+
+def _facts(warehouse: Warehouse, run_id: str) -> RunFacts:
+    described = warehouse.sql("select environment_json from runs where run_id = $run_id", run_id=run_id).rows()
+    servers = warehouse.sql(_command_sql("run_servers"), run_id=run_id).rows()
+    environment = json.loads(described[0][0]) if described else {}
+    return RunFacts(environment, tuple(json.loads(server) for (server,) in servers))
+
+
+def _command_sql(name: str) -> str:
+    return (files("carryover.sql") / "commands" / f"{name}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,71 @@
+"""What decides the episodes of a cell, and which of it is not as it was for others."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from carryover.tasks.plans.difference import describe_difference
+from carryover.tasks.running.source_digest import canonical_json
+
+ENVIRONMENT = ("python", "system", "machine", "gpu", "packages")
+"""Fields of a run's environment that can change a reply; its command line cannot."""
+PARTS = ("code", "prompt", "contract", "environment", "server", "weights")
+"""What decides an episode, beside its instance and its decoding seeds."""
+SENTENCES = 5
+"""Differences that a note tells."""
+
+
+class RunFacts(NamedTuple):
+    """What a run says of itself."""
+
+    environment: Mapping[str, Any]
+    servers: tuple[Mapping[str, Any], ...]
+    """Servers that answered for its models."""
+
+
+Identity = dict[str, Any]
+"""Values by the names of `PARTS`."""
+
+
+def identify(episodes: pl.DataFrame, facts: RunFacts) -> Identity:
+    """Return what decided the episodes of a cell, which one run played."""
+    declared = [json.loads(text) for text in episodes["contract_json"].unique().sort()]
+    apart = ("code_digest", "prompt_digest")
+    return {
+        "code": sorted({str(each.get("code_digest")) for each in declared}),
+        "prompt": sorted({str(each.get("prompt_digest")) for each in declared}),
+        "contract": [{name: value for name, value in each.items() if name not in apart} for each in declared],
+        "environment": {name: facts.environment.get(name) for name in ENVIRONMENT},
+        "server": [_without_paths(server) for server in facts.servers],
+        "weights": sorted(str(digest) for digest in episodes["model_digest"].unique()),
+    }
+
+
+def digests(identity: Identity) -> dict[str, str]:
+    """Return a digest of each value."""
+    return {name: hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16] for name, value in identity.items()}
+
+
+def differing(identity: Identity, baseline: Identity) -> tuple[str, ...]:
+    """Return the names whose values differ; a run with more servers has one for every part of its plan."""
+    names = [name for name in identity if name != "server" and identity[name] != baseline[name]]
+    if any(server not in baseline["server"] for server in identity["server"]):
+        names.append("server")
+    return tuple(names)
+
+
+def describe(identity: Identity, baseline: Identity, names: tuple[str, ...]) -> str | None:
+    """Return in words what differs, where more than a digest tells it."""
+    told = [name for name in names if name in ("contract", "environment", "server")]
+    sentences = describe_difference({name: baseline[name] for name in told}, {name: identity[name] for name in told})
+    more = f"; {len(sentences) - SENTENCES} more" if len(sentences) > SENTENCES else ""
+    return "; ".join(sentences[:SENTENCES]) + more if sentences else None
+
+
+def _without_paths(server: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a server's description without folders and models, which lie elsewhere on another machine."""
+    command = [word for word in server.get("command", ()) if "/" not in word]
+    return {**server, "command": command}

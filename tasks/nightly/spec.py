@@ -1,0 +1,99 @@
+"""What a night plays and when it calls a difference a regression."""
+
+from typing import Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from carryover.tasks.agent.credentials import PlainAddress
+from carryover.tasks.plans.models import StudyModel
+from carryover.tasks.plans.shards import ShardSpec
+from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.schema_rules import needs
+from carryover.tasks.serving.spec import ServingSpec
+
+SERIES = "reevaluation"
+"""Variant of the episodes, so that the study's own tables stay as they are."""
+
+
+class Thresholds(FrozenModel):
+    """When a significant difference is a regression, or an improvement the other way round."""
+
+    score_drop: float = Field(
+        default=0.05, ge=0, le=1, description="Smallest drop of the mean score that is a regression."
+    )
+    token_rise: float = Field(
+        default=0.1, ge=0, description="Smallest rise of the tokens per episode that is a regression, as a share."
+    )
+    alpha: float = Field(default=0.05, gt=0, lt=1, description="Level of the paired tests, after Holm's correction.")
+
+
+class NightObject(FrozenModel):
+    """What a night plays: the study's models, served here or elsewhere, or any model behind an endpoint."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "dependentSchemas": needs("endpoint_model", "endpoint_url") | needs("endpoint_key_variable", "endpoint_url")
+        }
+    )
+
+    endpoint_url: PlainAddress | None = Field(
+        default=None, description="OpenAI-compatible endpoint that answers instead of a server started here."
+    )
+    endpoint_model: str | None = Field(
+        default=None, description="Name of one model at that endpoint to play; the study's models without it."
+    )
+    endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
+    seeds: int = Field(
+        default=0,
+        ge=0,
+        description="Decoding seeds: 0 for the study's own, another number for others, in a series of its own.",
+    )
+
+    @model_validator(mode="after")
+    def _endpoint_has_an_address(self) -> Self:
+        for field in ("endpoint_model", "endpoint_key_variable"):
+            if self.endpoint_url is None and getattr(self, field) is not None:
+                raise ValueError(f"{field} {getattr(self, field)!r} belongs to no endpoint; give endpoint_url with it")
+        return self
+
+    @property
+    def series(self) -> str:
+        """Variant under which the episodes land."""
+        return SERIES if self.seeds == 0 else f"{SERIES}-seeds-{self.seeds}"
+
+    def serving(self, own: ServingSpec) -> ServingSpec:
+        """Return how the models are served: as the study says, or at the endpoint."""
+        if self.endpoint_url is None:
+            return own
+        external = {"engine": "external", "url": self.endpoint_url, "api_key_variable": self.endpoint_key_variable}
+        return ServingSpec(**{**own.model_dump(), **external})
+
+    def part(self, part: StudyPart) -> StudyPart:
+        """Return a part of the study as the night plays it: its own evaluations, without arms of other rules."""
+        evaluations = [evaluation for evaluation in part.evaluations if evaluation.variant is None]
+        if self.endpoint_model is not None:
+            rows = {"has_base_rows": True, "has_trained_rows": False, "has_scripted_rows": False}
+            evaluations = [evaluation.model_copy(update=rows) for evaluation in evaluations]
+            return part.model_copy(update={"base": "endpoint", "evaluations": tuple(evaluations)})
+        return part.model_copy(update={"evaluations": tuple(evaluations)})
+
+    def model(self) -> StudyModel | None:
+        """Return the endpoint's model, of which no contract and no weights are known; none for the study's models."""
+        if self.endpoint_model is None:
+            return None
+        return StudyModel(
+            name=self.endpoint_model,
+            kind="base",
+            path="",
+            digest=None,
+            identity=f"{self.endpoint_model} at {self.endpoint_url}",
+            train_contract=None,
+            training_seed=None,
+        )
+
+    def shard(self, shard: ShardSpec) -> ShardSpec:
+        """Return a shard of the study in the night's series, with its decoding seeds."""
+        condition = shard.condition.model_copy(update={"variant": self.series})
+        first = self.seeds * shard.replicates
+        return shard.model_copy(update={"condition": condition, "first_replicate": first})

@@ -1,0 +1,162 @@
+"""A night's verdicts, on hand-made episodes."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from carryover.tasks.analysis.spec import StatisticsSpec
+from carryover.tasks.nightly.identity import RunFacts
+from carryover.tasks.nightly.judge import Night, judge_night, summarize
+from carryover.tasks.nightly.spec import Thresholds
+
+BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
+HOURS = {"study": 0, "night-1": 24, "night-2": 48}
+DECLARED = {"code_digest": "code", "prompt_digest": "prompt", "sandbox_level": "seccomp"}
+SERVER = {"engine": "cpu", "version": "1", "command": ["/usr/bin/python", "--model", "/data/base", "--threads", "1"]}
+ENVIRONMENT = {"python": "3.11", "packages": {"torch": "2.13"}, "command_line": "carryover run"}
+FACTS = RunFacts(ENVIRONMENT, (SERVER,))
+SCHEMA = {"train_contract": pl.String, "training_seed": pl.Int64, "model_digest": pl.String}
+
+
+def episode(run_id, number, *, score=0.5, tokens=1000, said="reply", variant=None, **changes):
+    return {
+        "run_id": run_id,
+        "started_at": BEGIN + timedelta(hours=HOURS[run_id]),
+        "variant": variant or ("main" if run_id == "study" else "reevaluation"),
+        "base": "scratch",
+        "model_name": "persistent-0",
+        "model_digest": "weights",
+        "train_contract": "persistent",
+        "training_seed": 0,
+        "runtime_contract": "persistent",
+        "visibility": "declared",
+        "header": "names",
+        "bucket": "small",
+        "instance_id": f"i{number:02}",
+        "replicate": 0,
+        "attempt": 0,
+        "finish_reason": "finish_tool",
+        "score": score,
+        "total_tokens": tokens,
+        "contract_json": json.dumps(DECLARED),
+        "transcript_digest": said,
+    } | changes
+
+
+def play(run_id, *, count=12, **changes):
+    """One cell, each instance a little different from the others."""
+    return [
+        episode(run_id, number, score=0.5 + number / 100, tokens=1000 + number, **changes) for number in range(count)
+    ]
+
+
+def judge(*episodes, run_id="night-1", facts=None, **thresholds) -> list[Any]:
+    night = Night(
+        run_id=run_id,
+        plan_digest="plan",
+        series="reevaluation",
+        judged_at=BEGIN,
+        thresholds=Thresholds(**thresholds),
+        statistics=StatisticsSpec(resample_count=200),
+        facts=dict.fromkeys(HOURS, FACTS) | (facts or {}),
+    )
+    return judge_night(pl.DataFrame([one for each in episodes for one in each], schema_overrides=SCHEMA), night)
+
+
+def test_a_night_that_says_the_same_is_identical():
+    (row,) = judge(play("study"), play("night-1"))
+    assert (row.verdict, row.differing, row.baseline_run_id) == ("identical", (), "study")
+    assert (row.pair_count, row.identical_count, row.unpaired_count) == (12, 12, 0)
+    assert (row.token_ratio, row.score_p_value) == (1.0, None)
+    assert summarize([row]) == "all 1 cells equal their baseline to the token"
+
+
+def test_a_summary_names_what_differs_or_says_that_nothing_does():
+    (row,) = judge(play("study"), play("night-1", model_digest="new"))
+    assert summarize([row]).endswith("to the token; not as for the baseline: weights")
+    (row,) = judge(play("study"), play("night-1", said="other"))
+    assert summarize([row]).startswith("1 unchanged, and nothing else differs: code, prompt, ")
+
+
+def test_a_cell_that_costs_more_is_a_regression_and_the_interval_says_how_much():
+    dearer = [one | {"total_tokens": 2 * one["total_tokens"], "transcript_digest": "longer"} for one in play("night-1")]
+    (row,) = judge(play("study"), dearer)
+    assert row.verdict == "regression"
+    assert row.token_ratio == row.low == row.high == 2.0
+    assert row.token_p_value == 2 / 2**12  # all twelve signs agree
+    assert row.token_p_holm == 2 * row.token_p_value  # two tests of one cell
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(-0.2, "regression"), (0.2, "improvement"), (-0.02, "unchanged")])
+def test_scores_count_from_the_threshold_on(change, verdict):
+    other = [
+        one | {"score": one["score"] + change, "transcript_digest": "other"} for one in play("night-1")
+    ]  # fmt: skip
+    (row,) = judge(play("study"), other)
+    assert row.verdict == verdict
+    assert row.score_p_holm < 0.05
+
+
+def test_a_large_difference_of_few_instances_is_no_regression():
+    worse = [one | {"score": 0.0, "transcript_digest": "other"} for one in play("night-1", count=4)]
+    (row,) = judge(play("study", count=4), worse)
+    assert (row.verdict, row.score_p_value) == ("unchanged", 2 / 2**4)
+
+
+def test_correction_is_over_every_cell_of_the_night():
+    cells = [{"runtime_contract": name} for name in ("persistent", "stateless")]
+    study = [one | cell for cell in cells for one in play("study")]
+    night = [one | cells[0] | {"total_tokens": 9000, "transcript_digest": "x"} for one in play("night-1")]
+    first, second = judge(study, night, [one | cells[1] for one in play("night-1")])
+    assert (first.verdict, second.verdict) == ("regression", "identical")
+    assert first.token_p_holm == 4 * first.token_p_value
+
+
+def test_the_first_night_of_other_seeds_is_their_baseline():
+    (first,) = judge(play("study"), play("night-1", replicate=1))
+    assert (first.verdict, first.baseline_run_id, first.pair_count) == ("first", None, 0)
+    assert summarize([first]) == "1 first: the baseline of this series"
+    (second,) = judge(
+        play("study"), play("night-1", replicate=1), play("night-2", replicate=1, attempt=1), run_id="night-2"
+    )
+    assert (second.verdict, second.baseline_run_id) == ("identical", "night-1")
+
+
+def test_later_nights_are_compared_with_the_study_too():
+    (row,) = judge(play("study"), play("night-1", said="other"), play("night-2", attempt=1), run_id="night-2")
+    assert (row.verdict, row.baseline_run_id) == ("identical", "study")
+
+
+def test_the_hashes_that_differ_are_named():
+    changed = json.dumps(DECLARED | {"prompt_digest": "other", "sandbox_level": "none"})
+    facts = {
+        "night-1": RunFacts(
+            ENVIRONMENT | {"packages": {"torch": "2.14"}}, (SERVER | {"version": "2"},)
+        )
+    }  # fmt: skip
+    (row,) = judge(play("study"), play("night-1", contract_json=changed, model_digest="new"), facts=facts)
+    assert row.verdict == "identical"
+    assert set(row.differing) == {"prompt", "contract", "environment", "server", "weights"}
+    assert "environment.packages.torch: '2.13' in the first, '2.14' in the second" in row.note
+    other = row.model_copy(update={"verdict": "unchanged"})
+    assert summarize([other]) == (
+        "1 unchanged; not as for the baseline: contract, environment, prompt, server, weights"
+    )
+
+
+def test_other_folders_and_command_lines_are_no_other_server_or_environment():
+    elsewhere = SERVER | {"command": ["/opt/python", "--model", "/elsewhere/base", "--threads", "1"]}
+    facts = {"night-1": RunFacts(ENVIRONMENT | {"command_line": "prefect worker"}, (elsewhere,))}
+    (row,) = judge(play("study"), play("night-1"), facts=facts)
+    assert row.differing == ()
+
+
+def test_episodes_that_failed_leave_a_cell_incomplete():
+    failed = [one | {"finish_reason": "error", "score": None} for one in play("night-1")[:2]]
+    (row,) = judge(play("study"), failed, play("night-1")[2:])
+    assert (row.verdict, row.pair_count, row.unpaired_count) == ("incomplete", 10, 2)
+    (row,) = judge(play("study"), [one | {"finish_reason": "error", "score": None} for one in play("night-1")])
+    assert (row.verdict, row.pair_count, row.mean_score) == ("incomplete", 0, None)

@@ -1,0 +1,28 @@
+import pytest
+from pydantic import ValidationError
+
+from carryover.tasks.nightly.spec import NightObject
+from carryover.tasks.plans.presets import resolve_plan
+
+(PART,) = resolve_plan("smoke").parts
+
+
+def test_other_seeds_are_a_series_of_their_own():
+    assert [NightObject(seeds=seeds).series for seeds in (0, 1)] == ["reevaluation", "reevaluation-seeds-1"]
+
+
+@pytest.mark.parametrize("field", ["endpoint_model", "endpoint_key_variable"])
+def test_what_belongs_to_no_endpoint_is_refused(field):
+    with pytest.raises(ValidationError, match=f"{field} 'x' belongs to no endpoint; give endpoint_url with it"):
+        NightObject.model_validate({field: "x"})
+
+
+def test_any_model_behind_an_endpoint_plays_instead_of_the_studys():
+    night = NightObject(endpoint_url="http://127.0.0.1:1/v1", endpoint_model="qwen")
+    (evaluation,) = night.part(PART).evaluations
+    assert (evaluation.has_base_rows, evaluation.has_trained_rows, evaluation.has_scripted_rows) == (True, False, False)
+    model = night.model()
+    assert model is not None
+    assert model.name == "qwen"
+    serving = night.serving(resolve_plan("smoke").serving)
+    assert (serving.engine, serving.url) == ("external", "http://127.0.0.1:1/v1")

@@ -1,0 +1,23 @@
+"""Hashes over values: equal content has an equal hash, however it is held."""
+
+import pytest
+
+from carryover.tasks.runtime.inside.namespace import hash_state
+
+HUGE = 1 << 5000
+
+
+@pytest.mark.parametrize("part", [7, 1 << 70, HUGE, 1.5, "text", None, True, (1, 2)])
+def test_long_list_is_hashed_by_content(part):
+    """A list of more than a hundred parts is looked at as a whole before its parts are."""
+    shared, apart = [part] * 150, [part] * 75 + [part] * 75
+    assert hash_state({"x": shared}) == hash_state({"x": apart}) != hash_state({"x": [*shared, part]})
+
+
+def test_huge_integer_in_many_places_is_hashed_once():
+    assert hash_state({"x": [HUGE] * 50_000}) == hash_state({"x": [1 << 5000 for _ in range(50_000)]})
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 1.0), (1, True), ("1", b"1"), ((1,), [1])])
+def test_types_tell_values_apart(one, other):
+    assert hash_state({"x": [one] * 200}) != hash_state({"x": [other] * 200})

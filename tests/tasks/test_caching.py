@@ -1,0 +1,43 @@
+"""When a stage is refreshed, and where its results are kept."""
+
+from pathlib import Path
+
+from carryover.tasks.caching import in_run, refreshing_once
+from carryover.tasks.generate import generate_instance_set
+from carryover.tasks.plans.identity import Stage
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits, Run
+
+PLAN = resolve_plan("smoke")
+
+
+def make_run(run_id, *refresh, landing="/data/landing"):
+    return Run(
+        run_id=run_id, plan=PLAN, home=Path("/data"), landing=landing, generation="g", limits=Limits(refresh=refresh)
+    )
+
+
+def test_a_result_is_refreshed_once_per_start():
+    run = make_run("first", Stage.TOKENIZER, Stage.TRAINING)
+    assert refreshing_once(run, Stage.TOKENIZER, "a") == run
+    again = refreshing_once(run, Stage.TOKENIZER, "a")
+    assert again.limits.refresh == (Stage.TRAINING,)
+    assert refreshing_once(run, Stage.TOKENIZER, "b") == run
+    assert refreshing_once(run, Stage.DATA, "a") == run
+    other = make_run("second", Stage.TOKENIZER)
+    assert refreshing_once(other, Stage.TOKENIZER, "a") == other
+
+
+def test_a_stage_is_run_again_where_that_is_asked_for_or_its_result_is_gone():
+    run = make_run("third", Stage.INSTANCES)
+    assert in_run(generate_instance_set, run, Stage.INSTANCES).refresh_cache
+    assert not in_run(generate_instance_set, run, Stage.TRAINING).refresh_cache
+    assert in_run(generate_instance_set, run, Stage.TRAINING, is_there=False).refresh_cache
+
+
+def test_results_lie_with_the_rows_where_these_are_shared():
+    stored = [
+        in_run(generate_instance_set, make_run("r", landing=landing), Stage.INSTANCES).result_storage
+        for landing in ("/data/landing", "/shared/landing")
+    ]
+    assert stored == [Path("/data/results"), Path("/shared/landing/objects/results")]
