@@ -1,5 +1,6 @@
 """Lint of foreign and own traces, and export of own ones."""
 
+import json
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -82,3 +83,23 @@ def _report_code(found: pl.DataFrame, *, per_trace: bool) -> pl.DataFrame:
             + "; code is read from ``` and ~~~ fences, <execute>, <code>, and tool_calls with an argument `code`"
         )
     return found if per_trace else summarise_lint(found)
+
+
+def write_rewards(warehouse: Warehouse, file: Path) -> int:
+    """Write the episodes of CaveAgent's suites for reinforcement learning; return how many."""
+    rows = warehouse.sql(command_sql("cave_rewards")).arrow().to_pylist()
+    with file.open("w", encoding="utf-8") as lines:
+        for row in rows:
+            messages = _messages(row.pop("opening"), row.pop("replies"))
+            lines.write(json.dumps({**row, "messages": messages}) + "\n")
+    return len(rows)
+
+
+def _messages(opening: str, replies: list[dict[str, str | None]]) -> list[dict[str, str]]:
+    """Return an episode's messages: the opening ones, then each reply with what followed it."""
+    messages = json.loads(opening)
+    for reply in replies:
+        messages.append({"role": "assistant", "content": reply["assistant_text"]})
+        if reply["observation"] is not None:
+            messages.append({"role": "user", "content": reply["observation"]})
+    return messages

@@ -67,6 +67,9 @@ def _add_flow(parent: typer.Typer, command: str, module: str, summary: str) -> N
     parent.command(command, help=summary, context_settings=FLOW_OPTIONS)(call)
 
 
+cave = typer.Typer(help="CaveAgent's studies: suites under five arms.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(cave, name="cave")
+_add_flow(cave, "run", "compare_arms", "Play suites under five arms against an endpoint, or by the scripted oracle.")
 _add_flow(app, "run", "reproduce_study", "Run the whole study at one scale and print its result.")
 _add_flow(app, "reevaluate", "reevaluate_model", "Evaluate the models of a finished study again and judge them.")
 for _stage, _summary in STAGES.items():
@@ -97,6 +100,47 @@ def tables(
 
     with open_warehouse(home, results) as warehouse:
         print_tables(warehouse, choose_plan(warehouse, plan), name, format)
+
+
+@cave.command("tables")
+def cave_tables(
+    name: Annotated[str | None, typer.Argument(help="One table, e.g. cave_table_3; default: all.")] = None,
+    home: Home = None,
+    format: Format = "rich",
+    plan: Annotated[str | None, typer.Option(help="Digest of a comparison; default: the latest.")] = None,
+) -> None:
+    """Print the tables of CaveAgent's studies: ours beside the published values."""
+    from carryover.flows.cli.tables import print_cave_tables
+
+    with open_warehouse(home) as warehouse:
+        print_cave_tables(warehouse, plan, name, format)
+
+
+@cave.command()
+def rewards(file: Path, home: Home = None) -> None:
+    """Write every counted episode of CaveAgent's suites as a JSON line: its messages, and the reward of each turn."""
+    from carryover.flows.cli.exchange import write_rewards
+
+    with open_warehouse(home) as warehouse:
+        typer.echo(f"{write_rewards(warehouse, file)} episodes in {file}")
+
+
+@cave.command()
+def costs(
+    folder: Path,
+    home: Home = None,
+    plan: Annotated[str | None, typer.Option(help="Digest of a comparison; default: the latest.")] = None,
+) -> None:
+    """Write what each arm costs in tokens, by turns and by size of data: costs.svg and costs.md."""
+    from carryover.flows.cli.tables import read_cave_table
+    from carryover.tasks.cave.arms.costs import cost_page, draw_costs
+
+    with open_warehouse(home) as warehouse:
+        rows = read_cave_table(warehouse, plan, "cave_costs")
+    folder.mkdir(exist_ok=True)
+    for name, text in (("costs.svg", draw_costs(rows)), ("costs.md", cost_page(rows))):
+        (folder / name).write_text(text, encoding="utf-8")
+        typer.echo(folder / name)
 
 
 @app.command()

@@ -1,12 +1,13 @@
 """The study's tables, its hypotheses and the ten questions of `sql/README.md`, read from the warehouse and printed."""
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import polars as pl
 import typer
 
+from carryover.flows.cli.places import command_sql
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
@@ -28,8 +29,35 @@ def print_tables(warehouse: Warehouse, plan_digest: str, name: str | None, table
     Raises:
         UserError: There is no such table.
     """
+    _print_queries(warehouse, plan_digest, [name] if name else table_names(), table_format)
+
+
+def print_cave_tables(
+    warehouse: Warehouse, plan_digest: str | None, name: str | None, table_format: TableFormat
+) -> None:
+    """Print one table of CaveAgent's studies, or all of them, of the latest comparison by default.
+
+    Raises:
+        UserError: There is no such table.
+    """
+    _print_queries(
+        warehouse, _comparison(warehouse, plan_digest), [name] if name else table_names(is_cave=True), table_format
+    )
+
+
+def read_cave_table(warehouse: Warehouse, plan_digest: str | None, name: str) -> pl.DataFrame:
+    """Return a table's rows for a comparison, the latest by default."""
+    return read_table(warehouse, table_query(name), _comparison(warehouse, plan_digest))
+
+
+def _comparison(warehouse: Warehouse, plan_digest: str | None) -> str:
+    found = warehouse.sql(command_sql("latest_comparison")).rows() if plan_digest is None else [(plan_digest,)]
+    return found[0][0] if found else ""
+
+
+def _print_queries(warehouse: Warehouse, plan_digest: str, names: Sequence[str], table_format: TableFormat) -> None:
     try:
-        queries = [table_query(each) for each in ([name] if name else table_names())]
+        queries = [table_query(name) for name in names]
     except ValueError as error:
         raise UserError(str(error)) from error
     for position, query in enumerate(queries):

@@ -6,6 +6,8 @@ select
     episodes.sandbox_level
 from main.episodes
 where episodes.backend <> 'imported'
+-- native calls without an interpreter promise nothing about names
+and episodes.runtime_contract <> 'none'
 and episodes.step_count > 0
 and not episodes.is_contract_verified
 order by episode_id

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, NonNegativeInt, PlainValidator, ValidationError
 
-from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.agent.protocol import Completion, FunctionCall
 from carryover.tasks.agent.reply import encodable
 
 
@@ -20,8 +20,19 @@ def _check_text(value: object) -> str | None:
     raise ValueError("Input should be a valid string")
 
 
+class _Function(BaseModel):
+    name: Annotated[str, PlainValidator(_check_text)]
+    arguments: Annotated[str, PlainValidator(_check_text)]
+
+
+class _ToolCall(BaseModel):
+    id: str
+    function: _Function
+
+
 class _Message(BaseModel):
     content: Annotated[str | None, PlainValidator(_check_text)] = None
+    tool_calls: list[_ToolCall] | None = None
 
 
 class _Choice(BaseModel):
@@ -62,8 +73,8 @@ def read_answer(body: bytes) -> Completion:
     except ValueError:
         raise BadAnswerError(f"with what is no JSON: {body[:200].decode(errors='replace')!r}") from None
     choice, usage = parsed.choices[0], parsed.usage
-    text = choice.message.content or ""
-    if choice.finish_reason is None and not text:
+    text, calls = choice.message.content or "", choice.message.tool_calls or []
+    if choice.finish_reason is None and not text and not calls:
         raise BadAnswerError("without finish_reason and without text")
     details = usage.prompt_tokens_details
     return Completion(
@@ -73,4 +84,5 @@ def read_answer(body: bytes) -> Completion:
         cached_prompt_tokens=0 if details is None else details.cached_tokens or 0,
         completion_tokens=usage.completion_tokens,
         model_seconds=0.0,
+        tool_calls=tuple(FunctionCall(call.id, call.function.name, call.function.arguments) for call in calls),
     )

@@ -79,13 +79,15 @@ class OpenAIClient:
         """
         body: dict[str, Any] = {
             "model": self.model_name,
-            "messages": [message.model_dump() for message in request.messages],
+            "messages": [message.wire() for message in request.messages],
             "seed": request.seed,
         }
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.max_completion_tokens is not None:
             body["max_completion_tokens"] = request.max_completion_tokens
+        if request.tools:
+            body["tools"] = list(request.tools)
         body |= self._endpoint.extra_body
         if self._cache is None:
             return await self._ask(body, request.episode_id)

@@ -1,11 +1,19 @@
 """What the agent loop asks of a model: one completion for one conversation."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from carryover.tasks.running.errors import UserError
+
+
+class FunctionCall(NamedTuple):
+    """A native tool call of a reply."""
+
+    call_id: str
+    name: str
+    arguments_json: str
 
 
 class Message(BaseModel):
@@ -13,8 +21,22 @@ class Message(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    tool_calls: tuple[FunctionCall, ...] = Field(default=(), exclude_if=lambda calls: not calls)
+    """Of an assistant's message, where the endpoint was offered functions."""
+    tool_call_id: str | None = Field(default=None, exclude_if=lambda call: call is None)
+    """Of a tool's message: the call that it answers."""
+
+    def wire(self) -> dict[str, Any]:
+        """Return the message as an OpenAI-compatible endpoint reads it."""
+        if not self.tool_calls:
+            return self.model_dump()
+        calls = [
+            {"id": name, "type": "function", "function": {"name": function, "arguments": arguments}}
+            for name, function, arguments in self.tool_calls
+        ]
+        return {**self.model_dump(), "tool_calls": calls}
 
 
 CountTokens = Callable[[Sequence[Message]], int]
@@ -33,6 +55,8 @@ class CompletionRequest(NamedTuple):
     """Sampling temperature; none leaves it to the endpoint."""
     max_completion_tokens: int | None = None
     """Tokens that the reply may have; none leaves it to the endpoint."""
+    tools: tuple[dict[str, Any], ...] = ()
+    """Functions that the endpoint may call, as it reads them."""
 
 
 class Completion(NamedTuple):
@@ -47,6 +71,7 @@ class Completion(NamedTuple):
     model_seconds: float
     is_replayed: bool = False
     """Whether it was kept from another episode, which paid for it."""
+    tool_calls: tuple[FunctionCall, ...] = ()
 
 
 class ModelError(Exception):

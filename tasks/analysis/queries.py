@@ -17,13 +17,14 @@ class TableQuery(NamedTuple):
     """Names of the parameters that the query wants, sorted; `plan_digest` in nearly all."""
 
 
-def table_names() -> list[str]:
-    """Return the names of all tables: the paper's in their order, then ours."""
+def table_names(*, is_cave: bool = False) -> list[str]:
+    """Return the names of the study's tables, the paper's in their order, then ours; or of CaveAgent's studies."""
     stems = [
         file.name.removesuffix(".sql")
         for file in (files("carryover.sql") / "tables").iterdir()
         if file.name.endswith(".sql")
     ]
+    stems = [stem for stem in stems if stem.startswith("cave_") == is_cave]
     return sorted(stems, key=lambda stem: (not stem.startswith("table_"), stem))
 
 
@@ -35,8 +36,9 @@ def table_query(name: str) -> TableQuery:
     """
     digits = re.fullmatch(r"(?:table_?)?(\d{1,2})", name)
     stem = f"table_{int(digits[1]):02d}" if digits else name
-    if stem not in table_names():
-        raise ValueError(f"unknown table {name!r}; choose from {', '.join(table_names())}")
+    known = [*table_names(), *table_names(is_cave=True)]
+    if stem not in known:
+        raise ValueError(f"unknown table {name!r}; choose from {', '.join(known)}")
     sql = (files("carryover.sql") / "tables" / f"{stem}.sql").read_text(encoding="utf-8")
     title = sql.partition("\n")[0].removeprefix("--").strip()
     return TableQuery(stem, title, sql, tuple(sorted(set(re.findall(r"\$([a-z_]+)", sql)))))

@@ -53,6 +53,7 @@ class Agent:
         skills: Path | str | None = None,
         save_to: Path | str | None = None,
         runtime: Runtime | None = None,
+        contract: str = ContractName.PERSISTENT,
     ) -> None:
         """Open the interpreter; raise `ValueError` for a model name without an endpoint.
 
@@ -67,6 +68,7 @@ class Agent:
             skills: Folder of Agent Skills: one folder with a `SKILL.md` for each.
             save_to: File that is written before and after every block; `Agent.resume` goes on from it.
             runtime: A worker's runtime to share; it stays open. Default: one of the agent's own.
+            contract: What becomes of names after a block; `stateless` binds injected objects anew before each.
         """
         if backend is not None:
             spec = spec.model_copy(update={"runtime": spec.runtime.model_copy(update={"backend": backend})})
@@ -80,9 +82,7 @@ class Agent:
         """After `resume`: what came back, and what did not."""
         self._save_file = None if save_to is None else SaveFile(Path(save_to))
         self.worker = runtime or open_runtime(spec.runtime)
-        opened = self.worker.open_interpreter(
-            CONTRACTS[ContractName.PERSISTENT], {}, instance_id=name, tool_call_cap=None
-        )
+        opened = self.worker.open_interpreter(CONTRACTS[contract], {}, instance_id=name, tool_call_cap=None)
         self.runtime = RuntimeStream(opened)
         self._closers: list[Callable[[], None]] = [opened.close]
         if runtime is None:

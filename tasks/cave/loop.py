@@ -22,6 +22,7 @@ from carryover.tasks.cave.reply import ReadReply, read_reply
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.engine import StateLostError
+from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.traces.rows import FinishReason
 
@@ -95,6 +96,7 @@ class DualStreamLoop:
         self._instructions = instructions
         self._skills = skills or {}
         self._checkpoint = checkpoint
+        self._keeps_names = lifetime_of(runtime.interpreter.contract).keeps != "nothing"
         self._prompt_tokens = self._completion_tokens = self._steps = 0
 
     async def play(self, question: str | None) -> AsyncIterator[Event]:
@@ -138,7 +140,9 @@ class DualStreamLoop:
     def _ask(self, question: str) -> Asked:
         injected = self._runtime.interpreter.injected
         if not self._text.entries:
-            self._text.add("system", system_prompt(injected, self._skills, self._instructions))
+            self._text.add(
+                "system", system_prompt(injected, self._skills, self._instructions, keeps_names=self._keeps_names)
+            )
             self._course.told_count = len(injected)
         self._text.add("question", "\n\n".join(part for part in (*self._untold(), question) if part))
         self._text.question = question
@@ -213,7 +217,7 @@ class DualStreamLoop:
             finally:
                 self._course.is_running = False
             told = [await work(self._runtime) for work in deferred]
-            text = observation(result, read.reply.block_count, [*told, *self._untold()])
+            text = observation(result, read.reply.block_count, [*told, *self._untold()], keeps_names=self._keeps_names)
         self._text.add("observation", text)
         self._checkpoint()
         return Observed(text, result, is_verified)

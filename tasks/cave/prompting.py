@@ -30,7 +30,9 @@ def fill(name: str, /, **values: object) -> str:
     return _templates()[name].substitute(values)
 
 
-def system_prompt(injected: Iterable[Injected], skills: Mapping[str, str], instructions: str) -> str:
+def system_prompt(
+    injected: Iterable[Injected], skills: Mapping[str, str], instructions: str, *, keeps_names: bool = True
+) -> str:
     """Return the system message: what exists in the interpreter, the skills by name and description, the rules."""
     entries = list(injected)
     sections = {kind: _entries(entry for entry in entries if entry.kind == kind) or "(none)" for kind in _KINDS}
@@ -40,6 +42,8 @@ def system_prompt(injected: Iterable[Injected], skills: Mapping[str, str], instr
         **{f"{kind}s": section for kind, section in sections.items()},
         skills=f"{fill('skills', entries=listed)}\n" if skills else "",
         instructions=instructions,
+        session=fill(_name("session", keeps_names=keeps_names)),
+        names=fill(_name("names", keeps_names=keeps_names)),
     )
     return text.strip()
 
@@ -57,7 +61,11 @@ def new_objects(injected: Iterable[Injected]) -> str:
     return fill("new_objects", entries=entries) if entries else ""
 
 
-def observation(result: BlockResult, block_count: int, extra: Iterable[str] = ()) -> str:
+def _name(prompt: str, *, keeps_names: bool) -> str:
+    return prompt if keeps_names else f"{prompt}_stateless"
+
+
+def observation(result: BlockResult, block_count: int, extra: Iterable[str] = (), *, keeps_names: bool = True) -> str:
     """Return the user message that answers a block: output, value, error, notices, and what else there is to say."""
     parts = []
     if result.output.strip():
@@ -67,10 +75,10 @@ def observation(result: BlockResult, block_count: int, extra: Iterable[str] = ()
     if result.error is not None and result.error.violations:
         parts.append(fill("violation", violations=result.error.message))
     elif result.error is not None:
-        parts.append(fill("error", error=result.error.message.rstrip()))
+        parts.append(fill(_name("error", keeps_names=keeps_names), error=result.error.message.rstrip()))
     elif not parts:
         parts.append(fill("no_output"))
     parts += [fill("notice", text=text) for text in result.notices]
     if block_count > 1:
         parts.append(fill("notice", text=fill("more_blocks", count=block_count)))
-    return "\n".join([*parts, *extra, fill("reminder")])
+    return "\n".join([*parts, *extra, fill(_name("reminder", keeps_names=keeps_names))])

@@ -4,11 +4,13 @@ import hashlib
 import json
 import time
 from datetime import UTC, datetime
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode, TurnNames
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
+from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.running.source_digest import canonical_json, source_digest
 from carryover.tasks.traces.rows import ErrorKind
 
@@ -31,14 +33,20 @@ class Trace:
         instance_id: str | None = None,
         scale: Literal["smoke", "laptop", "paper"] = "smoke",
         replicate: int = 0,
+        episode_id: str | None = None,
     ) -> None:
-        """Begin to record; `instance_id` names what the conversation is about, by default the agent itself."""
+        """Begin to record.
+
+        `instance_id` names what the conversation is about, by default the agent itself; `episode_id` is by default a
+        digest of the run, the agent's declaration and the replicate.
+        """
         self._agent = agent
         self._instance_id = instance_id or agent.course.name
         self._declaration = _declaration(agent)
         self._place = {"scale": scale, "replicate": replicate}
         name = canonical_json([run_id, self._instance_id, self._declaration, replicate])
-        self._recorder = EpisodeRecorder(run_id, hashlib.sha256(name.encode()).hexdigest()[:24])
+        digest = hashlib.sha256(name.encode()).hexdigest()[:24]
+        self._recorder = EpisodeRecorder(run_id, episode_id or digest)
         self._started_at, self._start = datetime.now(UTC), time.perf_counter()
         self._pending: Replied | None = None
         self._answer: Answer | None = None
@@ -65,8 +73,10 @@ class Trace:
             case Answer():
                 self._answer = event
 
-    def finish(self) -> RecordedEpisode:
+    def finish(self, **fields: Any) -> RecordedEpisode:
         """Return the conversation's rows; call it once, after the last answer.
+
+        `fields` are those of the episode's row that the caller knows better.
 
         Raises:
             ValueError: Nothing was answered.
@@ -75,47 +85,29 @@ class Trace:
             raise ValueError("nothing was answered yet; give `watch` to `ask`, and finish afterwards")
         self._record_turn(None)
         self._record_runtime_events()
-        agent, stop = self._agent, self._answer.stop
-        condition = {
-            "purpose": "evaluation",
-            "variant": "cave",
-            "base": "hub",
-            "visibility": "declared",
-            "header": "none",
-        }
-        outcome = {"value_taken": 0, "weight_taken": 0, "taken_count": 0, "inspected_count": 0}
+        agent = self._agent
+        injected = agent.runtime.interpreter.injected
+        self._recorder.tools = sorted(entry.name for entry in injected if entry.kind == "function")
+        common = conversation_fields(
+            self._declaration,
+            agent.spec,
+            self._answer,
+            self._instance_id,
+            wall_seconds=time.perf_counter() - self._start,
+        )
         return self._recorder.finish(
             {
-                **condition,
-                **outcome,
+                **common,
                 **self._place,
-                "agent": "cave",
                 "model_name": agent.client.model_name,
-                "model_digest": None,
-                "train_contract": None,
+                "token_source": agent.client.token_source,
                 "runtime_contract": agent.runtime.interpreter.contract.name,
                 "shown_contract": agent.runtime.interpreter.contract.name,
-                "bucket": "conversation",
-                "split": "evaluation",
-                "is_out_of_distribution": False,
-                "training_seed": None,
-                "tool_call_cap": None,
-                "max_turns": agent.spec.max_steps,
-                "contract_json": self._declaration,
                 "sandbox_level": agent.worker.sandbox_level,
                 "backend": agent.worker.backend,
-                "plan_digest": hashlib.sha256(self._declaration.encode()).hexdigest()[:16],
-                "instance_id": self._instance_id,
-                "attempt": 0,
-                "finish_reason": stop,
-                "error_message": self._answer.text if stop == "error" else None,
-                "score": None,
-                "is_solved": False,
-                "token_source": agent.client.token_source,
-                "training_tokens": None,
-                "wall_seconds": time.perf_counter() - self._start,
                 "started_at": self._started_at,
                 "is_contract_verified": 0 < self._verified_count == self._recorder.counts["step_count"],
+                **fields,
             }
         )
 
@@ -166,6 +158,48 @@ class Trace:
         self._event_count = len(events)
 
 
+@cache
+def agents_source() -> str:
+    """Return the digest of the source that plays conversations, their cases included."""
+    return source_digest(("carryover.tasks.cave", "carryover.tasks.runtime"))[:16]
+
+
+def conversation_fields(
+    declaration: str, spec: AgentSpec, answer: Answer, instance_id: str, *, wall_seconds: float
+) -> dict[str, Any]:
+    """Return the fields of an episode's row that are the same for every conversation, or follow from its end."""
+    return {
+        "purpose": "evaluation",
+        "variant": "cave",
+        "base": "hub",
+        "visibility": "declared",
+        "header": "none",
+        "value_taken": 0,
+        "weight_taken": 0,
+        "taken_count": 0,
+        "inspected_count": 0,
+        "agent": "cave",
+        "model_digest": None,
+        "train_contract": None,
+        "bucket": "conversation",
+        "split": "evaluation",
+        "is_out_of_distribution": False,
+        "training_seed": None,
+        "tool_call_cap": None,
+        "max_turns": spec.max_steps,
+        "contract_json": declaration,
+        "plan_digest": hashlib.sha256(declaration.encode()).hexdigest()[:16],
+        "instance_id": instance_id,
+        "attempt": 0,
+        "finish_reason": answer.stop,
+        "error_message": answer.text if answer.stop == "error" else None,
+        "score": None,
+        "is_solved": False,
+        "training_tokens": None,
+        "wall_seconds": wall_seconds,
+    }
+
+
 def _declaration(agent: Agent) -> str:
     """Return what was promised to the model and what is in force beside it, as canonical JSON."""
     content = {
@@ -174,7 +208,7 @@ def _declaration(agent: Agent) -> str:
         "spec": agent.spec.model_dump(mode="json"),
         "instructions": agent.instructions,
         "skills": sorted(agent.skills),
-        "code_digest": source_digest(("carryover.tasks.cave", "carryover.tasks.runtime"))[:16],
+        "code_digest": agents_source(),
         "backend": agent.worker.backend,
         "sandbox_level": agent.worker.sandbox_level,
     }

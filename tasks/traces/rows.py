@@ -207,8 +207,8 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     """Whether the canary agreed with the contract before every step; false where no step was run."""
     error_message: str | None
     """Why the harness or the client gave up, for `error`; the foreign word, for `other`."""
-    agent: Literal["study", "cave"] | None = "study"
-    """Which loop played it: the study's (arXiv 2603.01209), or CaveAgent's (arXiv 2601.01569, algorithm 1)."""
+    agent: Literal["study", "cave", "calls"] | None = "study"
+    """Which loop played it: the study's (arXiv 2603.01209), CaveAgent's (arXiv 2601.01569), or native calls'."""
     stage_digest: str | None = None
     """Identity of the stage that played the episode; null for imported ones."""
 

@@ -326,6 +326,61 @@ class ClaimRow(Row, table="claims", key=("paper", "claim", "place"), latest_wins
         return self
 
 
+class CaveTurnRow(Row, table="cave_turns", key=("episode_id", "question")):
+    """A turn of a case under one arm, checked by program (arXiv 2601.01569, section 4)."""
+
+    episode_id: str
+    plan_digest: str
+    """Digest of the comparison's plan: model, budgets, seed."""
+    attempt: int
+    """0 for the first; an episode that ended with `error` is played again as the next attempt."""
+    suite: str
+    """Suite of the case, e.g. `types`."""
+    tier: str
+    """Part of the suite, e.g. `scientific`."""
+    case_id: str
+    """Names the case, with suite and tier."""
+    source: str
+    """Where the case comes from, with its revision."""
+    question: int
+    """Counted from 1 over the turns of the case."""
+    arm: str
+    """How the model acts: `persistent_code`, `stateless_code`, `code_without_injection`, `json` or `json_python`."""
+    instruction: str
+    """Factor of the prompt in force, e.g. `parallel`, or `none`."""
+    model_name: str
+    is_oracle: bool
+    """Whether a script played it that knows the solution: it shows only that the harness loses nothing."""
+    replicate: int
+    """Repetition of the case, from 0."""
+    size: int
+    """Rows of the data that the case is about; 0 for none."""
+    first_reply: int
+    """Place of the turn's first model reply in the episode, from 1."""
+    reply_count: int
+    """Model replies: the steps of the paper's Table 4."""
+    call_count: int
+    """Calls of host functions."""
+    golden_call_count: int
+    """Calls that the golden program makes."""
+    prompt_tokens: int
+    completion_tokens: int
+    finish_reason: str
+    is_state_right: bool
+    """Whether the checked state is the golden program's."""
+    has_required_calls: bool
+    """Whether the acting calls of the golden program were made, with their arguments."""
+    is_passed: bool
+    reward: float
+    """For reinforcement learning: 1 for a passed turn, else 0."""
+    judged_reward: float | None
+    """What a judging model gave beside the state, where a benchmark asks for one."""
+    wrong_json: str
+    """Names whose state is wrong and calls that are missing, as JSON."""
+    answer: str
+    """The final text of the turn."""
+
+
 STUDY_TABLES: tuple[type[Row], ...] = (
     RunRow,
     RunEndRow,
@@ -342,6 +397,7 @@ STUDY_TABLES: tuple[type[Row], ...] = (
     StatisticRow,
     NightVerdictRow,
     ClaimRow,
+    CaveTurnRow,
 )
 
 TABLES: dict[str, type[Row]] = {row.TABLE: row for row in (*STUDY_TABLES, *EPISODE_TABLES)}

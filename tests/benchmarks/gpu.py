@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from carryover.tasks.sft.resources import GIB, PEAK_FLOPS
 
-PEAKS = {"H100 PCIe": 756e12, "H100": PEAK_FLOPS["one H100"], "H200": PEAK_FLOPS["one H100"],
-         "A100": PEAK_FLOPS["one A100"]}  # fmt: skip
+PEAKS = {"H100 PCIe": 756e12, "H100": PEAK_FLOPS["H100"], "H200": PEAK_FLOPS["H100"],
+         "A100": PEAK_FLOPS["A100"]}  # fmt: skip
 """Dense bfloat16 operations per second by what the driver's name of the device holds (vendor's data sheets)."""
 QWEN3_ROPE = {"rope_type": "default", "rope_theta": 1e6}
 """Qwen3-8B's rotary embedding (its published configuration); the library's own default is another."""

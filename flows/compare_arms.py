@@ -1,0 +1,26 @@
+"""CaveAgent's studies as a flow: suites under five arms, checked by program (arXiv 2601.01569, section 4)."""
+
+from prefect import flow
+from prefect.futures import wait
+
+from carryover.flows.cli.messages import say
+from carryover.flows.runners import two_at_a_time
+from carryover.storage.study.comparisons import merge_comparison, open_comparison
+from carryover.tasks.cave.arms.plan import SuitePlan
+from carryover.tasks.play_cases import play_suite
+
+
+@flow(name="compare-arms", task_runner=two_at_a_time())
+def compare_arms(plan: SuitePlan = SuitePlan()) -> None:  # noqa: B008 - frozen
+    """Play suites under five arms against an endpoint, or by the scripted oracle; what has landed is not played again.
+
+    Args:
+        plan: Suites, arms, model, endpoint and budgets.
+    """
+    plan.open_client()  # refuses a model without an endpoint before anything is played
+    with open_comparison(plan) as run_id:
+        played = [play_suite.submit(plan, suite, arm, run_id) for suite in plan.suites for arm in plan.arms]
+        wait(played)
+        count = sum(future.result() for future in played)
+    merge_comparison(run_id)
+    say(f"{count} episodes played; `carryover cave tables` shows them")

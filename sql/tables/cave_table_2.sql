@@ -1,0 +1,71 @@
+-- CaveAgent, Table 2: BFCL, right tasks in percent by the AST rule; the published ones compare executed results
+with published_shares as (
+    select
+        if(cave_table2.arm = 'caveagent', 'persistent_code', 'json') as arm,
+        cave_table2.model,
+        100 * avg(cave_table2.simple_correct / cave_table2.simple_total) as simple_python,
+        100 * avg(cave_table2.multiple_correct / cave_table2.multiple_total) as multiple,
+        100 * avg(cave_table2.parallel_correct / cave_table2.parallel_total) as parallel,
+        100 * avg(cave_table2.parallel_multiple_correct / cave_table2.parallel_multiple_total) as parallel_multiple
+    from published.cave_table2
+    group by all
+),
+
+published_tiers as (
+    unpivot published_shares
+    on simple_python, multiple, parallel, parallel_multiple
+    into name tier value passed_pct
+),
+
+told_tiers as (
+    select
+        published_tiers.tier,
+        published_tiers.arm,
+        string_agg(
+            published_tiers.model || ' ' || round(published_tiers.passed_pct, 1), ', '
+            order by published_tiers.model
+        ) as published_passed_pct
+    from published_tiers
+    group by all
+),
+
+measured as (
+    select
+        counted_cave_turns.tier,
+        counted_cave_turns.instruction,
+        counted_cave_turns.arm,
+        counted_cave_turns.model_name,
+        counted_cave_turns.is_oracle,
+        count(distinct counted_cave_turns.replicate) as replicate_count,
+        count(*) / replicate_count as turn_count,
+        100 * avg(counted_cave_turns.is_passed::int) as passed_pct,
+        sum(counted_cave_turns.reply_count) / replicate_count as reply_count,
+        sum(counted_cave_turns.prompt_tokens) / replicate_count as prompt_tokens,
+        sum(counted_cave_turns.completion_tokens) / replicate_count as completion_tokens
+    from staging.counted_cave_turns
+    where counted_cave_turns.plan_digest = $plan_digest
+        and counted_cave_turns.suite = 'bfcl'
+    group by all
+),
+
+final as (
+    select
+        coalesce(measured.tier, told_tiers.tier) as category,
+        coalesce(measured.arm, told_tiers.arm) as arm,
+        measured.instruction,
+        case
+            when measured.is_oracle then 'oracle: shows only that the harness loses nothing'
+            else measured.model_name
+        end as played_by,
+        measured.turn_count as task_count,
+        measured.replicate_count,
+        measured.passed_pct,
+        told_tiers.published_passed_pct
+    from told_tiers
+    full join measured
+        on told_tiers.tier = measured.tier
+        and told_tiers.arm = measured.arm
+)
+
+select * from final
+order by category, arm, instruction, played_by

@@ -1,0 +1,78 @@
+"""Runs that compare arms on suites: opened, resumed, merged."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from carryover.storage.study.runs import new_run_id
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.claims import published_claims
+from carryover.tasks.cave.arms.arm import ArmName
+from carryover.tasks.cave.arms.plan import SuitePlan
+from carryover.tasks.cave.arms.play import Place, episode_id
+from carryover.tasks.cave.arms.statistics import arm_statistics
+from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
+from carryover.tasks.cave.tracing import agents_source
+from carryover.tasks.running.environment import describe_environment
+from carryover.tasks.running.folders import open_places
+from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.study_rows import ClaimRow, RunEndRow, RunRow, StatisticRow
+
+FLOW = "compare_arms"
+
+
+@contextmanager
+def open_comparison(plan: SuitePlan) -> Iterator[str]:
+    """Yield the id of a new run, and land how it ends."""
+    zone, run_id = LandingZone(open_places().landing), new_run_id()
+    row = RunRow(
+        run_id=run_id,
+        flow=FLOW,
+        plan_name=f"arms with {plan.model}",
+        plan_digest=plan.digest,
+        scale=plan.scale,  # type: ignore[arg-type]
+        plan_json=plan.model_dump_json(),
+        environment_json=json.dumps(describe_environment()),
+        source=agents_source(),
+        started_at=datetime.now(UTC),
+    )
+    zone.write({RunRow.TABLE: [row]}, run_id)
+    status, message = "stopped", ""
+    try:
+        yield run_id
+        status = "finished"
+    except Exception as error:
+        status, message = "failed", f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        end = {"run_id": run_id, "status": status, "message": message, "finished_at": datetime.now(UTC)}
+        zone.write({RunEndRow.TABLE: [RunEndRow.model_validate(end)]}, run_id)
+
+
+def missing_places(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> list[Place]:
+    """Return the episodes of a suite that have not landed, or whose last attempt ended with `error`."""
+    landed = LandingZone(open_places().landing).landed_episodes()
+    places = []
+    for case in suite_cases(suite, plan.case_seed, plan.data)[: plan.case_limit]:
+        for replicate in range(plan.replicates):
+            place, is_done = Place(case, arm, replicate), False
+            while not is_done and (reason := landed.get(episode_id(place, plan.digest, plan.instruction))) is not None:
+                is_done = reason is not FinishReason.ERROR
+                place = place._replace(attempt=place.attempt + 1)
+            if not is_done:
+                places.append(place)
+    return places
+
+
+def merge_comparison(run_id: str) -> None:
+    """Merge what has landed, and land the paired statistics of every comparison and the claims about the papers."""
+    places = open_places()
+    merge(places.landing, places.warehouse)
+    with Warehouse.open(places.warehouse) as warehouse:
+        turns = warehouse.sql("select * from staging.counted_cave_turns").polars()
+    rows = {StatisticRow.TABLE: arm_statistics(turns, run_id), ClaimRow.TABLE: published_claims(run_id)}
+    LandingZone(places.landing).write(rows, run_id)
+    merge(places.landing, places.warehouse)

@@ -1,0 +1,31 @@
+"""The arms: ways to let one model act on the same case."""
+
+from typing import Literal, NamedTuple
+
+ArmName = Literal["persistent_code", "stateless_code", "code_without_injection", "json", "json_python"]
+
+
+class Arm(NamedTuple):
+    """What an arm gives a model."""
+
+    contract: str | None
+    """Contract of the interpreter; None for an arm without one."""
+    writes_code: bool
+    """Whether a reply's block is what runs, and not a native call."""
+    is_injected: bool
+    """Whether the case's variables and data are live objects."""
+
+    @property
+    def keeps_variables(self) -> bool:
+        """Whether the interpreter holds the state that is checked; else functions read and write it."""
+        return self.is_injected and self.contract == "persistent"
+
+
+ARMS: dict[ArmName, Arm] = {
+    "persistent_code": Arm("persistent", writes_code=True, is_injected=True),
+    "stateless_code": Arm("stateless", writes_code=True, is_injected=True),
+    "code_without_injection": Arm("persistent", writes_code=True, is_injected=False),
+    "json": Arm(None, writes_code=False, is_injected=False),
+    "json_python": Arm("persistent", writes_code=False, is_injected=False),
+}
+"""CaveAgent, CaveAgent without memory, CodeAct style, native function calling, and that with a Python function."""

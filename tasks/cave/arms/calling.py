@@ -1,0 +1,204 @@
+"""Native function calling: the model calls functions by JSON, and ends a question with a reply that calls none."""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from carryover.tasks.agent.condition import decoding_seed
+from carryover.tasks.agent.protocol import (
+    Completion,
+    CompletionRequest,
+    ContextOverflowError,
+    FunctionCall,
+    Message,
+    ModelClient,
+    ModelError,
+)
+from carryover.tasks.agent.recorder import EpisodeRecorder, TurnNames
+from carryover.tasks.agent.reply import Reply
+from carryover.tasks.cave.events import Answer
+from carryover.tasks.cave.prompting import fill
+from carryover.tasks.cave.runtime_stream import RuntimeStream
+from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.runtime.protocol import BlockError, BlockResult, ToolCall
+from carryover.tasks.runtime.tools import ToolTable
+from carryover.tasks.traces.rows import FinishReason
+
+EXECUTE = "execute_python"
+_SYSTEM = """You solve tasks by calling functions.
+
+- Call as many functions in one reply as need no result of each other.
+- Never write down results that you were not shown.
+- When nothing is left to call, reply in plain text: that ends the task.
+"""
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
+
+
+class Ran(NamedTuple):
+    """What one call gave."""
+
+    told: str
+    code: str
+    """The call as Python."""
+    error: BlockError | None = None
+
+
+class CallingAgent:
+    """A conversation with an endpoint that calls host functions, recorded in the tables of the other agents."""
+
+    def __init__(
+        self,
+        client: ModelClient,
+        functions: dict[str, Callable[..., Any]],
+        recorder: EpisodeRecorder,
+        spec: AgentSpec,
+        *,
+        name: str,
+        instructions: str = "",
+        schemas: dict[str, dict[str, Any]] | None = None,
+        python: RuntimeStream | None = None,
+    ) -> None:
+        """Begin a conversation; `python` is the interpreter behind `execute_python`, None for an arm without it."""
+        self.client, self.spec, self.name = client, spec, name
+        self.tools = tuple(_offer(name, function, schemas or {}) for name, function in functions.items())
+        if python is not None:
+            self.tools += (_offer(EXECUTE, execute_python, {}),)
+        self.messages = [Message(role="system", content=f"{_SYSTEM}{instructions}".strip())]
+        self._table = ToolTable(functions, None)
+        self._recorder, self._python = recorder, python
+        self.is_verified = python is not None
+        """Whether the canary agreed with the contract before every block of the Python session."""
+        self._replies = 0
+
+    async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
+        """Return the answer to a question, and the calls that were made on the way."""
+        if len(self.messages) == 1:
+            opening = [self.messages[0], Message(role="user", content=question)]
+            self._recorder.record_opening(json.dumps([message.model_dump() for message in opening]))
+        self.messages.append(Message(role="user", content=question))
+        calls: list[ToolCall] = []
+        spent = [0, 0]
+        deadline = asyncio.get_running_loop().time() + self.spec.timeout_seconds
+        for step in range(1, self.spec.max_steps + 1):
+            try:
+                async with asyncio.timeout_at(deadline):
+                    completion = await self._complete()
+            except (ModelError, TimeoutError) as error:
+                return _stopped(error, step - 1, spent), calls
+            spent = [spent[0] + completion.prompt_tokens, spent[1] + completion.completion_tokens]
+            if not completion.tool_calls:
+                self._record(completion, None)
+                return _end(completion.text.strip(), FinishReason.ANSWER, step, spent), calls
+            calls += await self._run(completion)
+            if self.spec.max_tokens is not None and sum(spent) >= self.spec.max_tokens:
+                text = fill("stopped_max_tokens", tokens=sum(spent))
+                return _end(text, FinishReason.MAX_TOKENS, step, spent), calls
+        text = fill("stopped_max_steps", steps=self.spec.max_steps)
+        return _end(text, FinishReason.MAX_STEPS, self.spec.max_steps, spent), calls
+
+    async def _complete(self) -> Completion:
+        request = CompletionRequest(
+            messages=tuple(self.messages),
+            seed=decoding_seed(self.name, self._replies, 0),
+            episode_id=self.name,
+            temperature=self.spec.temperature,
+            max_completion_tokens=self.spec.max_completion_tokens,
+            tools=self.tools,
+        )
+        completion = await self.client.complete(request)
+        self._replies += 1
+        message = Message(role="assistant", content=completion.text, tool_calls=completion.tool_calls)
+        self.messages.append(message)
+        return completion
+
+    async def _run(self, completion: Completion) -> list[ToolCall]:
+        """Run a reply's calls in order, and record them as one step."""
+        self._table.start_block()
+        ran = [await self._call(call) for call in completion.tool_calls]
+        calls = self._table.finish_block(None)
+        told = [
+            Message(role="tool", content=one.told, tool_call_id=call.call_id)
+            for one, call in zip(ran, completion.tool_calls, strict=True)
+        ]
+        self.messages += told
+        error = next((one.error for one in ran if one.error), None)
+        result = BlockResult(
+            "\n".join(one.told for one in ran),
+            None,
+            error,
+            active_globals=(),
+            last_step_globals=(),
+            tool_calls=calls,
+            state_event="kept",
+            state_hash=None,
+            notices=(),
+            seconds=sum(call.seconds for call in calls),
+        )
+        self._record(completion, json.dumps([message.model_dump() for message in told]))
+        self._recorder.record_step(self._replies, "\n".join(one.code for one in ran), result, (), None)
+        return list(calls)
+
+    async def _call(self, call: FunctionCall) -> Ran:
+        try:
+            arguments = json.loads(call.arguments_json or "{}")
+        except ValueError as error:
+            return Ran(f"error: the arguments are not JSON: {error}", f"# {call.name}: malformed arguments")
+        if not isinstance(arguments, dict):
+            return Ran("error: the arguments are not an object", f"# {call.name}: malformed arguments")
+        if call.name == EXECUTE and self._python is not None:
+            code = str(arguments.get("code", ""))
+            result, is_verified = await self._python.run(code)
+            self.is_verified = self.is_verified and is_verified
+            error = None if result.error is None else result.error.message
+            return Ran("\n".join(part for part in (result.output, result.result, error) if part), code, result.error)
+        frame = self._table.answer(call.name, [], arguments)
+        told = json.dumps(frame[1]) if frame[0] == "value" else f"error: {frame[1]}: {frame[2]}"
+        shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        return Ran(told, f"{call.name}({shown})")
+
+    def _record(self, completion: Completion, observation: str | None) -> None:
+        calls = [[call.name, call.arguments_json] for call in completion.tool_calls]
+        text = "\n".join(part for part in (completion.text, json.dumps(calls) if calls else "") if part)
+        self._recorder.record_turn(
+            self._replies,
+            Reply(None, len(calls), text),
+            completion._replace(text=text),
+            observation=observation,
+            seed=decoding_seed(self.name, self._replies - 1, 0),
+            has_system_note=False,
+            names=TurnNames(),
+        )
+
+
+def execute_python(code: str) -> str:
+    """Run Python in a session of its own, which keeps its names; returns what it printed and its last value."""
+    raise NotImplementedError(code)
+
+
+def _offer(name: str, function: Callable[..., Any], schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return a function as an endpoint reads it."""
+    schema = schemas.get(name)
+    if schema is None:
+        parameters = inspect.signature(function).parameters
+        hints = {key: _TYPES.get(one.annotation) for key, one in parameters.items()}
+        schema = {
+            "type": "object",
+            "properties": {key: {"type": hint} if hint else {} for key, hint in hints.items()},
+            "required": [key for key, one in parameters.items() if one.default is inspect.Parameter.empty],
+        }
+    described = {"name": name, "description": inspect.getdoc(function) or "", "parameters": schema}
+    return {"type": "function", "function": described}
+
+
+def _stopped(error: ModelError | TimeoutError, steps: int, spent: list[int]) -> Answer:
+    if isinstance(error, TimeoutError):
+        return _end(fill("stopped_timeout"), FinishReason.TIMEOUT, steps, spent)
+    if isinstance(error, ContextOverflowError):
+        return _end(fill("stopped_context_length"), FinishReason.CONTEXT_LENGTH, steps, spent)
+    return _end(fill("stopped_error", error=error), FinishReason.ERROR, steps, spent)
+
+
+def _end(text: str, stop: FinishReason, steps: int, spent: list[int]) -> Answer:
+    return Answer(text, stop=stop, step_count=steps, prompt_tokens=spent[0], completion_tokens=spent[1])

@@ -1,0 +1,126 @@
+"""A script that knows each case's solution, told in each arm's way: it shows that the harness loses nothing."""
+
+import ast
+import inspect
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Any, Literal
+
+from carryover.tasks.agent.protocol import Completion, CompletionRequest, FunctionCall
+from carryover.tasks.cave.arms.arm import Arm
+from carryover.tasks.cave.arms.calling import EXECUTE
+from carryover.tasks.cave.arms.stage import READ, WRITE
+from carryover.tasks.cave.arms.tokens import count_messages, count_reply
+from carryover.tasks.cave.scripted import block
+from carryover.tasks.cave.suites.case import STAGE, Call, Case, Expected, GoldenRun, Turn
+from carryover.tasks.cave.suites.values import rebuilding, telling
+
+MODEL_NAME = "oracle"
+DONE = "Done."
+Scripted = str | tuple[Call, ...]
+"""A reply as text, or as native calls."""
+
+
+class Oracle:
+    """A model that replies by script; tokens are counted by the tokenizer of `tokens.py`."""
+
+    model_name = MODEL_NAME
+    token_source: Literal["server", "training_tokenizer"] = "server"
+
+    def __init__(self, replies: Sequence[Scripted]) -> None:
+        self._replies = replies
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Return the reply at the conversation's place in the script."""
+        place = sum(message.role == "assistant" for message in request.messages)
+        reply = self._replies[place]
+        calls = () if isinstance(reply, str) else tuple(_native(call, place, at) for at, call in enumerate(reply))
+        text = reply if isinstance(reply, str) else ""
+        return Completion(
+            text=text,
+            finish_reason="tool_calls" if calls else "stop",
+            prompt_tokens=count_messages(request.messages, request.tools),
+            cached_prompt_tokens=0,
+            completion_tokens=count_reply(text, calls),
+            model_seconds=0.0,
+            tool_calls=calls,
+        )
+
+
+def script(case: Case, arm: Arm) -> list[Scripted]:
+    """Return the replies that solve a case under an arm."""
+    write = _code if arm.writes_code else _calls
+    return [reply for replies in write(case, arm) for reply in (*replies, DONE)]
+
+
+def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
+    """Yield each turn's block: the golden program, between reading and writing where the state is kept outside."""
+    rebuilt: set[str] = set()
+    variables = case.world.variables
+    before = case.world.state()
+    for turn, expected in zip(case.turns, case.expected, strict=True):
+        program = turn.golden.replace(STAGE, "")
+        if arm.keeps_variables:
+            yield [block(program)]
+            continue
+        used = [name for name in _used(turn, variables) if name not in rebuilt]
+        parts = [rebuilding(name, variables[name], f"{READ}({name!r})") for name in used]
+        if not arm.is_injected:
+            kinds = () if rebuilt else case.world.types
+            parts = [*map(_source, kinds), *([turn.fetch] if turn.fetch else []), *parts]
+        if arm.contract == "persistent":
+            rebuilt |= {*used, *_changed(expected, before, case)}
+        writing = [f"{WRITE}({name!r}, {telling(name, variables[name])})" for name in _changed(expected, before, case)]
+        yield [block("\n".join([*parts, program, *writing]))]
+        before = expected.state
+
+
+def _calls(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
+    """Yield each turn's calls: those of the golden program, or reading, computing in the head, and writing."""
+    known: set[str] = set()
+    golden = GoldenRun(deepcopy(case.world))
+    before = case.world.state()
+    for turn, expected in zip(case.turns, case.expected, strict=True):
+        fetched = golden.calls(turn.fetch) if turn.fetch else ()
+        used = [name for name in _used(turn, case.world.variables) if name not in known]
+        reading = tuple(Call(READ, {"name": name}) for name in used)
+        changed = _changed(expected, before, case)
+        writing = tuple(Call(WRITE, {"name": name, "value": expected.state[name]}) for name in changed)
+        replies: list[Scripted] = [calls for calls in (fetched + reading, *expected.stages) if calls]
+        if arm.contract is not None and changed and not turn.fetch:
+            replies.append((Call(EXECUTE, {"code": _program(case, turn, before, changed)}),))
+        yield [*replies, writing] if writing else replies
+        known |= {*used, *changed}
+        before = expected.state
+
+
+def _program(case: Case, turn: Turn, before: dict[str, Any], changed: list[str]) -> str:
+    """Return a turn's golden program with the values that it needs written out."""
+    variables = case.world.variables
+    values = [rebuilding(name, variables[name], repr(before[name])) for name in _used(turn, variables)]
+    told = [f"print({telling(name, variables[name])})" for name in changed]
+    return "\n".join([*map(_source, case.world.types), *values, turn.golden.replace(STAGE, ""), *told])
+
+
+def _used(turn: Turn, variables: dict[str, Any]) -> list[str]:
+    """Return the variables that a golden program reads."""
+    read: set[str] = set()
+    for node in ast.walk(ast.parse(turn.golden)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Name(id=name)):
+                read.add(name)
+    return [name for name in variables if name in read]
+
+
+def _changed(expected: Expected, before: dict[str, Any], case: Case) -> list[str]:
+    return [name for name in case.world.variables if expected.state[name] != before[name]]
+
+
+def _source(kind: type) -> str:
+    return f"import dataclasses\n{textwrap.dedent(inspect.getsource(kind))}"
+
+
+def _native(call: Call, place: int, at: int) -> FunctionCall:
+    return FunctionCall(f"call_{place}_{at}", call.function, json.dumps(call.arguments))

@@ -1,0 +1,102 @@
+"""What a comparison of arms is: its suites, its model, its budgets."""
+
+import hashlib
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from carryover.tasks.agent.openai_client import OpenAIClient
+from carryover.tasks.agent.protocol import ModelClient
+from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.cave.arms.arm import ARMS, ArmName
+from carryover.tasks.cave.arms.oracle import MODEL_NAME
+from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.cave.suites.catalogue import SuiteName
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.source_digest import canonical_json
+
+PARALLEL = "Where several functions are needed that do not depend on each other, call all of them in one reply."
+
+
+class SuitePlan(FrozenModel):
+    """A comparison; equal plans share their episodes, whatever suites and arms a run plays of them."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    suites: tuple[SuiteName, ...] = ("token_efficiency",)
+    """Suites to play."""
+    arms: tuple[ArmName, ...] = tuple(ARMS)
+    """Arms to play them under."""
+    model: str = MODEL_NAME
+    """Name under which the endpoint knows the model; oracle for the script, which needs no endpoint."""
+    endpoint_url: str | None = None
+    """Address of an OpenAI-compatible endpoint, e.g. http://127.0.0.1:8000/v1."""
+    api_key_variable: str | None = None
+    """Environment variable that holds the endpoint's key."""
+    concurrency: int = Field(default=4, gt=0)
+    """Episodes of an arm that play at a time."""
+    replicates: int = Field(default=3, ge=1)
+    """Repetitions of every case, each with decoding seeds of its own."""
+    case_limit: int | None = Field(default=None, gt=0)
+    """Cases per suite; default: all."""
+    case_seed: int = 0
+    """Generates the cases."""
+    instruction: Literal["none", "parallel"] = "none"
+    """Factor of the prompt: parallel asks for independent calls in one reply (arXiv 2601.01569, Table 2)."""
+    data: str | None = None
+    """Folder that an imported suite is read from."""
+    max_steps: int = Field(default=AgentSpec().max_steps, gt=0)
+    """Model replies per turn."""
+    context_window: int = Field(default=AgentSpec().context_window, gt=1000)
+    """Tokens that a conversation and the reply to it may have."""
+    temperature: float | None = None
+    """Sampling temperature; default: the endpoint's."""
+
+    @property
+    def digest(self) -> str:
+        """What tells episodes of different comparisons apart."""
+        content = {"model": self.model, "url": self.endpoint_url, "seed": self.case_seed, "spec": self.spec}
+        return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
+
+    @property
+    def spec(self) -> AgentSpec:
+        """The budgets of every agent."""
+        common = AgentSpec()
+        # a fresh process per block would import the libraries of the data suites each time
+        preload = (*common.runtime.preload, "numpy", "pandas")
+        runtime = common.runtime.model_copy(update={"preload": preload, "block_timeout_seconds": 60.0})
+        return AgentSpec(
+            max_steps=self.max_steps,
+            context_window=self.context_window,
+            temperature=self.temperature,
+            runtime=runtime,
+        )
+
+    @property
+    def is_oracle(self) -> bool:
+        """Whether the script plays."""
+        return self.model == MODEL_NAME
+
+    @property
+    def scale(self) -> str:
+        """Scale of the rows: the oracle's numbers say nothing about a model."""
+        return "smoke" if self.is_oracle else "paper"
+
+    def open_client(self) -> ModelClient | None:
+        """Return a client of the endpoint, None for the oracle.
+
+        Raises:
+            UserError: The model has no endpoint, or the endpoint's key is not set.
+        """
+        if self.is_oracle:
+            return None
+        if self.endpoint_url is None:
+            raise UserError(f"model {self.model!r} has no endpoint; give --endpoint-url, or leave the model out")
+        endpoint = EndpointSpec(
+            base_url=self.endpoint_url,
+            api_key_variable=self.api_key_variable,
+            concurrency=self.concurrency,
+            extra_body={},
+        )
+        return OpenAIClient(endpoint, self.model)

@@ -1,0 +1,280 @@
+"""Plays one case under one arm, checks every turn by program, and returns the rows."""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from carryover.tasks.agent.protocol import ModelClient
+from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
+from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.arms.arm import ARMS, ArmName
+from carryover.tasks.cave.arms.calling import CallingAgent
+from carryover.tasks.cave.arms.oracle import MODEL_NAME
+from carryover.tasks.cave.arms.stage import Stage, namespaces
+from carryover.tasks.cave.events import Answer, Event, Observed
+from carryover.tasks.cave.runtime_stream import RuntimeStream
+from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.cave.suites.case import Call, Case
+from carryover.tasks.cave.tracing import Trace, agents_source, conversation_fields
+from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.runtime.describe import Injected
+from carryover.tasks.runtime.objects import Binding, RetrievalError
+from carryover.tasks.runtime.protocol import CONTRACTS, Runtime, ToolCall
+from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.study_rows import CaveTurnRow
+
+
+class Setting(NamedTuple):
+    """What is equal for all episodes of a comparison."""
+
+    spec: AgentSpec
+    runtime: Runtime
+    run_id: str
+    plan_digest: str
+    scale: str
+    instruction: str = "none"
+    """Name of the factor of the prompt in force."""
+    instruction_text: str = ""
+    """What it adds to the system message."""
+
+
+class Played(NamedTuple):
+    """An episode with the verdicts on its turns."""
+
+    recorded: RecordedEpisode
+    turns: list[CaveTurnRow]
+
+    @property
+    def rows(self) -> dict[str, list[Row]]:
+        """All rows by table."""
+        return {**self.recorded.rows, CaveTurnRow.TABLE: list(self.turns)}
+
+
+class Place(NamedTuple):
+    """An episode of a comparison."""
+
+    case: Case
+    arm: ArmName
+    replicate: int
+    attempt: int = 0
+
+
+def episode_id(place: Place, plan_digest: str, instruction: str) -> str:
+    """Return an episode's id: equal in every run of the same plan and source, so that a run resumes."""
+    content = [place.case.case_id, *place[1:], plan_digest, instruction, agents_source()]
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:24]
+
+
+async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
+    """Play a case; the state carries on after a failed turn."""
+    case = place.case
+    kind = _CodePlayer if ARMS[place.arm].writes_code else _CallPlayer
+    player = await asyncio.to_thread(kind, place, client, setting)
+    turns: list[CaveTurnRow] = []
+    try:
+        for turn, expected in zip(case.turns, case.expected, strict=True):
+            answer, calls = await player.ask(turn.question)
+            wrong = player.stage.wrong_names(expected)
+            missing = player.stage.missing_calls(expected, _made(calls))
+            turns.append(player.judged(len(turns) + 1, answer, calls, wrong, missing))
+        share = sum(turn.is_passed for turn in turns) / len(turns)
+        recorded = await asyncio.to_thread(
+            player.finish,
+            variant=place.arm,
+            bucket=case.suite,
+            attempt=place.attempt,
+            max_turns=setting.spec.max_steps * len(turns),
+            plan_digest=setting.plan_digest,
+            score=share,
+            is_solved=share == 1,
+        )
+    finally:
+        player.close()
+    return Played(recorded, turns)
+
+
+def _made(calls: list[ToolCall]) -> list[Call]:
+    return [Call(call.tool, json.loads(call.arguments_json)) for call in calls if call.error_type is None]
+
+
+class _Player:
+    """What both kinds of arms have in common."""
+
+    def __init__(self, place: Place, client: ModelClient, setting: Setting) -> None:
+        self.place, self.case, self.arm = place, place.case, ARMS[place.arm]
+        self.client, self.setting = client, setting
+        self.stage = Stage(self.case, self.arm)
+        self.name = f"{self.case.case_id}/{place.replicate}"
+        self.episode_id = episode_id(place, setting.plan_digest, setting.instruction)
+        self.instructions = "\n".join(part for part in (self.stage.instructions(), setting.instruction_text) if part)
+        self._replies = 0
+
+    def judged(
+        self, question: int, answer: Answer, calls: list[ToolCall], wrong: list[str], missing: list[str]
+    ) -> CaveTurnRow:
+        """Return the row of a turn."""
+        is_passed = not wrong and not missing
+        first, self._replies = self._replies + 1, self._replies + answer.step_count
+        return CaveTurnRow(
+            run_id=self.setting.run_id,
+            episode_id=self.episode_id,
+            plan_digest=self.setting.plan_digest,
+            attempt=self.place.attempt,
+            suite=self.case.suite,
+            tier=self.case.tier,
+            case_id=self.case.case_id,
+            source=self.case.source,
+            question=question,
+            arm=self.place.arm,
+            instruction=self.setting.instruction,
+            model_name=self.client.model_name,
+            is_oracle=self.client.model_name == MODEL_NAME,
+            replicate=self.place.replicate,
+            size=self.case.size,
+            first_reply=first,
+            reply_count=answer.step_count,
+            call_count=len(calls),
+            golden_call_count=sum(map(len, self.case.expected[question - 1].stages)),
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+            finish_reason=answer.stop,
+            is_state_right=not wrong,
+            has_required_calls=not missing,
+            is_passed=is_passed,
+            reward=float(is_passed),
+            judged_reward=None,
+            wrong_json=json.dumps([*wrong, *missing]),
+            answer=answer.text,
+        )
+
+
+class _CodePlayer(_Player):
+    """Plays with blocks of code."""
+
+    def __init__(self, place: Place, client: ModelClient, setting: Setting) -> None:
+        super().__init__(place, client, setting)
+        self._agent = Agent(
+            self.client,
+            spec=setting.spec,
+            name=self.name,
+            instructions=self.instructions,
+            runtime=setting.runtime,
+            contract=self.arm.contract or "",
+        )
+        self._inject()
+        self._trace = Trace(
+            self._agent,
+            run_id=setting.run_id,
+            instance_id=self.case.case_id,
+            scale=setting.scale,  # type: ignore[arg-type]
+            replicate=self.place.replicate,
+            episode_id=self.episode_id,
+        )
+        self._calls: list[ToolCall] = []
+
+    async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
+        """Ask, and take over what the interpreter holds where it keeps the state."""
+        self._calls = []
+        answer = await self._agent.ask_async(question, self._watch)
+        if self.arm.keeps_variables:
+            names = self.stage.world.variables
+            self.stage.world.variables = await asyncio.to_thread(lambda: {name: self._held(name) for name in names})
+        return answer, self._calls
+
+    def finish(self, **fields: Any) -> RecordedEpisode:
+        return self._trace.finish(**fields)
+
+    def close(self) -> None:
+        self._agent.close()
+
+    def _inject(self) -> None:
+        world = self.stage.world
+        if self.arm.is_injected:
+            for kind in world.types:
+                self._agent.inject(kind.__name__, kind)
+            for name, value in {**world.data, **world.variables}.items():
+                self._agent.inject(name, value, description=world.descriptions.get(name, ""))
+        for name, function in self.stage.functions().items():
+            self._agent.inject(name, function)
+        for root, source in namespaces(world.namespaced).items():
+            self._agent.runtime.idle.install(Binding(("define", root, source)), Injected(root, "type", "", source))
+
+    def _watch(self, event: Event) -> None:
+        self._trace.watch(event)
+        if isinstance(event, Observed) and event.result is not None:
+            self._calls += event.result.tool_calls
+
+    def _held(self, name: str) -> Any:
+        try:
+            return self._agent.retrieve(name)
+        except RetrievalError as error:
+            return {"not retrieved": str(error)}
+
+
+class _CallPlayer(_Player):
+    """Plays with native calls, and a Python session where the arm has one."""
+
+    def __init__(self, place: Place, client: ModelClient, setting: Setting) -> None:
+        super().__init__(place, client, setting)
+        self._close: Callable[[], None] = lambda: None
+        python = None
+        if self.arm.contract is not None:
+            contract = CONTRACTS[self.arm.contract]
+            interpreter = setting.runtime.open_interpreter(contract, {}, instance_id=self.name, tool_call_cap=None)
+            python, self._close = RuntimeStream(interpreter), interpreter.close
+        functions = self.stage.functions()
+        self._recorder = EpisodeRecorder(setting.run_id, self.episode_id, functions)
+        self._agent = CallingAgent(
+            self.client,
+            functions,
+            self._recorder,
+            setting.spec,
+            name=self.name,
+            instructions=self.instructions,
+            schemas=self.stage.world.schemas,
+            python=python,
+        )
+        self._answer: Answer | None = None
+        self._started_at, self._start = datetime.now(UTC), time.perf_counter()
+
+    async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
+        """Ask, and return the calls that reached the host."""
+        self._answer, calls = await self._agent.ask(question)
+        return self._answer, calls
+
+    def finish(self, **fields: Any) -> RecordedEpisode:
+        assert self._answer is not None
+        setting = self.setting
+        declared = {"agent": "calls", "spec": setting.spec.model_dump(mode="json"), "tools": self._agent.tools}
+        common = conversation_fields(
+            canonical_json(declared),
+            setting.spec,
+            self._answer,
+            self.case.case_id,
+            wall_seconds=time.perf_counter() - self._start,
+        )
+        has_python = self.arm.contract is not None
+        return self._recorder.finish(
+            {
+                **common,
+                "agent": "calls",
+                "model_name": self.client.model_name,
+                "token_source": self.client.token_source,
+                "runtime_contract": self.arm.contract or "none",
+                "shown_contract": self.arm.contract or "none",
+                "sandbox_level": setting.runtime.sandbox_level if has_python else "none",
+                "backend": setting.runtime.backend if has_python else "host",
+                "scale": setting.scale,
+                "replicate": self.place.replicate,
+                "started_at": self._started_at,
+                "is_contract_verified": self._agent.is_verified,
+                **fields,
+            }
+        )
+
+    def close(self) -> None:
+        self._close()

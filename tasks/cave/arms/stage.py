@@ -1,0 +1,94 @@
+"""The host's side of an episode: the case's world, and the functions that an arm offers over it."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from carryover.tasks.cave.arms.arm import Arm
+from carryover.tasks.cave.suites.case import Call, Case, Expected
+from carryover.tasks.cave.suites.values import Json, as_json, from_json
+from carryover.tasks.runtime.describe import describe
+from carryover.tasks.runtime.protocol import ToolRuntimeException
+
+READ, WRITE = "read_variable", "write_variable"
+_STORED = (
+    f"The task's variables are kept outside: {READ}(name) gives one as JSON, {WRITE}(name, value) replaces it. "
+    f"Whatever is said above, only what is written with {WRITE} counts."
+)
+
+
+class Stage:
+    """A case's world while an arm plays it."""
+
+    def __init__(self, case: Case, arm: Arm) -> None:
+        self.case, self.arm = case, arm
+        self.world = deepcopy(case.world)
+        self._first = dict(case.world.variables)
+
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """Return the host functions by name: the case's, and the store where no interpreter keeps the variables."""
+        stored = self.world.variables and not self.arm.keeps_variables
+        return {**self.world.functions, **({READ: self._read, WRITE: self._write} if stored else {})}
+
+    def instructions(self) -> str:
+        """Return the further lines of the system message."""
+        parts = [self.case.instructions]
+        if self.world.variables and not self.arm.keeps_variables:
+            parts.append(_STORED)
+        if self.world.variables and not self.arm.is_injected:
+            described = self.world.descriptions
+            entries = [describe(kind.__name__, kind, "").text for kind in self.world.types]
+            entries += [describe(name, value, described.get(name, "")).text for name, value in self._first.items()]
+            parts.append("Variables of the task:\n" + "\n".join(entries))
+        return "\n".join(part for part in parts if part)
+
+    def wrong_names(self, expected: Expected) -> list[str]:
+        """Return the names whose state is wrong."""
+        return list(self.case.differing(expected.state, self.world.state()))
+
+    def missing_calls(self, expected: Expected, calls: list[Call]) -> list[str]:
+        """Return the required calls that are not among those that were made, as text."""
+        made = list(calls)
+        missing = []
+        for call in expected.required(self.world.acting):
+            if call in made:
+                made.remove(call)
+            else:
+                missing.append(f"{call.function}({call.arguments})")
+        return missing
+
+    def _read(self, name: str) -> Json:
+        """Return a variable of the task as JSON: arrays and sets as lists, frames by column, objects by field."""
+        return as_json(self.world.variables[self._known(name)])
+
+    def _write(self, name: str, value: Any) -> None:
+        """Replace a variable of the task; give its new value in the form in which it is read."""
+        self.world.variables[self._known(name)] = from_json(value, self._first[self._known(name)])
+
+    def _known(self, name: str) -> str:
+        if name not in self._first:
+            raise ToolRuntimeException(f"no variable {name!r}; choose from {', '.join(self._first)}")
+        return name
+
+
+def namespaces(dotted: dict[str, str]) -> dict[str, str]:
+    """Return the source of a class per root of dotted names, whose attributes call the functions of plain names."""
+    trees: dict[str, Any] = {}
+    for path, function in dotted.items():
+        *parents, last = path.split(".")
+        tree = trees
+        for parent in parents:
+            tree = tree.setdefault(parent, {})
+        tree[last] = function
+    return {root: "\n".join([f"class {root}:", *_members(tree)]) for root, tree in trees.items()}
+
+
+def _members(tree: dict[str, Any], depth: int = 1) -> list[str]:
+    lines = []
+    for name, inner in tree.items():
+        indent = "    " * depth
+        if isinstance(inner, dict):
+            lines += [f"{indent}class {name}:", *_members(inner, depth + 1)]
+        else:
+            lines.append(f"{indent}{name} = staticmethod(lambda *a, **k: {inner}(*a, **k))")
+    return lines

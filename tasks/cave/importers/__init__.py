@@ -1,0 +1,1 @@
+"""Suites from the user's own downloads; nothing is fetched."""

@@ -1,0 +1,155 @@
+"""BFCL's single-turn tasks from the user's own download of the wheel `bfcl-eval`, or a folder that it was unpacked to.
+
+The paper compares executed results (arXiv 2601.01569, section 4.1.2); the 1,000 tasks have no executable form, so ours
+is the AST rule, and every heading says so.
+"""
+
+import inspect
+import json
+import keyword
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from carryover.tasks.cave.importers.bfcl_rule import OMITTED, Accepted, wrong_calls
+from carryover.tasks.cave.suites.case import Case, Turn, World
+from carryover.tasks.cave.suites.values import Json
+from carryover.tasks.running.errors import UserError
+
+CATEGORIES = ("simple_python", "multiple", "parallel", "parallel_multiple")
+WHEEL = "bfcl-eval 2026.3.23"
+_JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array"}
+_INSTRUCTIONS = "Call what the request asks for, once each, with the arguments it gives; results do not matter."
+
+
+@dataclass
+class Log:
+    """The calls of an episode."""
+
+    calls: list[list[Json]] = field(default_factory=list)
+
+    def state(self) -> dict[str, Json]:
+        """Return what is checked."""
+        return {"calls": [list(call) for call in self.calls]}
+
+
+class Stub:
+    """A function that records how it was called, under its own name."""
+
+    def __init__(self, function: Mapping[str, Any], log: Log) -> None:
+        self.__doc__ = function["description"]
+        self.__signature__ = _signature(function["parameters"])
+        self.name, self.log = function["name"], log
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> str:
+        """Record the call."""
+        bound = dict(self.__signature__.bind(*arguments, **keywords).arguments)
+        self.log.calls.append([self.name, bound | bound.pop("_others", {})])
+        return "called"
+
+
+def bfcl_cases(data: str | None) -> list[Case]:
+    """Return the 1,000 tasks, one turn each.
+
+    Raises:
+        UserError: There is no download, or it lacks a file.
+    """
+    if data is None:
+        raise UserError(
+            f"bfcl needs your own download: `pip download --no-deps {WHEEL.replace(' ', '==')}`, then --data"
+        )
+    cases = []
+    for category in CATEGORIES:
+        tasks = _read(Path(data), f"BFCL_v4_{category}.json")
+        answers = {
+            one["id"]: one["ground_truth"] for one in _read(Path(data), f"possible_answer/BFCL_v4_{category}.json")
+        }
+        cases += [_case(category, number, task, answers[task["id"]]) for number, task in enumerate(tasks)]
+    return cases
+
+
+def escaped(name: str) -> str:
+    """Return a function's name without dots, which endpoints refuse."""
+    return name.replace(".", "__")
+
+
+def _case(category: str, number: int, task: Mapping[str, Any], answer: list[Mapping[str, Any]]) -> Case:
+    log = Log()
+    functions = {function["name"]: function for function in task["function"]}
+    wanted = [Accepted(name, values) for one in answer for name, values in one.items()]
+    world = World(
+        functions={escaped(name): Stub(function, log) for name, function in functions.items()},
+        schemas={escaped(name): _json_schema(function["parameters"]) for name, function in functions.items()},
+        namespaced={name: escaped(name) for name in functions if "." in name},
+        read_state=log.state,
+    )
+    golden = "\n".join(f"{escaped(one.function)}(**{_gold(functions[one.function], one)!r})" for one in wanted)
+    question = "\n".join(message["content"] for message in task["question"][0])
+    schemas = {name: function["parameters"] for name, function in functions.items()}
+    check = partial(_differing, schemas, wanted)
+    source = f"{WHEEL}, {task['id']}, AST rule"
+    return Case("bfcl", category, number, world, (Turn(question, golden),), _INSTRUCTIONS, check, source=source)
+
+
+def _differing(
+    schemas: Mapping[str, Mapping[str, Any]],
+    wanted: list[Accepted],
+    _expected: Mapping[str, Json],
+    actual: Mapping[str, Json],
+) -> tuple[str, ...]:
+    return wrong_calls(schemas, [(name, arguments) for name, arguments in actual["calls"]], wanted)
+
+
+def _gold(function: Mapping[str, Any], accepted: Accepted) -> dict[str, Any]:
+    """Return the declared parameters, each with its first value that is not the empty one."""
+    declared = function["parameters"]["properties"]
+    options = {key: [one for one in values if one != OMITTED] for key, values in accepted.values.items()}
+    return {key: _gold_value(values[0]) for key, values in options.items() if key in declared and values}
+
+
+def _gold_value(value: Any) -> Any:
+    """Return a value of which dictionaries list their accepted values by key."""
+    if isinstance(value, dict):
+        options = {key: [one for one in values if one != OMITTED] for key, values in value.items()}
+        return {key: values[0] for key, values in options.items() if values}
+    return [_gold_value(one) if isinstance(one, dict) else one for one in value] if isinstance(value, list) else value
+
+
+def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:
+    required = parameters.get("required", [])
+    names = sorted(parameters["properties"], key=lambda name: name not in required)
+    kind, absent = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    usable = [name for name in names if name.isidentifier() and not keyword.iskeyword(name)]
+    listed = [inspect.Parameter(name, kind, default=absent if name in required else None) for name in usable]
+    others = [inspect.Parameter("_others", inspect.Parameter.VAR_KEYWORD)] if len(usable) < len(names) else []
+    return inspect.Signature([*listed, *others])
+
+
+def _json_schema(schema: Any) -> Any:
+    """Return a schema with JSON's names of types."""
+    if isinstance(schema, list):
+        return [_json_schema(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    known = {key: _json_schema(value) for key, value in schema.items() if not (key == "type" and value == "any")}
+    kind = known.get("type")
+    return known | ({"type": _JSON_TYPES[kind]} if isinstance(kind, str) and kind in _JSON_TYPES else {})
+
+
+def _read(download: Path, name: str) -> list[dict[str, Any]]:
+    """Return the lines of a data file of a wheel or a folder."""
+    path = f"bfcl_eval/data/{name}"
+    try:
+        if download.suffix == ".whl":
+            with zipfile.ZipFile(download) as wheel:
+                text = wheel.read(path).decode()
+        else:
+            text = (download / path).read_text(encoding="utf-8")
+    except (OSError, KeyError) as error:
+        raise UserError(
+            f"{download} has no {path}; give the wheel {WHEEL}, or the folder it was unpacked to"
+        ) from error
+    return [json.loads(line) for line in text.splitlines()]

@@ -1,0 +1,98 @@
+"""BFCL's AST rule: whether calls are among the accepted ones, judged by names, types and values (own words)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+_TYPES: dict[str, type] = {
+    "string": str,
+    "integer": int,
+    "float": float,
+    "boolean": bool,
+    "array": list,
+    "tuple": list,
+    "dict": dict,
+    "any": str,
+}
+_IGNORED = re.compile(r"[ ,./\-_*^]")
+OMITTED = ""
+"""Among the accepted values of a parameter: it may be left out."""
+
+
+class Accepted(NamedTuple):
+    """A call that is wanted: each parameter with its accepted values."""
+
+    function: str
+    values: Mapping[str, list[Any]]
+
+
+def wrong_calls(
+    schemas: Mapping[str, Mapping[str, Any]], made: Sequence[tuple[str, Mapping[str, Any]]], wanted: Sequence[Accepted]
+) -> tuple[str, ...]:
+    """Return why the calls are not the wanted ones, in any order; empty where they are."""
+    if len(made) != len(wanted):
+        return (f"{len(made)} calls, expected {len(wanted)}",)
+    left = list(made)
+    for accepted in wanted:
+        schema = schemas[accepted.function]
+        found = next((call for call in left if is_accepted(schema, call, accepted)), None)
+        if found is None:
+            return (f"no call is {accepted.function}({dict(accepted.values)})",)
+        left.remove(found)
+    return ()
+
+
+def is_accepted(schema: Mapping[str, Any], call: tuple[str, Mapping[str, Any]], accepted: Accepted) -> bool:
+    """Tell whether one call is an accepted one."""
+    name, arguments = call
+    declared = schema["properties"]
+    if name != accepted.function or not arguments.keys() >= set(schema.get("required", ())):
+        return False
+    if any(key not in declared or key not in accepted.values for key in arguments):
+        return False
+    if any(key not in arguments and OMITTED not in values for key, values in accepted.values.items()):
+        return False
+    return all(_is_value(declared[key], value, accepted.values[key]) for key, value in arguments.items())
+
+
+def _is_value(declared: Mapping[str, Any], value: Any, accepted: list[Any]) -> bool:
+    kind = _TYPES[declared["type"]]
+    if declared["type"] == "float" and type(value) is int:
+        value = float(value)
+    answers = [answer for answer in accepted if answer != OMITTED]
+    inner = _TYPES[declared["items"]["type"]] if declared["type"] in ("array", "tuple") else None
+    if type(value) is not kind or (inner and not _has_inner(inner, value, accepted)):
+        # a variable's name may stand for a value of another type
+        return type(value) is not kind and bool(answers) and type(value) is type(answers[0]) and value in accepted
+    if answers and type(answers[0]) is not kind:
+        return value in accepted
+    if kind is dict:
+        return any(_is_dict(value, answer) for answer in accepted if answer != OMITTED)
+    if inner is dict:
+        return any(len(value) == len(answer) and all(map(_is_dict, value, answer)) for answer in accepted)
+    return _plain(value) in [_plain(answer) for answer in accepted if isinstance(answer, str) is (kind is str)]
+
+
+def _has_inner(inner: type, values: list[Any], accepted: list[Any]) -> bool:
+    """Tell whether the elements are of the declared type, or of the type that an accepted list has."""
+
+    def fits(value: Any, answer: list[Any]) -> bool:
+        first = next((one for one in answer if one != OMITTED), None)
+        return type(value) is inner or (first is not None and type(value) is type(first))
+
+    return any(not isinstance(answer, list) or all(fits(value, answer) for value in values) for answer in accepted)
+
+
+def _is_dict(value: Mapping[str, Any], answer: Mapping[str, list[Any]]) -> bool:
+    if any(key not in value and OMITTED not in options for key, options in answer.items()):
+        return False
+    return all(
+        key in answer and _plain(one) in [_plain(option) for option in answer[key]] for key, one in value.items()
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return texts without case, spaces and common signs, also those in a list."""
+    if isinstance(value, str):
+        return _IGNORED.sub("", value).lower().replace("'", '"')
+    return [_plain(one) if isinstance(one, str) else one for one in value] if isinstance(value, list) else value

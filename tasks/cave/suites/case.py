@@ -1,0 +1,180 @@
+"""A case: what an agent starts from, what it is asked turn by turn, and golden programs that give the state."""
+
+import functools
+import inspect
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from carryover.tasks.cave.suites.values import Json, as_json, differing
+
+STAGE = "# then\n"
+"""Separates the stages of a golden program: the calls of one stage need no result of each other's."""
+_DRAWS = 500
+"""Turns that are drawn before a generator gives up: a mistake in its templates."""
+
+
+class Turn(NamedTuple):
+    """A question, and the program that does what it asks."""
+
+    question: str
+    golden: str
+    fetch: str = ""
+    """Binds the data that the program needs by calling functions, for arms without injected data."""
+
+
+class Call(NamedTuple):
+    """A function call with its arguments by parameter name."""
+
+    function: str
+    arguments: dict[str, Json]
+
+
+@dataclass
+class World:
+    """What an episode starts from and changes: variables of the interpreter, and functions over a host's state."""
+
+    variables: dict[str, Any] = field(default_factory=dict)
+    """Injected and checked."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """Injected, and not checked."""
+    types: tuple[type, ...] = ()
+    """Classes of the variables."""
+    functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    """Host functions by name, the same in every arm; arguments and results are JSON."""
+    schemas: dict[str, dict[str, Json]] = field(default_factory=dict)
+    """Parameters of functions as JSON schema, where their signature does not tell."""
+    namespaced: dict[str, str] = field(default_factory=dict)
+    """Dotted names by which code arms may call functions as well, with the functions' names."""
+    acting: frozenset[str] = frozenset()
+    """Functions that change the host's state: the golden program's calls of them are required."""
+    descriptions: dict[str, str] = field(default_factory=dict)
+    """What a prompt says of variables and data."""
+    read_state: Callable[[], dict[str, Json]] = dict
+    """The host's state as JSON."""
+
+    def state(self) -> dict[str, Json]:
+        """Return everything that is checked, as JSON."""
+        return {**self.read_state(), **{name: as_json(value) for name, value in self.variables.items()}}
+
+
+Differences = Callable[[Mapping[str, Json], Mapping[str, Json]], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One conversation of a suite."""
+
+    suite: str
+    tier: str
+    number: int
+    world: World
+    """As it is before the first turn; an episode takes a copy."""
+    turns: tuple[Turn, ...]
+    instructions: str = ""
+    """Further lines of the system message."""
+    differing: Differences = differing
+    """Names at which an expected and an actual state differ."""
+    size: int = 0
+    """Rows of the data that it is about."""
+    source: str = "generated"
+    """Where the case comes from, with its revision."""
+
+    @property
+    def case_id(self) -> str:
+        """Return `SUITE/TIER/NUMBER`."""
+        return f"{self.suite}/{self.tier}/{self.number:03d}"
+
+    @functools.cached_property
+    def expected(self) -> tuple["Expected", ...]:
+        """What each turn leaves, if all before it were done right."""
+        golden = GoldenRun(deepcopy(self.world))
+        return tuple(golden.play(turn.golden) for turn in self.turns)
+
+
+class Expected(NamedTuple):
+    """What a golden program does."""
+
+    state: dict[str, Json]
+    stages: tuple[tuple[Call, ...], ...]
+    """Its function calls, in the stages of its source."""
+
+    def required(self, acting: frozenset[str]) -> list[Call]:
+        """Return the calls that an agent must have made as well."""
+        return [call for stage in self.stages for call in stage if call.function in acting]
+
+
+class GoldenRun:
+    """Runs golden programs one after the other in this process: they are the generators' own text."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._calls: list[Call] = []
+        self._names: dict[str, Any] = {kind.__name__: kind for kind in world.types}
+        self._names |= {name: self._recorded(name, function) for name, function in world.functions.items()}
+        self._names |= world.data | world.variables
+
+    def play(self, golden: str) -> Expected:
+        """Run a program, and return the state that it leaves."""
+        stages = tuple(self.calls(source) for source in golden.split(STAGE))
+        self.world.variables = {name: self._names[name] for name in self.world.variables}
+        return Expected(self.world.state(), stages)
+
+    def calls(self, source: str) -> tuple[Call, ...]:
+        """Run a part of a program, and return the calls that it makes."""
+        self._calls = []
+        exec(compile(source, "<golden>", "exec"), self._names)
+        return tuple(self._calls)
+
+    def _recorded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            bound = dict(signature.bind(*arguments, **keywords).arguments)
+            for key, parameter in signature.parameters.items():
+                if parameter.kind is parameter.VAR_KEYWORD:
+                    bound |= bound.pop(key, {})
+            self._calls.append(Call(name, json.loads(json.dumps(bound))))
+            return function(*arguments, **keywords)
+
+        return call
+
+
+Draw = Callable[[random.Random, World], Turn]
+
+
+def grow_turns(random_source: random.Random, world: World, pools: Sequence[Sequence[Draw]]) -> tuple[Turn, ...]:
+    """Draw one turn from each pool, such that no idle agent passes.
+
+    Each turn leaves a state other than the first one, than the one before, and than what the program of the turn before
+    would leave if it were run again.
+    """
+    turns: list[Turn] = []
+    world = deepcopy(world)
+    first = world.state()
+    for pool in pools:
+        turn = None
+        for _ in range(_DRAWS):
+            turn = random_source.choice(pool)(random_source, world)
+            after = deepcopy(world)
+            state = GoldenRun(after).play(turn.golden).state
+            if all(differing(state, other) for other in (first, world.state(), *_again(world, turns))):
+                break
+        else:
+            raise RuntimeError(f"no turn {len(turns) + 1} changes the state as it must; last drawn: {turn}")
+        turns.append(turn)
+        world = after
+    return tuple(turns)
+
+
+def _again(world: World, turns: Sequence[Turn]) -> Iterator[dict[str, Json]]:
+    """Yield the state that the last turn's program leaves if it is run again; none where it fails."""
+    if turns:
+        copy = deepcopy(world)
+        try:
+            yield GoldenRun(copy).play(turns[-1].golden).state
+        except Exception:  # noqa: BLE001 - whatever a program does where it does not fit
+            return

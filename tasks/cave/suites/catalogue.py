@@ -1,0 +1,28 @@
+"""The suites by name."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from carryover.tasks.cave.importers.bfcl import bfcl_cases
+from carryover.tasks.cave.suites.case import Case
+from carryover.tasks.cave.suites.data_intensive import data_intensive_cases, data_size_cases
+from carryover.tasks.cave.suites.long_horizon import long_horizon_cases
+from carryover.tasks.cave.suites.multi_variable import multi_variable_cases
+from carryover.tasks.cave.suites.token_efficiency import token_efficiency_cases
+from carryover.tasks.cave.suites.types import type_cases
+
+GENERATED = Literal["types", "multi_variable", "long_horizon", "token_efficiency", "data_intensive", "data_sizes"]
+SuiteName = Literal[GENERATED, "bfcl"]
+_GENERATORS: dict[str, Callable[[int], list[Case]]] = {
+    "types": type_cases,
+    "multi_variable": multi_variable_cases,
+    "long_horizon": long_horizon_cases,
+    "token_efficiency": token_efficiency_cases,
+    "data_intensive": data_intensive_cases,
+    "data_sizes": data_size_cases,
+}
+
+
+def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Case]:
+    """Return the cases of a suite; `data` is the user's own download, for imported ones."""
+    return bfcl_cases(data) if suite == "bfcl" else _GENERATORS[suite](seed)

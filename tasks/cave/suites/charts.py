@@ -1,0 +1,68 @@
+"""Charts as ECharts options, checked by program: which series they draw, with which points."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from carryover.tasks.cave.suites.values import Json
+
+_TOLERANCE = 5e-3
+"""Relative: a chart may round its numbers."""
+
+
+class ChartError(ValueError):
+    """The option draws nothing that can be read; the message says why."""
+
+
+def drawn(option: Json) -> list[tuple[str, list[Json]]]:
+    """Return the kind of each series with its points: pairs of category and values, or of a name and a value.
+
+    Raises:
+        ChartError: The option has no series, or a series without data.
+    """
+    if not isinstance(option, Mapping):
+        raise ChartError("the chart is not an object")
+    series = option.get("series")
+    listed = [series] if isinstance(series, Mapping) else series
+    if not listed or not isinstance(listed, list):
+        raise ChartError("the chart has no series")
+    return [(str(one.get("type")), list(_points(option, one))) for one in listed if isinstance(one, Mapping)]
+
+
+def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return why a state's chart does not draw what the expected one draws; empty where it does."""
+    try:
+        wanted, found = drawn(expected["chart"]), drawn(actual.get("chart"))
+    except ChartError as error:
+        return (f"chart: {error}",)
+    if [kind for kind, _ in wanted] != [kind for kind, _ in found]:
+        return (f"chart: series {[kind for kind, _ in found]}, expected {[kind for kind, _ in wanted]}",)
+    wrong = [place for place, (a, b) in enumerate(zip(wanted, found, strict=True)) if not _alike(a[1], b[1])]
+    return tuple(f"chart: points of series {place}" for place in wrong)
+
+
+def _points(option: Mapping[str, Any], series: Mapping[str, Any]) -> Iterator[Json]:
+    data = series.get("data")
+    if not isinstance(data, list) or not data:
+        raise ChartError("a series has no data")
+    axis = option.get("xAxis")
+    axis = axis[0] if isinstance(axis, list) and axis else axis
+    categories = axis.get("data") if isinstance(axis, Mapping) else None
+    kind = series.get("type")
+    for place, point in enumerate(data):
+        name = point.get("name") if isinstance(point, Mapping) else None
+        value = point.get("value") if isinstance(point, Mapping) else point
+        if kind == "pie":
+            yield [name, value]
+        elif categories and (kind == "candlestick" or not isinstance(value, list)):
+            yield [categories[place] if place < len(categories) else None, value]
+        else:
+            yield value
+
+
+def _alike(expected: Json, actual: Json) -> bool:
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(_alike, expected, actual))
+    if isinstance(expected, int | float) and isinstance(actual, int | float):
+        return math.isclose(expected, actual, rel_tol=_TOLERANCE, abs_tol=1e-9)
+    return expected == actual

@@ -1,0 +1,118 @@
+"""Data-intensive tasks over five years of daily prices of two generated tickers (arXiv 2601.01569, Table 5)."""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+from carryover.tasks.cave.suites.case import Case, Draw, Turn, World, grow_turns
+from carryover.tasks.cave.suites.charts import chart_differing
+from carryover.tasks.cave.suites.templates import fill, read_templates
+from carryover.tasks.cave.suites.values import differing
+from carryover.tasks.runtime.protocol import ToolRuntimeException
+
+TICKERS = ("AXL", "BRD")
+FIRST_YEAR, YEARS = 2020, 5
+SIZES = (1, 2, 5, 10)
+"""Years of history whose cost is compared."""
+TASKS_PER_SIZE = 3
+"""Of each kind."""
+_TIERS = ("query", "analysis", "visualization")
+_ALL = (
+    "import pandas\nprices = pandas.concat([pandas.DataFrame(fetch_prices(t, '{first}', '{last}')) for t in {tickers}])"
+)
+_COLUMNS = "one row per trading day and ticker: date (text, ISO), ticker, open, high, low, close, volume"
+
+
+def data_intensive_cases(seed: int, years: int = YEARS) -> list[Case]:
+    """Return ten queries, ten analyses and ten charts; each is one turn."""
+    history = price_history(seed, years)
+    cases = []
+    for tier in _TIERS:
+        for number, template in enumerate(read_templates("data_intensive")[tier]):
+            random_source = random.Random(f"data_intensive {tier} {number} {seed}")
+            world = _world(history, "chart" if tier == "visualization" else "answer")
+            turns = grow_turns(random_source, world, [[_draw(template, years)]])
+            check = chart_differing if tier == "visualization" else differing
+            size = len(history["date"])
+            cases.append(Case("data_intensive", tier, number, world, turns, differing=check, size=size))
+    return cases
+
+
+def data_size_cases(seed: int) -> list[Case]:
+    """Return the same nine tasks over histories of different lengths, for what size costs; the tier is the years."""
+    cases = []
+    for years in SIZES:
+        chosen = [case for case in data_intensive_cases(seed, years) if case.number < TASKS_PER_SIZE]
+        for number, case in enumerate(chosen):
+            cases.append(replace(case, suite="data_sizes", tier=f"{years:02d}", number=number))
+    return cases
+
+
+def price_history(seed: int, years: int = YEARS) -> dict[str, list[Any]]:
+    """Return the rows of both tickers by column: weekdays, a random walk whose steps depend on each other."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("date", "ticker", "open", "high", "low", "close", "volume")}
+    market = random.Random(f"market {seed}")
+    days = [date(FIRST_YEAR, 1, 1) + timedelta(days=n) for n in range(366 + 365 * (years - 1) + years // 4)]
+    days = [day for day in days if day.weekday() < 5 and day.year < FIRST_YEAR + years]
+    common = [market.gauss(0.0004, 0.009) for _ in days]
+    for ticker, start in zip(TICKERS, (80.0, 140.0), strict=True):
+        own = random.Random(f"{ticker} {seed}")
+        close = start
+        for day, step in zip(days, common, strict=True):
+            opened = round(close * math.exp(own.gauss(0, 0.004)), 2)
+            close = round(opened * math.exp(step + own.gauss(0, 0.008)), 2)
+            high = round(max(opened, close) * (1 + abs(own.gauss(0, 0.004))), 2)
+            low = round(min(opened, close) * (1 - abs(own.gauss(0, 0.004))), 2)
+            row = (day.isoformat(), ticker, opened, high, low, close, own.randrange(200, 4000) * 1000)
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+    return columns
+
+
+def _world(history: dict[str, list[Any]], name: str) -> World:
+    import pandas
+
+    described = {
+        "prices": _COLUMNS,
+        "answer": "Bind the answer to this name.",
+        "chart": "Bind an ECharts option to this name, as a dictionary of plain values; axis categories in xAxis.data.",
+    }
+    functions: dict[str, Callable[..., Any]] = {"fetch_prices": _fetcher(history)}
+    data = {"prices": pandas.DataFrame(history)}
+    return World(variables={name: None}, data=data, functions=functions, descriptions=described)
+
+
+def _fetcher(history: dict[str, list[Any]]) -> Callable[..., Any]:
+    def fetch_prices(ticker: str, first: str, last: str) -> dict:
+        """Return the daily prices of a ticker (AXL, BRD) from one ISO date to another, both included, by column."""
+        if ticker not in TICKERS:
+            raise ToolRuntimeException(f"no ticker {ticker!r}; choose from {', '.join(TICKERS)}")
+        rows = zip(history["date"], history["ticker"], strict=True)
+        places = [place for place, (day, name) in enumerate(rows) if name == ticker and first <= day <= last]
+        return {name: [column[place] for place in places] for name, column in history.items()}
+
+    return fetch_prices
+
+
+def _draw(template: list[str], years: int) -> Draw:
+    question, golden, span = template
+
+    def draw(random_source: random.Random, _world: World) -> Turn:
+        year = FIRST_YEAR + random_source.randrange(years)
+        month = f"{random_source.randrange(1, 13):02d}"
+        ticker, other = random_source.sample(TICKERS, 2)
+        spans = {
+            "month": (f"{year}-{month}-01", f"{year}-{month}-31"),
+            "year": (f"{year}-01-01", f"{year}-12-31"),
+            "all": (f"{FIRST_YEAR}-01-01", f"{FIRST_YEAR + years - 1}-12-31"),
+        }
+        first, last = spans[span.removesuffix("-both")]
+        tickers = TICKERS if span.endswith("-both") else (ticker,)
+        fetch = _ALL.format(first=first, last=last, tickers=list(tickers))
+        values = {"t": ticker, "u": other, "year": year, "month": month, "n": random_source.randrange(2, 20)}
+        return fill([question, golden, fetch], values)
+
+    return draw

@@ -1,0 +1,59 @@
+"""Many variables at once: five tiers of 5 to 25, five cases of three turns each (arXiv 2601.01569, section 4.2)."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from carryover.tasks.cave.suites.case import Case, Draw, Turn, World, grow_turns
+from carryover.tasks.cave.suites.templates import WORDS
+
+TIERS = (5, 10, 15, 20, 25)
+CASES_PER_TIER, TURN_COUNT = 5, 3
+_THINGS = ("stock", "limit", "label", "flags", "scores")
+
+
+def multi_variable_cases(seed: int) -> list[Case]:
+    """Return 15 turns per tier; each turn touches one variable in five, and the others are there to be confused."""
+    return [_case(count, number, seed) for count in TIERS for number in range(CASES_PER_TIER)]
+
+
+def _case(count: int, number: int, seed: int) -> Case:
+    random_source = random.Random(f"multi_variable {count} {number} {seed}")
+    owners = random_source.sample(WORDS, -(-count // len(_THINGS)))
+    names = [f"{owner}_{thing}" for owner in owners for thing in _THINGS][:count]
+    world = World(variables={name: _value(name, random_source) for name in names})
+    pools: Sequence[Sequence[Draw]] = [[_draw] for _ in range(TURN_COUNT)]
+    return Case("multi_variable", f"{count:02d}", number, world, grow_turns(random_source, world, pools))
+
+
+def _value(name: str, random_source: random.Random) -> Any:
+    match name.rpartition("_")[2]:
+        case "stock" | "limit":
+            return random_source.randrange(10, 500)
+        case "label":
+            return random_source.choice(WORDS)
+        case "flags":
+            return {word: random_source.random() < 0.5 for word in random_source.sample(WORDS, 3)}
+    return [random_source.randrange(1, 100) for _ in range(4)]
+
+
+def _draw(random_source: random.Random, world: World) -> Turn:
+    names = list(world.variables)
+    numbers = [name for name in names if isinstance(world.variables[name], int)]
+    parts = []
+    for name in random_source.sample(names, max(1, len(names) // 5)):
+        by = random_source.randrange(2, 40)
+        source = random_source.choice([other for other in numbers if other != name])
+        match name.rpartition("_")[2]:
+            case "stock" | "limit":
+                parts.append((f"set `{name}` to `{source}` plus {by}", f"{name} = {source} + {by}"))
+            case "label":
+                parts.append((f"append a hyphen and `{source}` to `{name}`", f"{name} += f'-{{{source}}}'"))
+            case "flags":
+                told = f"turn every entry of `{name}` around and add the entry k{by}, which is true"
+                parts.append((told, f"{name} = {{k: not v for k, v in {name}.items()}} | {{'k{by}': True}}"))
+            case _:
+                told = f"append the sum of `{name}` and `{source}` to `{name}`"
+                parts.append((told, f"{name}.append(sum({name}) + {source})"))
+    question = "In this order: " + "; ".join(told for told, _ in parts) + "."
+    return Turn(question, "\n".join(code for _, code in parts))

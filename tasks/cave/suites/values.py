@@ -1,0 +1,104 @@
+"""Values of a case as JSON: for functions, for checks, and as source that builds them again."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+Json = Any
+"""Plain JSON data."""
+_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+
+
+def as_json(value: Any) -> Json:
+    """Return a value as JSON: arrays and sets as lists, frames by column, objects by field; else its type's name."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Mapping():
+            return {str(key): as_json(inner) for key, inner in value.items()}
+        case list() | tuple() | set() | frozenset():
+            ordered = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+            return [as_json(inner) for inner in ordered]
+    return _object_as_json(value)
+
+
+def _object_as_json(value: Any) -> Json:
+    if is_record(value):
+        return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if hasattr(value, "columns"):
+        return {str(name): as_json(value[name].tolist()) for name in value.columns}
+    if hasattr(value, "tolist"):
+        return as_json(value.tolist())
+    return value.isoformat() if hasattr(value, "isoformat") else f"<{type(value).__name__}>"
+
+
+def is_record(value: Any) -> bool:
+    """Tell whether a value is an instance of a dataclass."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def from_json(value: Json, like: Any) -> Any:
+    """Return JSON as a value of the same type as another one."""
+    if is_record(like):
+        return type(like)(**value)
+    match type(like).__name__:
+        case "DataFrame":
+            import pandas
+
+            return pandas.DataFrame(value)
+        case "ndarray":
+            import numpy
+
+            return numpy.array(value)
+        case "set" | "tuple":
+            return type(like)(value)
+    return value
+
+
+def rebuilding(name: str, like: Any, source: str) -> str:
+    """Return the assignment that builds a variable from source that gives it as JSON."""
+    match type(like).__name__:
+        case "DataFrame":
+            return f"import pandas\n{name} = pandas.DataFrame({source})"
+        case "ndarray":
+            return f"import numpy\n{name} = numpy.array({source})"
+        case "set" | "tuple" as kind:
+            return f"{name} = {kind}({source})"
+    is_object = is_record(like)
+    return f"{name} = {type(like).__name__}(**{source})" if is_object else f"{name} = {source}"
+
+
+def telling(name: str, like: Any) -> str:
+    """Return the expression that gives a variable as JSON."""
+    match type(like).__name__:
+        case "DataFrame":
+            return f"{name}.to_dict('list')"
+        case "ndarray":
+            return f"{name}.tolist()"
+        case "set":
+            return f"sorted({name})"
+    is_object = is_record(like)
+    return f"vars({name})" if is_object else name
+
+
+def are_same(expected: Json, actual: Json) -> bool:
+    """Tell whether two JSON values agree; numbers up to a relative 1e-6, truth values only with truth values."""
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    if isinstance(expected, int | float) and isinstance(actual, int | float):
+        return math.isclose(expected, actual, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(are_same(expected[key], actual[key]) for key in expected)
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(are_same, expected, actual))
+    return type(expected) is type(actual) and expected == actual
+
+
+def differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the names at which two states differ, sorted."""
+    names = sorted(expected.keys() | actual.keys())
+    absent = object()
+    return tuple(name for name in names if not are_same(expected.get(name, absent), actual.get(name, absent)))

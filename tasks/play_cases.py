@@ -1,0 +1,53 @@
+"""The arms of CaveAgent's studies: the episodes of one suite under one arm."""
+
+import asyncio
+
+from prefect import task
+
+from carryover.storage.study.comparisons import missing_places
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.cave import background
+from carryover.tasks.cave.arms.arm import ARMS, ArmName
+from carryover.tasks.cave.arms.oracle import Oracle, script
+from carryover.tasks.cave.arms.plan import PARALLEL, SuitePlan
+from carryover.tasks.cave.arms.play import Place, Played, Setting, play
+from carryover.tasks.cave.suites.catalogue import SuiteName
+from carryover.tasks.running.folders import open_places
+from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.traces.rows import Row
+
+BATCH = 48
+"""Episodes that land together; a killed run plays at most these again."""
+
+
+@task(task_run_name="{suite}-{arm}")
+def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> int:
+    """Play and land what is missing of a suite under an arm; return how many episodes."""
+    places = missing_places(plan, suite, arm)
+    zone = LandingZone(open_places().landing)
+    runtime = open_runtime(plan.spec.runtime)
+    text = PARALLEL if plan.instruction == "parallel" else ""
+    setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.instruction, text)
+    try:
+        with progress_bar(f"{suite}, {arm}", len(places), "episodes") as advance:
+            for start in range(0, len(places), BATCH):
+                played = background.wait_for(_play_all(plan, places[start : start + BATCH], setting))
+                rows: dict[str, list[Row]] = {}
+                for table, content in (entry for one in played for entry in one.rows.items()):
+                    rows.setdefault(table, []).extend(content)
+                zone.write(rows, run_id)
+                advance(len(played))
+    finally:
+        runtime.close()
+    return len(places)
+
+
+async def _play_all(plan: SuitePlan, places: list[Place], setting: Setting) -> list[Played]:
+    client, free = plan.open_client(), asyncio.Semaphore(plan.concurrency)
+
+    async def play_one(place: Place) -> Played:
+        async with free:
+            return await play(place, client or Oracle(script(place.case, ARMS[place.arm])), setting)
+
+    return await asyncio.gather(*map(play_one, places))

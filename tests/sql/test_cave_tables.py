@@ -1,0 +1,99 @@
+"""CaveAgent's tables on turns made by hand: ours beside the published values, the last attempt alone, both ways."""
+
+import pytest
+
+from carryover.tasks.traces.study_rows import CaveTurnRow
+
+
+@pytest.fixture
+def turn(warehouse):
+    """Add a turn; what is not given is that of a passed turn of the token study."""
+
+    def add(case="c1", arm="json", question=1, attempt=0, passed=True, **values):
+        fields = {
+            "run_id": "run", "episode_id": f"{case} {arm} {attempt}", "plan_digest": "plan", "attempt": attempt,
+            "suite": "token_efficiency", "tier": "iot", "case_id": case, "source": "generated", "question": question,
+            "arm": arm, "instruction": "none", "model_name": "m", "is_oracle": False, "replicate": 0, "size": 0,
+            "first_reply": 1, "reply_count": 2, "call_count": 3, "golden_call_count": 3, "prompt_tokens": 100,
+            "completion_tokens": 10, "finish_reason": "answer", "is_state_right": passed, "has_required_calls": passed,
+            "is_passed": passed, "reward": float(passed), "judged_reward": None, "wrong_json": "[]", "answer": "",
+        }  # fmt: skip
+        warehouse.add(CaveTurnRow(**(fields | values)))
+
+    return add
+
+
+def test_table_4_sums_a_replicate_beside_the_published_totals(warehouse, turn):
+    turn(question=1)
+    turn(question=2, passed=False)
+    turn(arm="persistent_code", reply_count=1, prompt_tokens=40)
+    rows = {row["arm"]: row for row in warehouse.table("cave_table_4")}
+    assert (rows["json"]["reply_count"], rows["json"]["total_tokens"], rows["json"]["passed_pct"]) == (4, 220, 50)
+    assert (rows["json"]["published_reply_count"], rows["json"]["published_prompt_tokens"]) == (236, 660588)
+    assert (rows["persistent_code"]["total_tokens"], rows["persistent_code"]["published_reply_count"]) == (50, 145)
+
+
+def test_only_the_last_attempt_counts(warehouse, turn):
+    turn(attempt=0, passed=False, finish_reason="error")
+    turn(attempt=1)
+    (row,) = [row for row in warehouse.table("cave_table_4") if row["arm"] == "json"]
+    assert (row["turn_count"], row["passed_pct"]) == (1, 100)
+
+
+def test_what_only_one_arm_solved_is_counted_both_ways(warehouse, turn):
+    for case, code_passed, json_passed in (
+        ("c1", True, False),
+        ("c2", True, True),
+        ("c3", False, True),
+        ("c4", True, False),
+    ):
+        turn(case, "persistent_code", passed=code_passed)
+        turn(case, "json", passed=json_passed)
+    for episode, code in (("c1 persistent_code 0", "for i in x:\n    f(i)"), ("c4 persistent_code 0", "f(1)")):
+        warehouse.sql(
+            "insert into steps by name select 'run' as run_id, $id as episode_id, 1 as step, 1 as turn, $code as code, "
+            "'' as output, true as is_parsed, 0 as import_count, 0 as call_site_count, 0 as executed_call_count, "
+            "[] as active_globals_before, [] as active_globals, [] as last_step_globals, 'kept' as state_event, "
+            "0.0 as execution_seconds",
+            id=episode,
+            code=code,
+        )
+    rows = {row["solved_by"]: row for row in warehouse.table("cave_only_one_solved")}
+    assert rows["persistent_code"]["only_solved_count"] == 2
+    assert (rows["persistent_code"]["with_loop_pct"], rows["persistent_code"]["with_conditional_pct"]) == (50, 0)
+    assert rows["json"]["only_solved_count"] == 1
+
+
+def test_failures_overlap(warehouse, turn):
+    turn("c1", passed=False, call_count=1)
+    turn("c2", passed=False, has_required_calls=True)
+    turn("c3", passed=False, finish_reason="max_steps")
+    turn("c4")
+    (row,) = warehouse.table("cave_failures")
+    assert row["failed_turn_count"] == 3
+    assert row["missing_action_pct"] == pytest.approx(200 / 3)
+    assert row["incomplete_exploration_pct"] == pytest.approx(100 / 3)
+    assert row["wrong_state_pct"] == pytest.approx(100 / 3)
+    assert row["stopped_pct"] == pytest.approx(100 / 3)
+
+
+def test_costs_add_up_over_a_conversation(warehouse, turn):
+    turn(question=1)
+    turn(question=2, prompt_tokens=200)
+    rows = warehouse.table("cave_costs")
+    assert [(row["turn"], row["mean_total_tokens"]) for row in rows] == [(1, 110), (2, 320)]
+
+
+def test_table_2_names_the_rule_and_keeps_the_factor(warehouse, turn):
+    turn(suite="bfcl", tier="parallel", instruction="none", passed=False)
+    turn("c2", suite="bfcl", tier="parallel", instruction="parallel")
+    rows = [row for row in warehouse.table("cave_table_2") if row["category"] == "parallel" and row["arm"] == "json"]
+    assert [(row["instruction"], row["passed_pct"]) for row in rows] == [("none", 0), ("parallel", 100)]
+    assert "Kimi-K2-0905 (1000B) 85.0" in rows[0]["published_passed_pct"]
+
+
+def test_published_values_stand_without_an_endpoint(warehouse):
+    for number in range(1, 6):
+        rows = warehouse.table(f"cave_table_{number}")
+        assert rows
+        assert all(row.get("played_by") is None for row in rows)

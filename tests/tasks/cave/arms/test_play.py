@@ -1,0 +1,143 @@
+"""Every arm plays the same cases: the oracle passes all, whoever does less does not, and the rows tell."""
+
+import asyncio
+import json
+from typing import get_args
+
+import pytest
+
+from carryover.storage.warehouse.gate import check_files
+from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.protocol import FunctionCall
+from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.oracle import Oracle, script
+from carryover.tasks.cave.arms.play import Place, Setting, episode_id, play
+from carryover.tasks.cave.arms.tokens import count_text
+from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.cave.suites.case import Call, Case, Turn, World
+from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
+
+COUNTER = Case(
+    "made",
+    "counter",
+    0,
+    World(variables={"total": 1, "log": []}),
+    (
+        Turn("Add 2 to `total`.", "total += 2"),
+        Turn("Append `total` to `log`.", "log.append(total)"),
+        Turn("Double `total`.", "total *= 2"),
+    ),
+)
+
+
+@pytest.fixture
+def run(fork_tree):
+    setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
+
+    def run(case, arm, client=None):
+        return asyncio.run(play(Place(case, arm, 0), client or Oracle(script(case, ARMS[arm])), setting))
+
+    return run
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_oracle_passes_one_case_of_every_kind(run, arm):
+    cases = {case.suite: case for suite in get_args(GENERATED) for case in suite_cases(suite, 0)}
+    for case in (COUNTER, *cases.values()):
+        played = run(case, arm)
+        assert [json.loads(turn.wrong_json) for turn in played.turns] == [[]] * len(case.turns)
+        assert all(turn.is_passed and turn.is_oracle and turn.reward == 1 for turn in played.turns)
+        assert played.recorded.episode.is_solved
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_an_idle_model_passes_nothing(run, arm):
+    assert not any(turn.is_passed for turn in run(COUNTER, arm, Oracle(["Done."] * 3)).turns)
+
+
+def test_state_carries_on_after_a_failed_turn(run):
+    replies = ["I will not.", "```python\nlog.append(total)\n```", "Done.", "```python\ntotal = 6\n```", "Done."]
+    turns = run(COUNTER, "persistent_code", Oracle(replies)).turns
+    assert [json.loads(turn.wrong_json) for turn in turns] == [["total"], ["log", "total"], ["log"]]
+    assert [turn.reward for turn in turns] == [0, 0, 0]
+
+
+def test_stateless_blocks_find_injected_objects_in_their_first_state(run):
+    block = "```python\ntotal += 2\nwrite_variable('total', total)\n```"
+    turns = run(COUNTER, "stateless_code", Oracle([block, "Done.", block, "Done.", block, "Done."])).turns
+    assert [turn.is_passed for turn in turns] == [True, False, False]
+
+
+def test_rows_tell_steps_calls_and_tokens(run):
+    played = run(COUNTER, "json")
+    turns, episode = played.turns, played.recorded.episode
+    assert [turn.first_reply for turn in turns] == [1, 4, 7]
+    assert [turn.reply_count for turn in turns] == [3, 3, 2]
+    assert [turn.call_count for turn in turns] == [2, 2, 1]
+    assert sum(turn.prompt_tokens for turn in turns) == episode.prompt_tokens > 0
+    assert sum(turn.completion_tokens for turn in turns) == episode.completion_tokens
+    assert episode.agent == "calls"
+    assert [row.tool for row in played.recorded.tool_calls][:2] == ["read_variable", "write_variable"]
+    assert played.recorded.steps[0].code == "read_variable(name='total')"
+
+
+def test_failing_calls_are_told_and_recorded(run):
+    bad = Oracle([(Call("write_variable", {"name": "nothing", "value": 1}),), "I give up.", "No.", "No."])
+    played = run(COUNTER, "json", bad)
+    told = json.loads(played.recorded.turns[1].observation or "")
+    assert told[0]["content"] == "error: ToolRuntimeException: no variable 'nothing'; choose from total, log"
+    assert [error.error_type for error in played.recorded.errors] == ["ToolRuntimeException"]
+
+
+class Malformed(Oracle):
+    async def complete(self, request):
+        completion = await super().complete(request)
+        calls = tuple(FunctionCall(call.call_id, call.name, "{total") for call in completion.tool_calls)
+        return completion._replace(tool_calls=calls)
+
+
+def test_malformed_arguments_end_no_episode(run):
+    replies = [(Call("read_variable", {"name": "total"}),), "No.", "No.", "No."]
+    told = json.loads(run(COUNTER, "json", Malformed(replies)).recorded.turns[1].observation or "")
+    assert told[0]["content"].startswith("error: the arguments are not JSON")
+
+
+def test_execute_python_keeps_its_names(run):
+    code = [
+        (Call("execute_python", {"code": "x = 2"}),),
+        (Call("execute_python", {"code": "x + 1"}),),
+        "No.",
+        "No.",
+        "No.",
+    ]
+    played = run(COUNTER, "json_python", Oracle(code))
+    assert json.loads(played.recorded.turns[2].observation or "")[0]["content"] == "3"
+
+
+def test_a_model_that_calls_for_ever_meets_its_budget(run):
+    played = run(COUNTER, "json", Oracle([(Call("read_variable", {"name": "total"}),)] * 30))
+    assert [turn.finish_reason for turn in played.turns] == ["max_steps"] * 3
+    assert [turn.reply_count for turn in played.turns] == [10] * 3
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_rows_pass_the_checks_of_every_warehouse(run, arm, tmp_path):
+    landing = LandingZone(tmp_path / "landing")
+    landing.write(run(COUNTER, arm).rows, "run")
+    merge(landing, tmp_path / "warehouse.duckdb")
+    with Warehouse.open(tmp_path / "warehouse.duckdb") as warehouse:
+        episode_checks = [check for check in check_files() if check.name.startswith("episode_")]
+        assert {check.name: rows for check in episode_checks if (rows := warehouse.sql(check.query).rows())} == {}
+
+
+def test_an_episode_has_one_id_in_every_run():
+    place = Place(COUNTER, "json", 0)
+    assert episode_id(place, "plan", "none") == episode_id(place, "plan", "none")
+    others = [place._replace(arm="json_python"), place._replace(replicate=1), place._replace(attempt=1)]
+    assert len({episode_id(other, "plan", "none") for other in (place, *others)}) == 4
+
+
+def test_the_stated_tokenizer_counts_by_hand():
+    assert count_text("total = 12345\nprint(total)") == 1 + 1 + 2 + 1 + 1 + 1 + 1 + 1

@@ -1,0 +1,95 @@
+"""Every generated case: its counts, its golden programs, and that no idle agent passes it."""
+
+from collections import Counter
+from copy import deepcopy
+from typing import get_args
+
+import pytest
+
+from carryover.tasks.cave.suites.case import GoldenRun, Turn, World, grow_turns
+from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
+from carryover.tasks.cave.suites.values import are_same, as_json, differing, from_json
+
+TURNS = {
+    "types": {"simple": 36, "object": 36, "scientific": 42},
+    "multi_variable": {"05": 15, "10": 15, "15": 15, "20": 15, "25": 15},
+    "long_horizon": {"smart_home": 40, "financial_account": 40},
+    "token_efficiency": {"iot": 16, "finance": 16, "shop": 16},
+    "data_intensive": {"query": 10, "analysis": 10, "visualization": 10},
+    "data_sizes": {"01": 9, "02": 9, "05": 9, "10": 9},
+}
+
+
+@pytest.fixture(scope="module", params=get_args(GENERATED))
+def cases(request):
+    return suite_cases(request.param, 0)
+
+
+def test_counts_are_the_papers(cases):
+    assert Counter(case.tier for case in cases for _ in case.turns) == TURNS[cases[0].suite]
+    assert len({case.case_id for case in cases}) == len(cases)
+
+
+def test_cases_are_a_function_of_the_seed(cases):
+    again, others = (suite_cases(cases[0].suite, seed) for seed in (0, 1))
+    assert [case.turns for case in again] == [case.turns for case in cases]
+    assert [case.turns for case in others] != [case.turns for case in cases]
+
+
+def test_idle_agents_pass_no_turn_of_any_case(cases):
+    """One that does nothing, one that answers a turn late, and one that does the turn before once more."""
+    for case in cases:
+        states = [case.world.state(), *(expected.state for expected in case.expected)]
+        for place, expected in enumerate(case.expected):
+            assert case.differing(expected.state, states[0]), case.case_id
+            assert case.differing(expected.state, states[place]), case.case_id
+            assert place == 0 or case.differing(expected.state, _state_after_repeating(case, place)), case.case_id
+
+
+def _state_after_repeating(case, place):
+    golden = GoldenRun(deepcopy(case.world))
+    for turn in case.turns[:place]:
+        golden.play(turn.golden)
+    try:
+        return golden.play(case.turns[place - 1].golden).state
+    except Exception:  # noqa: BLE001 - a program that does not fit any more changes nothing that counts
+        return golden.world.state()
+
+
+def test_a_right_state_differs_in_nothing(cases):
+    for case in cases:
+        for expected in case.expected:
+            assert case.differing(expected.state, deepcopy(expected.state)) == ()
+
+
+def test_a_generator_whose_turns_change_nothing_is_refused():
+    world = World(variables={"x": 1})
+    with pytest.raises(RuntimeError, match="no turn 1 changes the state"):
+        grow_turns(__import__("random").Random(0), world, [[lambda _random, _world: Turn("Nothing.", "x = 1")]])
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "verdict"),
+    [
+        (1, 1.0000000001, True),
+        (1, True, False),
+        ([1, 2], [1], False),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ("1", 1, False),
+    ],
+)
+def test_values_agree_up_to_rounding(expected, actual, verdict):
+    assert are_same(expected, actual) is verdict
+
+
+def test_a_missing_name_differs():
+    assert differing({"a": None}, {}) == ("a",)
+
+
+def test_values_travel_as_json_and_back():
+    import numpy
+
+    array = numpy.array([[1.0, 2.0], [3.0, 4.0]])
+    assert as_json(from_json(as_json(array), array)) == [[1.0, 2.0], [3.0, 4.0]]
+    assert from_json(["a", "b"], {"c"}) == {"a", "b"}
+    assert as_json(float("nan")) == "nan"
