@@ -15,6 +15,7 @@ with counted_cells as (
         100 * median(episode_metrics.score) as median_score_pct,
         100 * avg(episode_metrics.score) filter (episode_metrics.finish_category = 'normal') as score_of_ended_pct,
         count(*) filter (episode_metrics.is_solved) as solved_count,
+        100 * avg(cast(episode_metrics.is_solved as integer)) as solved_pct,
         avg(episode_metrics.step_count) as mean_steps,
         cast(sum(episode_metrics.step_count) as bigint) as total_turns,
         avg(episode_metrics.total_tokens) as mean_total_tokens,

@@ -25,15 +25,15 @@ select
     100 * score.high as score_pct_high,
     total_tokens.low as mean_total_tokens_low,
     total_tokens.high as mean_total_tokens_high,
-    tokens.low as widest_tokens_low,
-    tokens.high as widest_tokens_high,
+    tokens.low as widest_mean_total_tokens_low,
+    tokens.high as widest_mean_total_tokens_high,
     100 * scores.low as widest_score_pct_low,
     100 * scores.high as widest_score_pct_high,
     100 * solved.low as widest_solved_pct_low,
     100 * solved.high as widest_solved_pct_high,
-    100 * missing_names.low as widest_missing_name_pct_low,
-    100 * missing_names.high as widest_missing_name_pct_high,
-    missing_name_counts.low as widest_missing_names_low,
-    missing_name_counts.high as widest_missing_names_high
+    100 * missing_names.low as widest_missing_name_episode_pct_low,
+    100 * missing_names.high as widest_missing_name_episode_pct_high,
+    missing_name_counts.low as widest_missing_names_per_episode_low,
+    missing_name_counts.high as widest_missing_names_per_episode_high
 from widest_intervals
 order by plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract

@@ -7,19 +7,19 @@ select
     evaluated_cells.episode_count,
     evaluated_cells.mean_total_tokens as mean_tokens,
     evaluated_cells.score_pct,
-    100 * (evaluated_cells.solved_count / evaluated_cells.episode_count) as solved_pct,
+    evaluated_cells.solved_pct,
     evaluated_cells.missing_name_episode_pct as missing_name_pct,
     evaluated_cells.missing_names_per_episode,
-    evaluated_cells.widest_tokens_low as mean_tokens_low,
-    evaluated_cells.widest_tokens_high as mean_tokens_high,
+    evaluated_cells.widest_mean_total_tokens_low as mean_tokens_low,
+    evaluated_cells.widest_mean_total_tokens_high as mean_tokens_high,
     evaluated_cells.widest_score_pct_low as score_pct_low,
     evaluated_cells.widest_score_pct_high as score_pct_high,
     evaluated_cells.widest_solved_pct_low as solved_pct_low,
     evaluated_cells.widest_solved_pct_high as solved_pct_high,
-    evaluated_cells.widest_missing_name_pct_low as missing_name_pct_low,
-    evaluated_cells.widest_missing_name_pct_high as missing_name_pct_high,
-    evaluated_cells.widest_missing_names_low as missing_names_per_episode_low,
-    evaluated_cells.widest_missing_names_high as missing_names_per_episode_high
+    evaluated_cells.widest_missing_name_episode_pct_low as missing_name_pct_low,
+    evaluated_cells.widest_missing_name_episode_pct_high as missing_name_pct_high,
+    evaluated_cells.widest_missing_names_per_episode_low as missing_names_per_episode_low,
+    evaluated_cells.widest_missing_names_per_episode_high as missing_names_per_episode_high
 from marts.evaluated_cells
 where evaluated_cells.plan_digest = $plan_digest
     and evaluated_cells.model <> 'teacher'
