@@ -1,6 +1,7 @@
 """A training that was handed to the work pool ends with whoever waits for it."""
 
 from signal import SIGTERM
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -39,6 +40,10 @@ def interrupt():
     raise KeyboardInterrupt
 
 
+def wait(server: Any, pause):
+    return wait_for_end(server, TRAINING, pause)
+
+
 def terminate():
     raise TerminationSignal(SIGTERM)
 
@@ -46,7 +51,7 @@ def terminate():
 def test_a_training_is_waited_for_until_it_ends():
     pauses = []
     server = Server(None, Pending(), Running(), Completed())
-    assert wait_for_end(server, TRAINING, lambda: pauses.append(1)).is_completed()
+    assert wait(server, lambda: pauses.append(1)).is_completed()
     assert len(pauses) == 3
     assert server.told == []
 
@@ -55,7 +60,7 @@ def test_a_training_is_waited_for_until_it_ends():
 def test_ctrl_c_and_sigterm_cancel_the_training_on_the_work_pool(capsys, stop, error):
     server = Server(Running())
     with pytest.raises(error):
-        wait_for_end(server, TRAINING, stop)
+        wait(server, stop)
     assert server.told == [(TRAINING, "Cancelling")]
     assert "stopping: the training on the work pool 'gpu' is cancelled" in " ".join(capsys.readouterr().err.split())
 
@@ -63,11 +68,11 @@ def test_ctrl_c_and_sigterm_cancel_the_training_on_the_work_pool(capsys, stop, e
 def test_a_server_that_fails_cancels_no_training():
     server = Server(Running(), httpx.ReadTimeout("no answer"))
     with pytest.raises(httpx.ReadTimeout):
-        wait_for_end(server, TRAINING, lambda: None)
+        wait(server, lambda: None)
     assert server.told == []
 
 
 def test_where_the_server_is_gone_the_command_that_cancels_is_told(capsys):
     with pytest.raises(KeyboardInterrupt):
-        wait_for_end(Server(Running(), is_gone=True), TRAINING, interrupt)
+        wait(Server(Running(), is_gone=True), interrupt)
     assert f"prefect flow-run cancel {TRAINING} ends it" in " ".join(capsys.readouterr().err.split())

@@ -11,6 +11,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.spec import NightObject
 from carryover.tasks.plans.models import ChosenCells
+from carryover.tasks.running.contract_name import ContractName
 from tests.flows.flow_process import run_flow, start_flow
 from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher
 
@@ -127,6 +128,6 @@ def test_what_a_night_plays_is_options_of_the_command():
         run_as_command(reevaluate_model, options, answer=lambda parameters: seen.append(parameters) or True)
     (parameters,) = seen
     assert parameters["cells"] == ChosenCells(
-        model="persistent-0", runtime_contract="stateless", is_cross_evaluation=True
+        model="persistent-0", runtime_contract=ContractName.STATELESS, is_cross_evaluation=True
     )
     assert parameters["night"] == NightObject(seeds=2)

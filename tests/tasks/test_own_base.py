@@ -16,6 +16,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
 from carryover.tasks.prepare import TrainingData, write_base_corpus
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.sft.spec import TRAINING, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model
@@ -75,4 +76,4 @@ def test_the_base_of_both_contracts_reads_the_traces_of_both(run, tmp_path):
     paths = note_training_data(run, part, tmp_path)
     lines = write_base_corpus(run, part, own_base).read_text().splitlines()
     assert len(lines) == 8
-    assert json.loads(lines[0]) == json.loads(paths["persistent"].read_text().splitlines()[0])
+    assert json.loads(lines[0]) == json.loads(paths[ContractName.PERSISTENT].read_text().splitlines()[0])

@@ -23,6 +23,7 @@ from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.serve import serve_models
 from carryover.tasks.sft.card import ContractMismatchError
 from carryover.tasks.sft.training_log import LOG_NAME, read_log
@@ -159,7 +160,7 @@ def test_a_person_and_the_log_are_warned_by_name_once_of_every_model_under_the_o
 
 def test_one_model_is_not_served_for_the_other_contract_unless_this_is_called_a_cross_evaluation(study, told):
     (part,) = study.plan.parts
-    chosen = ChosenCells(model="persistent-0", runtime_contract="stateless")
+    chosen = ChosenCells(model="persistent-0", runtime_contract=ContractName.STATELESS)
     models = chosen.served(find_models.fn(study, part, make_tokenizer(study, part)))
     assert [model.name for model in models] == ["base", "persistent-0"]
     server = serve_models(study, part, models, tell=told.append, cells=chosen)

@@ -22,6 +22,7 @@ from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.protocol import CONTRACTS, Runtime
 
 TURNS = 6
@@ -119,7 +120,11 @@ def _context(runtime: Runtime, contract: str) -> EpisodeContext:
 
 def _condition(contract: str) -> Condition:
     return Condition(
-        purpose="teacher", model_name="scripted", runtime_contract=contract, bucket="easy", split="evaluation"
+        purpose="teacher",
+        model_name="scripted",
+        runtime_contract=ContractName(contract),
+        bucket="easy",
+        split="evaluation",
     )
 
 

@@ -32,6 +32,7 @@ from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
 
@@ -43,7 +44,7 @@ EPISODES_AT_ONCE = 160
 INSTANCES_PER_BUCKET = 100
 CELLS_AT_ONCE = 2
 """As many as `evaluate_models` plays side by side; a study's share their places, these have half of them each."""
-TRAIN_CONTRACTS = (None, "persistent", "stateless")
+TRAIN_CONTRACTS = (None, *PAPER_CONTRACTS)
 CONCURRENCIES = (4, 16, 64)
 LARGEST_SHARE = {4: 0.02, 16: 0.02}
 """The harness's share of the wall time that is met; with 64 at a time it is where nothing is shortened."""
@@ -67,7 +68,7 @@ def processor_seconds_of(process):
 
 
 def make_conditions():
-    for bucket, train, runtime in itertools.product(("easy", "hard"), TRAIN_CONTRACTS, ("persistent", "stateless")):
+    for bucket, train, runtime in itertools.product(("easy", "hard"), TRAIN_CONTRACTS, PAPER_CONTRACTS):
         yield Condition(
             purpose="evaluation",
             base="hub",

@@ -17,6 +17,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.spec import InstanceSetSpec
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
@@ -24,7 +25,11 @@ PLAN = resolve_plan("smoke")
 INSTANCES = InstanceSetSpec(bucket="small", split="evaluation", count=2, first_seed=7)
 SAMPLED = [sample_instance(open_bucket("small"), seed) for seed in INSTANCES.seeds]
 CELL = Condition(
-    purpose="evaluation", model_name="persistent-0", runtime_contract="stateless", bucket="small", split="evaluation"
+    purpose="evaluation",
+    model_name="persistent-0",
+    runtime_contract=ContractName.STATELESS,
+    bucket="small",
+    split="evaluation",
 )
 SHARD = ShardSpec(
     stage=Stage.EVALUATION,

@@ -31,7 +31,8 @@ def test_a_night_lands_a_verdict_on_every_cell_and_emits_its_regressions(tmp_pat
 
     emitted = []
     monkeypatch.setattr(
-        "carryover.tasks.judge.emit_event", lambda **event: emitted.append(Event(occurred=datetime.now(UTC), **event))
+        "carryover.tasks.judge.emit_event",
+        lambda **event: emitted.append(Event.model_validate({"occurred": datetime.now(UTC), **event})),
     )
     announce(verdict, run)
     (event,) = emitted

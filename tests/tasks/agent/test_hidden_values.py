@@ -14,6 +14,7 @@ from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.running.contract_name import ContractName
 
 # Numbers and names that occur nowhere else, so that finding one means that it leaked.
 SEED = 860_411_937
@@ -58,6 +59,8 @@ for thing in gc.get_objects():
 """,
     """
 import sys
+from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.contract_name import ContractName
 frame = sys._getframe()
 while frame:
     print(frame.f_code.co_filename, frame.f_locals)
@@ -162,7 +165,7 @@ def test_a_refusal_tells_the_class_of_that_item_and_no_other(runtime):
             return Completion(f"I try.\n```python\n{PROBE}\n```", "stop", 0, 0, 0, 0.0)
 
     condition = Condition(
-        purpose="evaluation", model_name="m", runtime_contract="stateless", bucket="easy", split="evaluation"
+        purpose="evaluation", model_name="m", runtime_contract=ContractName.STATELESS, bucket="easy", split="evaluation"
     )
     recorded = asyncio.run(
         run_episode(

@@ -16,12 +16,17 @@ from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.environment import processor_count
 from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(6)]
 CONDITION = Condition(
-    purpose="evaluation", model_name="model", runtime_contract="stateless", bucket="small", split="evaluation"
+    purpose="evaluation",
+    model_name="model",
+    runtime_contract=ContractName.STATELESS,
+    bucket="small",
+    split="evaluation",
 )
 
 

@@ -23,6 +23,7 @@ from carryover.tasks.interchange.recorded import RecordedTrace, recorded_traces
 from carryover.tasks.knapsack.instance import Instance, instance_rows
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -64,7 +65,7 @@ class Played(NamedTuple):
 def play(instance: Instance, contract: str, runtime: Runtime) -> RecordedEpisode:
     """Play one episode; tokens are counted as a quarter of the characters."""
     condition = Condition(
-        purpose="teacher", model_name="scripted", runtime_contract=contract, bucket="easy", split="train"
+        purpose="teacher", model_name="scripted", runtime_contract=ContractName(contract), bucket="easy", split="train"
     )
     teacher = open_teacher("easy", contract, lambda messages: sum(len(each.content) // 4 for each in messages))
     return asyncio.run(

@@ -53,7 +53,7 @@ def test_what_is_chosen_crosses_contracts_only_where_the_caller_says_so(choice):
 
 
 def test_a_chosen_model_is_served_with_the_base_and_plays_alone():
-    cells = ChosenCells(model="persistent-0", runtime_contract="persistent")
+    cells = ChosenCells(model="persistent-0", runtime_contract=ContractName.PERSISTENT)
     assert [model.name for model in cells.served(MODELS)] == ["base", "persistent-0"]
     held = [
         (model.name, contract)

@@ -19,6 +19,7 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.lint.lint import lint_trace
 from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -37,7 +38,7 @@ def with_pandas() -> Iterator[Runtime]:
 
 def play(runtime, bucket: str, contract: str, seed: int, teacher=None, **fields) -> RecordedEpisode:
     condition = Condition(
-        purpose="teacher", model_name="scripted", runtime_contract=contract, bucket=bucket, split="train"
+        purpose="teacher", model_name="scripted", runtime_contract=ContractName(contract), bucket=bucket, split="train"
     )
     prompt_set: PromptSet = "full" if bucket in ("easy", "hard") else "compact"
     return asyncio.run(

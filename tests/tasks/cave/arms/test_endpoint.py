@@ -41,7 +41,7 @@ def endpoint():
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, *_):
+        def log_message(self, format, *args):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
