@@ -29,6 +29,7 @@ where database_name = current_database() and comment is null and not internal
 """
 _BESIDE = {
     "qwen3_8b_": "{} As published for Qwen3-8B (arXiv 2603.01209).",
+    "widest_": "{} The widest of its intervals.",
     "_difference": "{} Ours minus the published value; null where the two cannot be compared.",
     "_low": "{} Lower end of its interval.",
     "_high": "{} Upper end of its interval.",

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from carryover.flows.cli.places import command_sql
-from carryover.flows.cli.tables import GROUPS, cell_groups, read_table
+from carryover.flows.cli.tables import read_table
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
 from carryover.tasks.analysis.formatting import describe_setting
@@ -15,6 +15,7 @@ from carryover.tasks.analysis.queries import TableQuery, table_names, table_quer
 from carryover.tasks.analysis.report import ReportContent, ReportTable, render_report
 from carryover.tasks.analysis.summary import findings
 
+GROUPS = ("variant", "base", "visibility", "header", "bucket", "measured_on")
 CELLS_CAPTION = (
     "Means per episode, with 95 % intervals (over several seeds the wider of two). Colour is the contract of "
     "training; red is the share of episodes with an uncaught error about a name that the interpreter does not know."
@@ -61,9 +62,10 @@ def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
 
 def draw_cells(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
     """Return the 2x2 of every group of a plan's cells."""
+    cells = read_table(warehouse, table_query("cells"), plan_digest)
     drawings = []
-    for key, group in cell_groups(warehouse, plan_digest):
-        *names, measured_on = key
+    for key, group in cells.partition_by(GROUPS, maintain_order=True, as_dict=True).items():
+        *names, measured_on = map(str, key)
         title = f"{describe_setting(**dict(zip(GROUPS, key, strict=True)))} ({measured_on})"
         drawings.append(Drawing("_".join(["cells", *names]), CELLS_CAPTION, cells_svg(cells_of(group), title)))
     return drawings

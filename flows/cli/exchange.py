@@ -37,7 +37,7 @@ def lint_files(files: Iterable[Path], contract: str | None, *, per_trace: bool) 
 
 def lint_warehouse(warehouse: Warehouse, plan: str | None, *, per_trace: bool) -> pl.DataFrame:
     """Lint a plan's counted episodes, as they are exported; one row per declared contract, or per trace."""
-    turns, steps = warehouse.scan_copy("turns"), warehouse.scan_copy("steps")
+    turns, steps = warehouse.scan("turns"), warehouse.scan("steps")
     episodes = warehouse.sql(command_sql("counted_episodes"), plan_digest=_default_plan(warehouse, plan)).polars()
     is_injecting = pl.col("shown_contract").str.starts_with(ContractName.INJECTED)
     found = pl.concat(
@@ -64,8 +64,8 @@ def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, whe
     if chosen.is_empty():
         raise UserError(f"no episode fulfils {where!r}; the condition is on the columns of the table episodes")
     ids = chosen.lazy().select("episode_id")
-    turns, steps = (warehouse.scan_copy(table).join(ids, on="episode_id", how="semi") for table in ("turns", "steps"))
-    return export_traces(recorded_traces(chosen, turns, steps, warehouse.scan_copy("instances")), folder, format_name)
+    turns, steps = (warehouse.scan(table).join(ids, on="episode_id", how="semi") for table in ("turns", "steps"))
+    return export_traces(recorded_traces(chosen, turns, steps, warehouse.scan("instances")), folder, format_name)
 
 
 def _default_plan(warehouse: Warehouse, plan: str | None) -> str | None:

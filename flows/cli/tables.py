@@ -18,7 +18,6 @@ from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.study_rows import StatisticRow
 
-GROUPS = ("variant", "base", "visibility", "header", "bucket", "measured_on")
 VERDICTS_TITLE = (
     "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, and the verdict"
 )
@@ -81,13 +80,6 @@ def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.
     """Return a table's rows for a plan."""
     known = {"plan_digest": plan_digest, "tools_json": json.dumps(describe_tools())}
     return warehouse.sql(query.sql, **{name: known[name] for name in query.parameters}).polars()
-
-
-def cell_groups(warehouse: Warehouse, plan_digest: str) -> list[tuple[tuple[str, ...], pl.DataFrame]]:
-    """Return the rows of the table `cells` by the columns of `GROUPS`, in their order."""
-    cells = read_table(warehouse, table_query("cells"), plan_digest)
-    groups = cells.partition_by(GROUPS, maintain_order=True, as_dict=True)
-    return [(tuple(map(str, key)), group) for key, group in groups.items()]
 
 
 def print_verdicts(warehouse: Warehouse, plan_digest: str, table_format: TableFormat) -> None:

@@ -1,35 +1,35 @@
--- evaluation instances that some condition of a comparison played and another did not; pairs would be lost in silence
+-- instances that some condition of a comparison played and another did not, be it of models or of teachers; pairs
+-- would be lost in silence
 -- the conditions are those that have rows: plan_instance_counts sees one that has none
 -- a failed episode counts as played: Table 6 shows it, and the next start plays it again
 with played as (
     select distinct
-        columns(['plan_digest', 'instance_id', 'variant', 'base', 'visibility', 'header', 'bucket']),
+        columns(['plan_digest', 'purpose', 'instance_id', 'variant', 'base', 'visibility', 'header', 'bucket']),
         coalesce(plan_episodes.train_contract, 'none')
         || ' -> ' || plan_episodes.runtime_contract
         || coalesce(' seed ' || plan_episodes.training_seed, '')
         || ' replicate ' || plan_episodes.replicate as condition
     from staging.plan_episodes
-    where plan_episodes.purpose = 'evaluation'
-        and plan_episodes.backend <> 'imported'
+    where plan_episodes.backend <> 'imported'
 ),
 
 conditions as (
     select distinct * exclude (instance_id) from played
 ),
 
--- arms of one comparison share plan, variant, base, visibility, header and bucket, so they share instances
+-- arms of one comparison share plan, purpose, variant, base, visibility, header and bucket, so they share instances
 wanted as (
     select distinct
         played.* exclude (condition),
         conditions.condition
     from played
-    inner join conditions using (plan_digest, variant, base, visibility, header, bucket)
+    inner join conditions using (plan_digest, purpose, variant, base, visibility, header, bucket)
 )
 
 select
     wanted.instance_id,
-    columns(['plan_digest', 'variant', 'base', 'visibility', 'header', 'bucket']),
+    columns(['plan_digest', 'purpose', 'variant', 'base', 'visibility', 'header', 'bucket']),
     wanted.condition as missing_condition
 from wanted
-anti join played using (instance_id, plan_digest, variant, base, visibility, header, bucket, condition)
+anti join played using (instance_id, plan_digest, purpose, variant, base, visibility, header, bucket, condition)
 order by all

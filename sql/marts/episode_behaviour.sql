@@ -132,31 +132,6 @@ episode_lives as (
     group by name_lives.episode_id, name_lives.scope
 ),
 
-silent_imports as (
-    select episodes.episode_id
-    from main.episodes
-    inner join main.steps
-        on episodes.episode_id = steps.episode_id
-    where episodes.backend = 'imported'
-        and episodes.runtime_contract <> 'stateless'
-    group by episodes.episode_id
-    having max(len(steps.active_globals)) = 0
-),
-
--- imports that landed before a step could say `unknown`: blocks that ended well bind names, and no step lists any
-unlisted_names as (
-    select distinct silent_imports.episode_id
-    from silent_imports
-    inner join main.steps
-        on silent_imports.episode_id = steps.episode_id
-    inner join main.name_events
-        on steps.episode_id = name_events.episode_id
-        and steps.step = name_events.step
-    where steps.error is null
-        and name_events.kind = 'bind'
-        and not name_events.is_deferred
-),
-
 counted_steps as (
     select
         steps.episode_id,
@@ -165,15 +140,9 @@ counted_steps as (
         count(*) filter (not steps.is_parsed) as unparsed_step_count,
         max(len(steps.active_globals)) as state_footprint,
         -- imported traces may not hold what was alive after a step; before the first one nothing is
-        bool_or(steps.state_event = 'unknown' or unlisted_names.episode_id is not null) as lacks_names_after,
-        coalesce(
-            min(steps.step) filter (steps.state_event = 'unknown' or unlisted_names.episode_id is not null)
-            < max(steps.step),
-            false
-        ) as lacks_names_before
+        bool_or(steps.state_event = 'unknown') as lacks_names_after,
+        coalesce(min(steps.step) filter (steps.state_event = 'unknown') < max(steps.step), false) as lacks_names_before
     from main.steps
-    left join unlisted_names
-        on steps.episode_id = unlisted_names.episode_id
     group by steps.episode_id
 )
 

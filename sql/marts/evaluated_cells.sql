@@ -15,6 +15,7 @@ with counted_cells as (
         100 * median(episode_metrics.score) as median_score_pct,
         100 * avg(episode_metrics.score) filter (episode_metrics.finish_category = 'normal') as score_of_ended_pct,
         count(*) filter (episode_metrics.is_solved) as solved_count,
+        100 * avg(cast(episode_metrics.is_solved as integer)) as solved_pct,
         avg(episode_metrics.step_count) as mean_steps,
         cast(sum(episode_metrics.step_count) as bigint) as total_turns,
         avg(episode_metrics.total_tokens) as mean_total_tokens,
@@ -54,10 +55,9 @@ with counted_cells as (
 select
     counted_cells.*,
     evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
-    100 * mean_intervals.score_low as score_pct_low,
-    100 * mean_intervals.score_high as score_pct_high,
-    mean_intervals.total_tokens_low as mean_total_tokens_low,
-    mean_intervals.total_tokens_high as mean_total_tokens_high
+    mean_intervals.* exclude (
+        plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract
+    )
 from counted_cells
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join staging.mean_intervals

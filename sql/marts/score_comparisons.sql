@@ -1,4 +1,23 @@
 -- one row per comparison of two cells: every paired statistic on scores, ours beside Qwen3-8B; Tables 7 and 8 read this
+with grouped_statistics as (
+    select
+        columns(['plan_digest', 'variant', 'base', 'visibility', 'header', 'bucket', 'comparison_group']),
+        columns(['train_a', 'runtime_a', 'train_b', 'runtime_b']),
+        max(statistics) filter (analysis = 'wilcoxon' and metric = 'score') as scores,
+        max(statistics) filter (
+            analysis = 'difference' and metric = 'score' and interval_kind = 'percentile'
+        ) as differences,
+        max(statistics) filter (analysis = 'equivalence' and metric = 'score') as equivalence,
+        max(statistics) filter (analysis = 'power' and metric = 'score') as power,
+        max(statistics) filter (analysis = 'mcnemar' and metric = 'is_solved') as solved,
+        max(statistics) filter (analysis = 'mcnemar' and metric = 'has_missing_name') as missing_names,
+        max(statistics) filter (
+            analysis = 'ratio' and metric = 'total_tokens' and interval_kind = 'percentile'
+        ) as ratios
+    from main.statistics
+    group by all
+)
+
 select
     ours.plan_digest,
     columns(['variant', 'base', 'visibility', 'header', 'bucket']),
@@ -9,30 +28,45 @@ select
     ours.runtime_b,
     evaluated_buckets.measured_on,
     evaluated_buckets.published_split,
-    columns(['pair_count', 'nonzero_count']),
-    100 * ours.mean_a as mean_a_pct,
-    100 * ours.mean_b as mean_b_pct,
-    100 * ours.difference as difference_points,
-    100 * ours.difference_low as difference_low_points,
-    100 * ours.difference_high as difference_high_points,
-    ours.p_value,
-    ours.p_holm,
-    ours.significance,
-    columns(['effect_size', 'effect_size_authors']),
-    columns(['equivalence_p_value', 'equivalence_p_holm', 'equivalence_verdict']),
-    100 * ours.smallest_detectable as smallest_detectable_points,
-    columns(['solved_p_value', 'solved_p_holm', 'missing_name_p_value', 'missing_name_p_holm']),
-    columns(['token_ratio', 'token_ratio_low', 'token_ratio_high']),
-    ours.note,
+    scores.pair_count,
+    scores.nonzero_count,
+    100 * scores.mean_a as mean_a_pct,
+    100 * scores.mean_b as mean_b_pct,
+    100 * scores.estimate as difference_points,
+    100 * differences.low as difference_low_points,
+    100 * differences.high as difference_high_points,
+    scores.p_value,
+    scores.p_holm,
+    case
+        when scores.p_value is null then 'no test'
+        when scores.p_value < 0.001 then '***'
+        when scores.p_value < 0.01 then '**'
+        when scores.p_value < 0.05 then '*'
+        else 'ns'
+    end as significance,
+    scores.effect_size,
+    scores.effect_size_authors,
+    equivalence.p_value as equivalence_p_value,
+    equivalence.p_holm as equivalence_p_holm,
+    equivalence.verdict as equivalence_verdict,
+    100 * power.estimate as smallest_detectable_points,
+    solved.p_value as solved_p_value,
+    solved.p_holm as solved_p_holm,
+    missing_names.p_value as missing_name_p_value,
+    missing_names.p_holm as missing_name_p_holm,
+    ratios.estimate as token_ratio,
+    ratios.low as token_ratio_low,
+    ratios.high as token_ratio_high,
+    scores.note,
     theirs.split as qwen3_8b_split,
     theirs.mean_a_pct as qwen3_8b_mean_a_pct,
     theirs.mean_b_pct as qwen3_8b_mean_b_pct,
     theirs.difference_points as qwen3_8b_difference_points,
     theirs.significance as qwen3_8b_significance,
-    if(has_published_model, 100 * ours.mean_a - theirs.mean_a_pct, null) as mean_a_pct_difference,
-    if(has_published_model, 100 * ours.mean_b - theirs.mean_b_pct, null) as mean_b_pct_difference,
-    if(has_published_model, 100 * ours.difference - theirs.difference_points, null) as difference_points_difference
-from staging.paired_comparisons as ours
+    if(has_published_model, 100 * scores.mean_a - theirs.mean_a_pct, null) as mean_a_pct_difference,
+    if(has_published_model, 100 * scores.mean_b - theirs.mean_b_pct, null) as mean_b_pct_difference,
+    if(has_published_model, 100 * scores.estimate - theirs.difference_points, null) as difference_points_difference
+from grouped_statistics as ours
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join staging.published_comparisons as theirs
     on evaluated_buckets.published_split = theirs.split
@@ -42,4 +76,5 @@ left join staging.published_comparisons as theirs
     and coalesce(ours.train_b, 'base') = theirs.train_b
     and ours.runtime_b = theirs.runtime_b
     and evaluated_buckets.is_as_published
+where scores.pair_count is not null
 order by plan_digest, variant, base, visibility, header, bucket, comparison_group desc, train_a, runtime_a

@@ -1,14 +1,5 @@
 -- The mechanism, one row per setting: missing names, tokens over P->P, and how training and runtime interact on tokens
-with trained_episodes as (
-    select *
-    from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.condition in ('P->P', 'P->S', 'S->P', 'S->S')
-        and episode_metrics.is_counted
-),
-
-crossed_cells as (
+with crossed_cells as (
     select
         evaluated_cells.measured_on,
         columns(['variant', 'base', 'visibility', 'header', 'bucket']),
@@ -21,22 +12,6 @@ crossed_cells as (
     where evaluated_cells.plan_digest = $plan_digest
         and evaluated_cells.model = 'sft'
         and evaluated_cells.condition in ('P->P', 'P->S', 'S->P', 'S->S')
-    group by all
-),
-
-ended_pairs as (
-    select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        avg(mismatched.total_tokens) / avg(aligned.total_tokens) as token_ratio
-    from trained_episodes as mismatched
-    inner join trained_episodes as aligned
-        using (variant, base, visibility, header, bucket, instance_id, replicate)
-    where mismatched.condition = 'P->S'
-        and aligned.condition = 'P->P'
-        and mismatched.finish_category = 'normal'
-        and aligned.finish_category = 'normal'
-        -- imported episodes have no training seed
-        and mismatched.training_seed is not distinct from aligned.training_seed
     group by all
 ),
 
@@ -68,7 +43,7 @@ tested_settings as (
 select
     crossed_cells.*,
     tested_settings.p_on_s_token_ratio,
-    ended_pairs.token_ratio as p_on_s_ended_token_ratio,
+    ended_pairs.ratio_of_finished as p_on_s_ended_token_ratio,
     tested_settings.s_on_p_token_ratio,
     tested_settings.s_on_s_token_ratio,
     tested_settings.interaction_ratio,
@@ -79,7 +54,11 @@ select
     if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_ratio_low,
     if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high
 from crossed_cells
-left join ended_pairs using (variant, base, visibility, header, bucket)
+left join (
+    from marts.token_sensitivity
+    where token_sensitivity.plan_digest = $plan_digest
+        and token_sensitivity.condition = 'P->S'
+) as ended_pairs using (variant, base, visibility, header, bucket)
 left join tested_settings using (variant, base, visibility, header, bucket)
 order by
     variant <> 'main',

@@ -5,7 +5,6 @@ Table and column names in the statements come from the row models, never from da
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
@@ -23,25 +22,16 @@ from carryover.tasks.traces.study_rows import TABLES
 _EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
 
 
-class Inserted(NamedTuple):
-    """What a transaction inserted."""
-
-    row_counts: dict[str, int]
-    """Rows by table; tables without new rows left out."""
-    repeated_episode_count: int
-    """Episodes of the bundles that are taken from an earlier bundle."""
-
-
 def insert_bundles(
     connection: DuckDBPyConnection,
     landing: LandingZone,
     bundles: Sequence[Manifest],
     refusals: Sequence[Refusal],
     open_bar: OpenBar = no_bar,
-) -> Inserted:
+) -> dict[str, int]:
     """Insert the bundles' new rows, remember the bundles and note the refusals, all in one transaction.
 
-    `open_bar` shows the rows, a table at a time.
+    Return the number of rows by table, tables without new rows left out. `open_bar` shows the rows, a table at a time.
     """
     landed = pa.array([episode.episode_id for manifest in bundles for episode in manifest.episodes], pa.string())
     connection.register("landed_episodes", pa.table({"episode_id": landed}))
@@ -71,8 +61,7 @@ def insert_bundles(
         )
         record_refusals(connection, landing.url, refusals)
     connection.unregister("lost_episodes")
-    repeated = sum(len(share.lost_episode_ids) for share in shares)
-    return Inserted({table: count for table, count in counts.items() if count}, repeated)
+    return {table: count for table, count in counts.items() if count}
 
 
 def _note_losers(connection: DuckDBPyConnection, shares: Sequence[Share]) -> None:

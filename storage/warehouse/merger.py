@@ -18,6 +18,7 @@ from carryover.storage.warehouse.published import is_published, publish
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, inspect_bundles, inspect_landing, quarantine_files
 from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.traces.rows import EpisodeRow
 
 GRACE = timedelta(hours=1)
 """Age from which files without a manifest count as left behind by a killed writer."""
@@ -112,13 +113,13 @@ def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timede
     strays = inspect_landing(files, manifests, merged, datetime.now(UTC) - grace)
     bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store, reads_content=True)
     refusals = [*strays, *unfit]
-    inserted = insert_bundles(connection, landing, bundles, refusals, open_bar)
+    row_counts = insert_bundles(connection, landing, bundles, refusals, open_bar)
     # After the commit: a kill in between leaves the files where the next merge finds and moves them.
     quarantine_files(landing.store, refusals)
     return MergeReport(
         bundle_count=len(bundles),
-        row_counts=inserted.row_counts,
-        repeated_episode_count=inserted.repeated_episode_count,
+        row_counts=row_counts,
+        repeated_episode_count=sum(len(bundle.episodes) for bundle in bundles) - row_counts.get(EpisodeRow.TABLE, 0),
         refusals=tuple(refusals),
         is_published=False,
         insert_seconds=time.monotonic() - started,

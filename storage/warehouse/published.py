@@ -4,10 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-import duckdb
-
 from carryover.storage.errors import WarehouseError
-from carryover.storage.warehouse.connection import open_for_writing
 from carryover.tasks.running.errors import name_write_remedy
 from carryover.tasks.running.whole_files import written_whole
 
@@ -21,17 +18,6 @@ def is_published(warehouse_path: Path) -> bool:
     """Tell whether the published copy is one of the live file as it is; a copy bears its original's time."""
     copy = published_path(warehouse_path)
     return copy.exists() and _version(copy) == _version(warehouse_path)
-
-
-def settle(warehouse_path: Path) -> None:
-    """Bring what a killed merger left in the write-ahead log into the file; the caller owns the warehouse."""
-    connection = open_for_writing(warehouse_path)
-    try:
-        connection.execute("checkpoint")
-    except duckdb.Error as error:
-        raise WarehouseError(f"cannot write {warehouse_path}: {error}") from error
-    finally:
-        connection.close()
 
 
 def publish(warehouse_path: Path) -> Path:

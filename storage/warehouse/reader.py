@@ -1,6 +1,5 @@
 """Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames; a reader never waits."""
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -11,20 +10,20 @@ import polars as pl
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.errors import LandingError, WarehouseError
+from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import open_for_reading, open_memory, require_query, shut_files_out
-from carryover.storage.warehouse.lock import lock_path, owned
+from carryover.storage.warehouse.lock import lock_path
 from carryover.storage.warehouse.marts import are_of_this_sql, refresh_marts
 from carryover.storage.warehouse.migrations import check_version, migrate
 from carryover.storage.warehouse.names import query_error
-from carryover.storage.warehouse.published import publish, published_path, settle
+from carryover.storage.warehouse.published import published_path
 from carryover.storage.warehouse.stoppable_query import stoppable
 from carryover.storage.zone.bundles import MANIFEST_FOLDER, share_episodes
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import OBJECTS_FOLDER
-from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, find_damage, inspect_bundles
-from carryover.storage.zone.scans import scan_bundles, scan_relation
+from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, find_damage
+from carryover.storage.zone.scans import scan_relation
 from carryover.storage.zone.schemas import row_model
 from carryover.storage.zone.sources import each_once, losing_plans, lost_episodes, table_source
 from carryover.tasks.traces.study_rows import TABLES, ReusedEpisodeRow
@@ -73,28 +72,22 @@ class Warehouse:
     ```
     """
 
-    def __init__(
-        self,
-        connection: DuckDBPyConnection,
-        source: Path | LandingZone,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, connection: DuckDBPyConnection, source: Path | LandingZone) -> None:
         self._connection = connection
         self._source = source
-        self._storage_options = storage_options
 
     @classmethod
     def open(cls, path_or_url: str | Path, storage_options: Mapping[str, Any] | None = None) -> Self:
         """Open a warehouse file through its published copy, or the landing zone at a folder or URL by scanning it.
 
-        `storage_options` are those of the landing zone, also of the one that a file was merged from.
+        `storage_options` are those of the landing zone.
         Raise `WarehouseError` where there is neither, and for a file that is no warehouse or of another version.
         """
         if "://" in str(path_or_url) or Path(path_or_url).is_dir():
             landing = LandingZone(path_or_url, storage_options)
             return cls(_open_landing(landing), landing)
         path = Path(path_or_url)
-        return cls(_open_file(path), path, storage_options)
+        return cls(_open_file(path), path)
 
     def sql(self, query: str, **parameters: Any) -> Result:
         """Run a query with `$name` parameters and return its rows.
@@ -127,51 +120,14 @@ class Warehouse:
         return rows[0][0] if rows else None
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """Return a table as a lazy Polars frame over the landed Parquet, as it landed.
+        """Return a table as a lazy Polars frame over what `sql` reads: a file's copy, or the landed Parquet of a zone.
 
-        Of a warehouse file these are the bundles that its copy holds. Where they are not all in reach, the frame is
-        that of `scan_copy`, and a warning says why; without one where rows never landed (kept results).
+        Raise `ValueError` for a table that does not exist.
         """
-        row_model(table)
-        if isinstance(self._source, LandingZone):
-            return self._source.scan(table)
-        try:
-            landed = self._scan_landed(table)
-        except LandingError as error:
-            warnings.warn(f"scan reads the published copy of {self._source}: {error}", stacklevel=2)
-            landed = None
-        return self.scan_copy(table) if landed is None else landed
-
-    def scan_copy(self, table: str) -> pl.LazyFrame:
-        """Return a table as a lazy Polars frame over what `sql` reads: a warehouse file's copy, or a landing zone."""
         row_model(table)
         if isinstance(self._source, LandingZone):
             return self._source.scan(table)
         return scan_relation(lambda: self._cursor().table(f"main.{table}"))
-
-    def _scan_landed(self, table: str) -> pl.LazyFrame | None:
-        """Return a scan of the landed bundles that the copy holds, `None` where rows never landed.
-
-        Raises:
-            LandingError: The bundles do not all lie in one landing zone as they were landed.
-        """
-        merged = self._cursor().sql("select bundle_id, landing_url from main.merged_bundles").fetchall()
-        if not merged:
-            return None
-        bundle_ids, spellings = ({row[column] for row in merged} for column in (0, 1))
-        urls = {LandingZone(spelling, self._storage_options).url for spelling in spellings}
-        if len(urls) > 1:
-            raise LandingError(f"it was merged from {len(urls)} landing zones, {', '.join(sorted(urls))}")
-        zone = LandingZone(urls.pop(), self._storage_options)
-        bundles = [manifest for manifest in zone.manifests().bundles if manifest.bundle_id in bundle_ids]
-        if len(bundles) < len(bundle_ids):
-            raise LandingError(
-                f"{len(bundle_ids) - len(bundles)} of its {len(bundle_ids)} bundles are not in {zone.url}"
-            )
-        _, refusals = inspect_bundles(bundles, zone.store.find(), zone.store)
-        if refusals:
-            raise LandingError(f"not all of its bundles are whole in {zone.url}: {refusals[0].reason}")
-        return scan_bundles(zone.store, bundles, table)
 
     def has_current_marts(self) -> bool:
         """Return whether the marts were computed by the SQL of this Carryover; `merge` computes them again if not.
@@ -179,23 +135,6 @@ class Warehouse:
         Marts of another version may lack columns that its tables read, or hold values by an older definition.
         """
         return isinstance(self._source, LandingZone) or are_of_this_sql(self._cursor())
-
-    def publish(self) -> Path:
-        """Publish the warehouse file as it is now, go on reading from the new copy, and return the copy's path.
-
-        `merge` does so by itself. Raise `WarehouseBusyError` while another process merges, `WarehouseError` where the
-        copy cannot be written.
-        """
-        if isinstance(self._source, LandingZone):
-            raise WarehouseError(f"{self._source.url} is a landing zone, which needs no published copy")
-        with owned(self._source):
-            self._connection.close()
-            try:
-                settle(self._source)
-                copy = publish(self._source)
-            finally:
-                self._connection = _open_file(self._source)
-        return copy
 
     def close(self) -> None:
         """Close the warehouse."""

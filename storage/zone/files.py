@@ -44,7 +44,7 @@ class FileStore:
             from botocore.exceptions import BotoCoreError, ClientError
 
             self._errors += (BotoCoreError, ClientError)
-        # Of a local folder the whole path: a warehouse remembers it, and is read from other folders.
+        # Of a local folder the whole path: a warehouse remembers where its bundles are from.
         self.url = os.path.normpath(root) if self.is_local else str(url).rstrip("/")
 
     def write(self, path: str, content: bytes | memoryview) -> None:

@@ -41,7 +41,8 @@ def published_claims(run_id: str) -> list[ClaimRow]:
                 claim=value.claim,
                 place=value.place,
                 published=printed_numbers()[value.cells[0]],
-                recomputed=_digits(value.recomputed),
+                # a whole number with all its digits, any other to eight
+                recomputed=f"{value.recomputed:{'.0f' if float(value.recomputed).is_integer() else '.8g'}}",
                 tolerance=value.tolerance,
                 verdict=value.verdict,
             )
@@ -74,8 +75,3 @@ def claim_of_cell(cell: Cell) -> str:
     """Return the claim that a number taken as printed makes, in words."""
     column = cell.column.removeprefix("n_").replace("_", " ")
     return f"{cell.row}, {column}" if cell.file in METRICS else f"{column}, {cell.row}"
-
-
-def _digits(value: float) -> str:
-    """Return a whole number with all its digits, any other to eight."""
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.8g}"

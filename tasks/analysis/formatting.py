@@ -43,6 +43,9 @@ VARIANT_WORDS = {
 
 SPLITS = {"easy_": "Easy", "hard_": "Hard"}
 
+OF_ITS_OWN = re.compile("_over_|ratio|(p_value|p_holm|effect_size)$")
+"""Names of columns that hold the same kind of number beside every metric, as a ratio or a p-value is."""
+
 CELL = re.compile(r"\b([ps]) on ([ps])\b")
 """A cell of the 2x2 in the name of a column: `p_on_s` is P→S."""
 
@@ -76,7 +79,7 @@ def format_row(row: Mapping[str, Any]) -> dict[str, str]:
     A metric whose values are all whole, a count, has no decimals. A fraction is shown as a percentage, so that a
     column of several metrics holds no 0.94 beside 75.0.
     """
-    measured = [column for column, value in row.items() if isinstance(value, float) and not _is_of_its_own(column)]
+    measured = [column for column, value in row.items() if isinstance(value, float) and not OF_ITS_OWN.search(column)]
     unit, row = row.get("unit"), dict(row)
     if unit == "fraction":
         row |= {column: 100 * row[column] for column in measured} | {"unit": "percent"}
@@ -115,11 +118,6 @@ def _format_float(column: str, value: float) -> str:
     if abs(value) >= 100:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
     return f"{value:.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
-
-
-def _is_of_its_own(column: str) -> bool:
-    """Tell whether a column holds the same kind of number beside every metric, as a ratio or a p-value is."""
-    return "_over_" in column or "ratio" in column or column.endswith(("p_value", "p_holm", "effect_size"))
 
 
 def _words(column: str) -> str:

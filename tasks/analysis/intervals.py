@@ -106,9 +106,7 @@ def all_intervals(aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSp
     return [*found, seed_interval(aligned, statistic, spec.confidence)] if aligned.seed_count > 1 else found
 
 
-def bootstrap_intervals(
-    aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, *, confidence: float | None = None
-) -> list[Interval]:
+def bootstrap_intervals(aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec) -> list[Interval]:
     """Return a percentile and a BCa interval of `statistic(*means of the arms)`, in this order.
 
     With one training seed, SciPy resamples instances; with several, seeds and instances as crossed factors, and the
@@ -128,10 +126,10 @@ def bootstrap_intervals(
         units = "training seeds and instances" if aligned.seed_count > 1 else "instances"
         percentile, accelerated = undefined(f"no variation between {units}")
         return [percentile._replace(low=estimate, high=estimate), accelerated]
-    resamples, level = resample(aligned, statistic, spec), spec.confidence if confidence is None else confidence
+    resamples = resample(aligned, statistic, spec)
     found = []
     for kind in BOOTSTRAPS:
-        low, high, note = resamples.interval(kind, level)
+        low, high, note = resamples.interval(kind, spec.confidence)
         found.append(Interval(kind, estimate, low, high, count, f"bootstrap {kind}, {resamples.drawn}", note))
     return found
 

@@ -96,26 +96,13 @@ def gate_examples(
 
     Arguments, errors and Data Docs as for `gate_traces`; `rows` are those of `prepare_dataset`.
     """
-    suites = [example_suite(rows, contract, spec) for contract in dict.fromkeys(row.contract for row in rows)]
-    results = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
-    return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder)
-
-
-def example_suite(rows: Sequence[TrainingExampleRow], contract: str, spec: DatasetSpec) -> Suite:
-    """Return the suite over a contract's retained examples."""
-    retained = [row for row in rows if row.status == "retained"]
-    arms = {row.contract for row in rows}
-    columns = (
-        *("episode_id", "contract", "instance_id", "position"),
-        *("token_count", "sequence_token_count", "message_count"),
+    contracts = list(dict.fromkeys(row.contract for row in rows))
+    columns = ("episode_id", "contract", "position", "token_count", "sequence_token_count", "message_count")
+    retained = [{name: getattr(row, name) for name in columns} for row in rows if row.status == "retained"]
+    frame = pl.DataFrame(retained, schema=list(columns)).with_columns(
+        arm_count=pl.col("contract").n_unique().over("position")
     )
-    frame = (
-        pl.DataFrame([{column: getattr(row, column) for column in columns} for row in retained], schema=list(columns))
-        .with_columns(arm_count=pl.col("contract").n_unique().over("position"))
-        .filter(pl.col("contract") == contract)
-    )
-    paired = Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(arms))
-    checks = (
+    checks = [
         Check(name="examples_exist", kind="row_count", minimum=1, maximum=spec.maximum_kept),
         Check(name="token_limit", kind="between", column="token_count", minimum=1, maximum=spec.token_budget),
         Check(
@@ -126,10 +113,17 @@ def example_suite(rows: Sequence[TrainingExampleRow], contract: str, spec: Datas
             maximum=spec.maximum_sequence_tokens,
         ),
         Check(name="message_count", kind="between", column="message_count", minimum=2),
-    )
-    return Suite(
-        f"examples_{contract}", frame, (*checks, paired) if spec.retention == "paired" else checks, "episode_id"
-    )
+    ]
+    if spec.retention == "paired":
+        checks.append(
+            Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(contracts))
+        )
+    suites = [
+        Suite(f"examples_{contract}", frame.filter(pl.col("contract") == contract), tuple(checks), "episode_id")
+        for contract in contracts
+    ]
+    results = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
+    return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder)
 
 
 def _is_given_up() -> pl.Expr:

@@ -1,30 +1,19 @@
 """Observations parsed into output, result and error, in any of the wordings that agents see."""
 
 import json
-from typing import NamedTuple
 
 from carryover.tasks.interchange.imported import ImportedTurn
 from carryover.tasks.lint.trace import Reply
 
 
-class Outcome(NamedTuple):
-    """Effects of a block as its agent saw them."""
-
-    output: str = ""
-    result: str | None = None
-    error: str | None = None
-    last_step_globals: tuple[str, ...] | None = None
-    """Names that existed when the block ended; null where the message does not list them."""
-
-
 def read_turn(reply: Reply, code: str | None, **counts: int) -> ImportedTurn:
     """Return a reply and what followed it as a turn; `code` is the block that ran, `counts` its tokens."""
-    told = read_observation(reply.observation)._asdict() if reply.observation else {}
-    return ImportedTurn(reply.text, code, observation=reply.observation or None, **told, **counts)
+    told = read_observation(reply.observation) if reply.observation else ImportedTurn("", None)
+    return told._replace(assistant_text=reply.text, code=code, **counts)
 
 
-def read_observation(observation: str) -> Outcome:
-    """Return what a user message tells of a block.
+def read_observation(observation: str) -> ImportedTurn:
+    """Return what a user message tells of a block, as a turn without its reply.
 
     A JSON object, at its top or under `observation`, is read for `output`, `result` and `error`; any other text is the
     output. `runtime_state` beside it is the header of arXiv 2603.01209, listing 1.
@@ -32,17 +21,20 @@ def read_observation(observation: str) -> Outcome:
     try:
         content = json.loads(observation)
     except ValueError:
-        return Outcome(observation)
+        content = None
     header = content.get("runtime_state") if isinstance(content, dict) else None
     names = header.get("last_step_globals") if isinstance(header, dict) else None
     if isinstance(content, dict) and isinstance(content.get("observation"), dict):
         content = content["observation"]
     if not isinstance(content, dict):
-        return Outcome(observation)
+        return ImportedTurn("", None, output=observation, observation=observation)
     result = content.get("result")
-    return Outcome(
+    return ImportedTurn(
+        assistant_text="",
+        code=None,
         output=str(content.get("output") or ""),
         result=result if result is None or isinstance(result, str) else json.dumps(result),
         error=str(content["error"]) if content.get("error") else None,
+        observation=observation,
         last_step_globals=tuple(map(str, names)) if isinstance(names, list) else None,
     )

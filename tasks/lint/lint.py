@@ -10,7 +10,7 @@ from carryover.tasks.lint.statements import Block, Statement, read_block, words_
 from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, code_blocks
 from carryover.tasks.running.contract_name import ContractName
 
-Idiom = Literal["needs_persistence", "stateless_safe", "mixed", "single_block", "unjudged", "no_code"]
+Idiom = Literal["needs_persistence", "mixed", "stateless_safe", "single_block", "unjudged", "no_code"]
 """How a trace treats its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
 no block reads what it does not bind, but some blocks could not be read."""
 

@@ -1,6 +1,6 @@
 """Traces for the lint: our rows, chat JSON lines or Parquet, the authors' JSON, ATIF."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -67,25 +67,22 @@ def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[Co
         raise UserError(f"no file {path}; name a trace file or a folder")
     if path.is_dir():
         for file in sorted(path.rglob("*")):
-            if _reader(file) is not None:
+            if file.name.endswith(tuple(_READERS)):
                 yield from read_traces(file, declared_contract)
         return
-    reader = _reader(path)
-    if reader is None:
+    ending = next(filter(path.name.endswith, _READERS), None)
+    if ending is None:
         raise UserError(f"cannot lint {path}; it must be .jsonl or .parquet with `messages`, .trace.json or .atif.json")
+    layout, read = _READERS[ending]
     try:
-        for trace in reader(path):
+        for trace in read(path):
             declared = trace.declared_contract or contract_name(declared_contract)
             yield trace._replace(declared_contract=declared)
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path} has another layout than {_LAYOUTS[reader]}: {type(error).__name__} {error}; "
+            f"{path} has another layout than {layout}: {type(error).__name__} {error}; "
             "leave it out, or give chats as .jsonl or .parquet"
         ) from error
-
-
-def _reader(path: Path) -> Callable[[Path], Iterator[CodeTrace]] | None:
-    return next((reader for ending, reader in _READERS.items() if path.name.endswith(ending)), None)
 
 
 def _chat_traces(path: Path) -> Iterator[CodeTrace]:
@@ -119,13 +116,9 @@ def _atif_traces(path: Path) -> Iterator[CodeTrace]:
 
 
 _READERS = {
-    ".trace.json": _authors_traces,
-    ".atif.json": _atif_traces,
-    ".jsonl": _chat_traces,
-    ".parquet": _chat_traces,
+    ".trace.json": ("the repository of arXiv 2603.01209", _authors_traces),
+    ".atif.json": ("an ATIF trajectory", _atif_traces),
+    ".jsonl": ("a chat data set", _chat_traces),
+    ".parquet": ("a chat data set", _chat_traces),
 }
-_LAYOUTS = {
-    _authors_traces: "the repository of arXiv 2603.01209",
-    _atif_traces: "an ATIF trajectory",
-    _chat_traces: "a chat data set",
-}
+"""Layout and reader by the ending of a file's name."""

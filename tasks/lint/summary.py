@@ -1,6 +1,10 @@
 """Summary of a linted data set, one row per declared contract."""
 
+from typing import get_args
+
 import polars as pl
+
+from carryover.tasks.lint.lint import Idiom
 
 
 def summarise_lint(lint: pl.DataFrame) -> pl.DataFrame:
@@ -14,18 +18,12 @@ def summarise_lint(lint: pl.DataFrame) -> pl.DataFrame:
         idiom, `contradicting_share` and `early_read_share`, rates per block over all blocks, and `restated_share` of
         all tokens.
     """
-    idiom = pl.col("idiom")
     blocks, tokens = pl.col("block_count").sum(), pl.col("token_count").sum()
     return (
         lint.group_by("declared_contract")
         .agg(
             trace_count=pl.len(),
-            needs_persistence_share=(idiom == "needs_persistence").mean(),
-            mixed_share=(idiom == "mixed").mean(),
-            stateless_safe_share=(idiom == "stateless_safe").mean(),
-            single_block_share=(idiom == "single_block").mean(),
-            unjudged_share=(idiom == "unjudged").mean(),
-            no_code_share=(idiom == "no_code").mean(),
+            **{f"{idiom}_share": (pl.col("idiom") == idiom).mean() for idiom in get_args(Idiom)},
             unjudged_block_count=pl.col("unjudged_count").sum(),
             unread_call_count=pl.col("unread_count").sum(),
             contradicting_share=pl.col("contradiction").is_not_null().mean(),

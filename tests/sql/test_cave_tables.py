@@ -2,7 +2,7 @@
 
 import pytest
 
-from carryover.tasks.traces.study_rows import CaveTurnRow
+from carryover.tasks.traces.study_rows import CaveTurnRow, ClaimRow
 
 
 @pytest.fixture
@@ -97,3 +97,48 @@ def test_published_values_stand_without_an_endpoint(warehouse):
         rows = warehouse.table(f"cave_table_{number}")
         assert rows
         assert all(row.get("played_by") is None for row in rows)
+
+
+def test_table_1_has_our_share_beside_each_published_model(warehouse, turn):
+    turn(suite="tau2", tier="airline")
+    turn("c2", suite="tau2", tier="airline", passed=False)
+    rows = {(row["domain"], row["published_model"]): row for row in warehouse.table("cave_table_1")}
+    row = rows["airline", "DeepSeek-V3.2 (685B)"]
+    assert (row["arm"], row["played_by"], row["passed_pct"]) == ("json", "m", 50)
+    assert rows["retail", "DeepSeek-V3.2 (685B)"]["passed_pct"] is None
+
+
+def test_table_3_averages_turns_by_tier(warehouse, turn):
+    turn(suite="types", tier="simple", arm="persistent_code")
+    turn(suite="types", tier="simple", arm="persistent_code", question=2, passed=False, is_oracle=False)
+    (row,) = [row for row in warehouse.table("cave_table_3") if row["tier"] == "simple"]
+    assert (row["turn_count"], row["published_turn_count"]) == (2, 36)
+    assert (row["passed_pct"], row["mean_replies"], row["mean_total_tokens"]) == (50, 2, 110)
+
+
+def test_table_5_labels_what_an_oracle_played(warehouse, turn):
+    turn(suite="data_intensive", tier="query", arm="persistent_code", is_oracle=True)
+    (row,) = [row for row in warehouse.table("cave_table_5") if row["played_by"] is not None]
+    assert row["played_by"] == "oracle: shows only that the harness loses nothing"
+    assert (row["passed_pct"], row["total_tokens"]) == (100, 110)
+    assert (row["published_passed_pct"], row["published_total_tokens"]) == (100, 123485)
+
+
+def test_comparisons_are_those_of_the_suites(warehouse):
+    values = {"runtime_a": "persistent_code", "runtime_b": "json", "bucket": "types", "estimate": 0.5}
+    warehouse.statistic("paired", variant="cave", **values)
+    warehouse.statistic("paired", **values)
+    (row,) = warehouse.table("cave_comparisons")
+    assert (row["suite"], row["arm"], row["other_arm"], row["estimate"]) == ("types", "persistent_code", "json", 0.5)
+
+
+def test_claims_are_those_of_the_second_paper_that_do_not_hold(warehouse):
+    for paper, verdict in (
+        ("arXiv 2601.01569", "inconsistent"),
+        ("arXiv 2601.01569", "holds"),
+        ("arXiv 1", "partly holds"),
+    ):
+        fields = {"claim": verdict, "place": "Table 3", "published": "1", "recomputed": "2", "tolerance": 0.1}
+        warehouse.add(ClaimRow(run_id="run", paper=paper, verdict=verdict, **fields))
+    (row,) = warehouse.table("cave_claims")
+    assert (row["claim"], row["published"], row["recomputed"]) == ("inconsistent", "1", "2")

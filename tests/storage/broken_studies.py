@@ -219,12 +219,12 @@ BREAKS = [
         [("train", 2, None, 3, 2, 7, None, 3, None)],
     ),
     (
-        "instance_in_both_arms",
+        "instance_in_every_condition",
         """
         insert into episodes
         select * replace ('t-3' as episode_id, 'other' as instance_id) from episodes where episode_id = 't-stateless'
         """,
-        [("other", 0, "", "", "persistent")],
+        [("other", "", "teacher", "", "", "declared", "names", "", "none -> persistent replicate 0")],
     ),
     (
         "instance_in_every_condition",
@@ -232,7 +232,7 @@ BREAKS = [
         insert into episodes
         select * replace ('e-3' as episode_id, 'other' as instance_id) from episodes where episode_id = 'e-stateless'
         """,
-        [("other", "", "", "", "declared", "names", "", "stateless -> persistent replicate 0")],
+        [("other", "", "evaluation", "", "", "declared", "names", "", "stateless -> persistent replicate 0")],
     ),
     (
         "instance_in_paired_examples",

@@ -63,4 +63,4 @@ def test_a_damaged_manifest_is_refused_with_its_checksum(landed, path):
     assert (report.refusals[0].path, report.refusals[0].reason[:17]) == (manifest.path, "damaged: checksum")
     with Warehouse.open(path) as warehouse:
         assert warehouse.sql("select count(*) from items").rows() == [(40,)]
-        assert warehouse.scan_copy("items").select(pl.col("weight").min()).collect().item() == 43
+        assert warehouse.scan("items").select(pl.col("weight").min()).collect().item() == 43

@@ -1,4 +1,3 @@
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -47,25 +46,6 @@ def test_object_storage_is_read_without_a_warehouse(landing, options, make_episo
     assert landing.scan("steps").filter(pl.col("code") == "first").collect()["step"].to_list() == [1]
     with Warehouse.open(landing.url, options) as warehouse:
         assert warehouse.sql("select code from steps").rows() == [("first",)]
-
-
-def test_a_scan_of_a_merged_file_reads_the_bucket_and_the_files_copy_where_it_is_unreachable(
-    landing, options, tmp_path, make_episode
-):
-    landing.write(make_episode("e", step_count=1, code="first"), "run")
-    merge(landing, tmp_path / "study.duckdb")
-    with Warehouse.open(tmp_path / "study.duckdb", options) as warehouse:
-        with warnings.catch_warnings(action="error"):
-            steps = warehouse.scan("steps")
-        assert steps.filter(pl.col("code") == "first").collect()["step"].to_list() == [1]
-    unreachable = options | {
-        "endpoint_url": "http://127.0.0.1:9",
-        "config_kwargs": {"retries": {"total_max_attempts": 1}},
-    }
-    with Warehouse.open(tmp_path / "study.duckdb", unreachable) as warehouse:
-        with pytest.warns(UserWarning, match="scan reads the published copy of .*: cannot list carryover"):
-            steps = warehouse.scan("steps")
-        assert steps.collect()["code"].to_list() == ["first"]
 
 
 def test_another_machine_s_bundles_are_seen_at_once(landing, options, make_episode):

@@ -38,14 +38,6 @@ def test_a_reader_does_not_wait_for_the_merger(merged):
     writer.close()
 
 
-def test_publishing_waits_for_nobody_and_names_the_merger(merged):
-    with Warehouse.open(merged) as warehouse:
-        assert warehouse.publish() == published_path(merged)
-        assert warehouse.sql("select count(*) from episodes").rows() == [(1,)]
-        with owned(merged), pytest.raises(WarehouseBusyError, match="is being written by process"):
-            warehouse.publish()
-
-
 def test_threads_share_a_warehouse(merged):
     counts = []
     with Warehouse.open(merged) as warehouse:

@@ -23,6 +23,7 @@ SUMMARIES = (
     "reading_means",
     "score_comparisons",
     "teacher_labels",
+    "token_sensitivity",
 )
 
 
@@ -176,7 +177,8 @@ def test_marts_read_what_an_increment_can_follow():
         assert tables <= {"episodes", "instances", *EPISODE_CHILDREN}
         assert {table for schema, table in read[name] if schema == "marts"} <= set(PER_EPISODE)
     for name in SUMMARIES:
-        assert {schema for schema, _ in read[name]} <= {"marts", "staging"}
+        assert {schema for schema, _ in read[name]} <= {"main", "marts", "staging"}
+        assert {table for schema, table in read[name] if schema == "main"} <= {"statistics"}
     for source in ("metric_parameters", "failure_parameters", "finish_signals"):
         assert "main." not in (files("carryover.sql") / "staging" / f"{source}.sql").read_text(encoding="utf-8")
     base_models = (files("carryover.sql") / "staging" / "base_models.sql").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 from carryover.storage.errors import QueryError
 from carryover.storage.study.results import open_results
 from carryover.storage.warehouse.merger import merge
-from carryover.storage.warehouse.published import published_path
+from carryover.storage.warehouse.published import publish, published_path
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.traces.rows import InstanceRow
 
@@ -81,7 +81,8 @@ def test_marts_by_other_sql_are_not_current_and_a_merge_renews_them(landing, mer
         connection.execute("update main.refreshed_marts set sql_digest = 'of another version'")
     with Warehouse.open(merged) as warehouse:
         assert warehouse.has_current_marts()  # readers have the published copy
-        warehouse.publish()
+    publish(merged)
+    with Warehouse.open(merged) as warehouse:
         assert not warehouse.has_current_marts()
     merge(landing, merged)
     with Warehouse.open(merged) as warehouse, Warehouse.open(landing.url) as scanned:

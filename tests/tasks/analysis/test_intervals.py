@@ -30,7 +30,7 @@ def test_by_default_5000_resamples_and_a_margin_of_5_points():
 def test_two_instances_give_the_binomial_interval():
     # resampled means of (0, 1) are 0, 0.5 and 1 with chances 1/4, 1/2, 1/4
     wide, _ = bootstrap_intervals(aligned([0, 1]), mean, SPEC)
-    narrow, _ = bootstrap_intervals(aligned([0, 1]), mean, SPEC, confidence=0.4)
+    narrow, _ = bootstrap_intervals(aligned([0, 1]), mean, SPEC.model_copy(update={"confidence": 0.4}))
     assert (wide.estimate, wide.low, wide.high) == (0.5, 0.0, 1.0)
     assert (narrow.low, narrow.high) == (0.5, 0.5)
 
@@ -64,7 +64,7 @@ def test_bca_over_seeds_and_instances_leaves_out_each_of_both(values):
     # gives 1.5, 1.5 and 0, of two equal ones nothing: an acceleration of a = 0.068. At 89 %, the upper end 0.945 (z =
     # 1.598) moves to 0.955 by the bias, and to 0.971 by both, which is where the 3 begins.
     percentile, accelerated = bootstrap_intervals(
-        aligned(values, seeds=range(len(values))), mean, StatisticsSpec(resample_count=20_000), confidence=0.89
+        aligned(values, seeds=range(len(values))), mean, StatisticsSpec(resample_count=20_000, confidence=0.89)
     )
     assert (percentile.low, percentile.high) == (0.0, 2.0)
     assert (accelerated.low, accelerated.high, accelerated.note) == (0.0, 3.0, None)
