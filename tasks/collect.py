@@ -26,8 +26,7 @@ from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.running.interruption import check_uninterrupted
 from carryover.tasks.running.limits import Meter, Spent
 from carryover.tasks.running.progress import Advance
-from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.runtime.open import Runtime, open_runtime
 from carryover.tasks.sft.tokenizer import TokenCounter
 from carryover.tasks.traces.rows import FinishReason
 

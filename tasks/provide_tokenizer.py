@@ -28,8 +28,7 @@ from carryover.tasks.running.hub import expanded, fetch_tokenizer
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.running.whole_files import written_whole
-from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.runtime.open import Runtime, open_runtime
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.traces.rows import FinishReason

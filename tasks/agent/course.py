@@ -30,8 +30,8 @@ from carryover.tasks.agent.variation import draw_variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.runtime.engine import StateLostError
+from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.process.node import NodeGoneError
-from carryover.tasks.runtime.protocol import Runtime
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.traces.rows import ErrorKind, FinishReason
 

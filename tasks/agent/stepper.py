@@ -13,7 +13,8 @@ from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.protocol import BlockResult, Runtime
+from carryover.tasks.runtime.open import Runtime
+from carryover.tasks.runtime.protocol import BlockResult
 
 
 class ContractViolationError(Exception):

@@ -20,8 +20,8 @@ from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_abo
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, Runtime, ToolInvocationException
+from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, ToolInvocationException
 
 Backend = Literal["fork_tree", "jupyter"]
 Watch = Callable[[Event], None]
@@ -259,7 +259,7 @@ class Agent:
             entries=tuple(self.text.entries),
             question=self.text.question,
             inputs=tuple(zip(interpreter.injected, interpreter.bindings, strict=True)),
-            journal=interpreter.journal(),
+            journal=interpreter.journal(has_digests=True),
         )
 
 

@@ -27,15 +27,19 @@ def names_bound_by(code: str, step: int) -> dict[str, Bound]:
 
     A name that is defined and also assigned to counts as assigned to.
     """
-    try:
-        tree = parse_python(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
     found: dict[str, Bound] = {}
-    for name, is_definition in _stored(ast.walk(tree)):
+    for name, is_definition in _stored(nodes_of(code)):
         is_only_defined = is_definition and (name not in found or found[name].is_definition)
         found[name] = Bound(step, is_only_defined)
     return found
+
+
+def nodes_of(code: str) -> Iterator[ast.AST]:
+    """Return all nodes of a block's syntax tree; none for a block that does not parse."""
+    try:
+        return ast.walk(parse_python(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return iter(())
 
 
 def _stored(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, bool]]:

@@ -3,7 +3,6 @@
 import dataclasses
 import enum
 import inspect
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 
@@ -22,14 +21,13 @@ def describe(name: str, value: Any, description: str) -> Injected:
     if isinstance(value, type):
         return Injected(name, "type", description, _type_text(name, value, description))
     if callable(value):
-        return Injected(name, "function", description, _function_text(name, value, description))
-    lines = [f"{name}: {_type_name(value)}", *_indented(description)]
+        text = "\n".join(part for part in (description, inspect.getdoc(value)) if part)
+        lines = [f"def {name}{inspect.signature(value)}", *_indented(text)]
+        return Injected(name, "function", description, "\n".join(lines))
+    kind = type(value)
+    library = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__.split('.')[0]}."
+    lines = [f"{name}: {library}{kind.__name__}", *_indented(description)]
     return Injected(name, "variable", description, "\n".join(lines))
-
-
-def _function_text(name: str, function: Callable[..., Any], description: str) -> str:
-    text = "\n".join(part for part in (description, inspect.getdoc(function)) if part)
-    return "\n".join([f"def {name}{inspect.signature(function)}", *_indented(text)])
 
 
 def _type_text(name: str, kind: type, description: str) -> str:
@@ -47,15 +45,6 @@ def _type_text(name: str, kind: type, description: str) -> str:
         if inspect.isfunction(function) and not member.startswith("_"):
             lines.append(f"    def {member}{inspect.signature(function)}")
     return "\n".join(lines)
-
-
-def _type_name(value: Any) -> str:
-    kind = type(value)
-    return (
-        kind.__name__
-        if kind.__module__ in ("builtins", "__main__")
-        else f"{kind.__module__.split('.')[0]}.{kind.__name__}"
-    )
 
 
 def _annotation(hint: Any) -> str:

@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime import notices
+from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
 from carryover.tasks.runtime.inside.step import RESULT_LIMIT
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding, Memory, RetrievalError, bind_value
 from carryover.tasks.runtime.output import Output
-from carryover.tasks.runtime.process.node import NodeGoneError
+from carryover.tasks.runtime.process.node import StateLostError
 from carryover.tasks.runtime.spec import RuntimeSpec
-from carryover.tasks.runtime.transfer import Fetched, fetch, fetch_types, send_binding
+from carryover.tasks.runtime.transfer import Fetched, fetch, send_binding
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 _MARK_LIMIT = 1_000
@@ -72,10 +73,6 @@ class CallInterruptedError(Exception):
         """The reply."""
 
 
-class StateLostError(Exception):
-    """The process that held the state has ended."""
-
-
 class ProtocolError(Exception):
     """The sandbox sent what it should not."""
 
@@ -91,7 +88,8 @@ class Engine(ABC):
     def __init__(self, lifetime: Lifetime, spec: RuntimeSpec) -> None:
         self._lifetime = lifetime
         self._spec = spec
-        self._installed: list[Binding] = []
+        self.installed: list[Binding] = []
+        """In order."""
         self._output = Output()
         self.forgets = lifetime.runs_in == "fresh"
         """Whether the engine itself has emptied a namespace, rather than a block."""
@@ -133,25 +131,20 @@ class Engine(ABC):
     def roll_back(self) -> Recovery:
         """Go back to the state before the step that was killed, as far as it is there."""
 
-    def _keep(self, binding: Binding) -> None:
+    def keep(self, binding: Binding) -> None:
         """Remember what was installed for a replay; of large values that were replaced, as many as one object may have.
 
         A block that ran with an older one is named when a replay shows something else.
         """
-        self._installed.append(binding)
+        self.installed.append(binding)
         room = self._spec.object_limit_bytes
         seen: set[str] = set()
-        for place, one in reversed([*enumerate(self._installed)]):
+        for place, one in reversed([*enumerate(self.installed)]):
             if one.name in seen and isinstance(one.content, Memory):
                 room -= one.content.size
                 if room < 0:
-                    self._installed[place] = one._replace(content=None)
+                    self.installed[place] = one._replace(content=None)
             seen.add(one.name)
-
-    @property
-    def installed(self) -> tuple[Binding, ...]:
-        """What was installed, in order."""
-        return tuple(self._installed)
 
     @abstractmethod
     def restart(self, installed: Sequence[Binding]) -> None:
@@ -159,10 +152,7 @@ class Engine(ABC):
 
     def drop(self, name: str) -> bool:
         """Remove a name from the next block's namespace; tell whether it was there."""
-        try:
-            was_there = self.ask(("drop", [name])) == 1
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        was_there = self.ask(("drop", [name])) == 1
         self.finish([])
         return was_there
 
@@ -182,20 +172,20 @@ class Engine(ABC):
         """
         try:
             return fetch(self.ask, name, self._spec.object_limit_bytes)
-        except (NodeGoneError, StateLostError) as error:
+        except StateLostError as error:
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
-    def types(self) -> dict[str, str]:
-        """Return the type's name of every variable of the next block's namespace, by the variable's name.
+    def ask_of_variables(self, kind: Literal["types", "digests"]) -> dict[str, str]:
+        """Return the type's name, or the value's digest, of variables of the next block's namespace, by their names.
 
         Raises:
             RetrievalError: The answer is malformed.
             StateLostError: No process holds the state.
         """
-        try:
-            return fetch_types(self.ask)
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
+        if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
+            return {_encodable(name): _encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
+        raise RetrievalError(f"the interpreter gave no {kind} of its variables")
 
     @abstractmethod
     def freeze(self) -> Any:

@@ -10,13 +10,13 @@ from typing import Any, Literal, NamedTuple, Self
 
 from carryover.tasks.runtime.describe import Injected, describe
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
-from carryover.tasks.runtime.journal import Journal
+from carryover.tasks.runtime.journal import Journal, changed_variables
 from carryover.tasks.runtime.lifetime import lifetime_of
-from carryover.tasks.runtime.objects import Binding, bind_source, bind_value, check_name, read_value
+from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_source, bind_value, check_name, read_value
 from carryover.tasks.runtime.policy import describe_violations
 from carryover.tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference, RuntimeEvent
 from carryover.tasks.runtime.spec import RuntimeSpec
-from carryover.tasks.runtime.state import Done, EpisodeSnapshot, EpisodeState
+from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState
 from carryover.tasks.runtime.tools import ToolTable
 from carryover.tasks.runtime.transfer import check
 
@@ -60,7 +60,7 @@ class Interpreter:
         """What the model must be told with the next block's result."""
         self.closes_last = contextlib.ExitStack()
         """Snapshots, and a worker that runs no other interpreter."""
-        self._is_closed = False
+        self._is_closed = self._is_running = False
 
     def __enter__(self) -> Self:
         return self
@@ -77,11 +77,26 @@ class Interpreter:
         if refusal is not None:
             return self._result(started, error=refusal)
         block = Block(self._step, self._identity.seed(self._step), code)
+        self._is_running = True
         try:
             done = self._state.run(block, self._tools.answer, self._tools.replies)
         except (BlockKilledError, StateLostError) as ended:
             return self._roll_back(ended, started)
-        return self._observe(done, started)
+        finally:
+            self._is_running = False
+        report, error = done.report, None
+        if report.error_type is not None:
+            error = BlockError(self._tools.error_kind(report.call), report.error_type, report.error_text)
+        return self._result(
+            started,
+            error=error,
+            output=done.output,
+            result=report.result,
+            last_step_globals=report.names,
+            tool_calls=self._tools.finish_block(report.call),
+            state_hash=report.state_hash,
+            notices=report.notices,
+        )
 
     run = run_block
     """For users of `session`."""
@@ -143,7 +158,7 @@ class Interpreter:
     @property
     def bindings(self) -> tuple[Binding, ...]:
         """What was injected, as it was sent, in the order of `injected`."""
-        return self._state.engine.installed
+        return tuple(self._state.engine.installed)
 
     def retrieve(self, name: str) -> Any:
         """Return a variable as a native object: plain data, arrays, frames, dataclass instances; nothing unpickled.
@@ -163,7 +178,7 @@ class Interpreter:
         Raises:
             StateLostError: No process holds the state.
         """
-        return self._state.engine.types()
+        return self._state.engine.ask_of_variables("types")
 
     def snapshot(self) -> EpisodeSnapshot:
         """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
@@ -196,17 +211,18 @@ class Interpreter:
 
     def save(self, path: Path) -> None:
         """Write what brings the state about again; `reload` reads it, in this worker or in another."""
-        path.write_text(self.journal().model_dump_json(), encoding="utf-8")
+        path.write_text(self.journal(has_digests=True).model_dump_json(), encoding="utf-8")
         self._note("save")
 
-    def journal(self) -> Journal:
-        """Return what brings the state about again."""
+    def journal(self, *, has_digests: bool = False) -> Journal:
+        """Return what brings the state about again; with digests, what is another then is told by name."""
         return Journal(
             contract=self.contract,
             instance_id=self._identity.instance_id,
             salt=self._identity.salt,
             step_count=self._step,
-            entries=self._state.entries(),
+            entries=tuple(self._state.journal),
+            digests=self._digests() if has_digests else {},
         )
 
     def reload(self, path: Path) -> tuple[Difference, ...]:
@@ -234,6 +250,8 @@ class Interpreter:
         self._identity = Identity(journal.instance_id, journal.salt)
         found = self._state.reload(journal.entries)
         self._step = journal.step_count
+        if any(difference.field == "state_hash" for difference in found):
+            found += changed_variables(self._step, journal.digests, self._digests())
         self._note("reload", detail={"difference_count": len(found)})
         return found
 
@@ -252,6 +270,15 @@ class Interpreter:
         limit = self._spec.object_limit_bytes
         return bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
 
+    def _digests(self) -> dict[str, str]:
+        """Return a digest of each variable; none while a block runs, or where no process holds the state."""
+        if self._is_closed or self._is_running:
+            return {}
+        try:
+            return self._state.engine.ask_of_variables("digests")
+        except (StateLostError, RetrievalError):  # whoever runs the next block finds out
+            return {}
+
     def _refusal(self, code: str) -> BlockError | None:
         """Return why a block is not run at all."""
         if not code.isascii() and (surrogate := _SURROGATE.search(code)):
@@ -264,22 +291,6 @@ class Interpreter:
         if violations:
             return BlockError("interpreter", "PolicyViolation", describe_violations(violations), violations)
         return None
-
-    def _observe(self, done: Done, started: float) -> BlockResult:
-        report = done.report
-        error = None
-        if report.error_type is not None:
-            error = BlockError(self._tools.error_kind(report.call), report.error_type, report.error_text)
-        return self._result(
-            started,
-            error=error,
-            output=done.output,
-            result=report.result,
-            last_step_globals=report.names,
-            tool_calls=self._tools.finish_block(report.call),
-            state_hash=report.state_hash,
-            notices=report.notices,
-        )
 
     def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:
         output = self._state.shaped_output(self._step)
@@ -297,21 +308,13 @@ class Interpreter:
             notices=recovered.notices,
         )
 
-    def _result(self, started: float, *, error: BlockError | None, **fields: Any) -> BlockResult:
-        known: dict[str, Any] = {
-            "output": "",
-            "result": None,
-            "active_globals": self._state.active,
-            "last_step_globals": self._state.active,
-            "tool_calls": (),
-            "state_event": "kept",
-            "state_hash": None,
-            "notices": (),
-        }
-        fields = known | fields
-        fields["notices"] = (*self._untold, *fields["notices"])
+    def _result(self, started: float, **fields: Any) -> BlockResult:
+        """Return what a block did, with what the model is yet to be told."""
+        active = self._state.active
+        fields = {"active_globals": active, "last_step_globals": active, **fields}
+        fields["notices"] = (*self._untold, *fields.get("notices", ()))
         self._untold = ()
-        return BlockResult(error=error, seconds=time.perf_counter() - started, **fields)
+        return BlockResult(seconds=time.perf_counter() - started, **fields)
 
     def _note(self, kind: str, name: str | None = None, detail: dict[str, Any] | None = None) -> None:
         self.events.append(RuntimeEvent(self._step, kind, name, detail))

@@ -1,13 +1,13 @@
 """What was done to an episode's interpreter, in order: enough to bring its state about again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from carryover.tasks.runtime.engine import Block, Report
+from carryover.tasks.runtime.engine import Block, CallInterruptedError, Report
 from carryover.tasks.runtime.protocol import Contract, Difference
 
 
@@ -102,6 +102,38 @@ class Journal(BaseModel):
     step_count: int
     """Steps executed, those included that left no state."""
     entries: tuple[Annotated[Entry, Field(discriminator="kind")], ...]
+    digests: dict[str, str] = {}
+    """Of variables when it was saved, by name: the process's own claim, and none where nobody could tell."""
+
+
+class RecordedAnswers:
+    """Recorded replies in place of the tools, while a block runs again and asks what it asked."""
+
+    def __init__(self, replies: tuple[Reply, ...]) -> None:
+        self.asked: list[Request] = []
+        """What the block asked for, up to one request more than was recorded."""
+        self._replies = replies
+        self._position = 0
+        self._is_broken = False
+
+    def __call__(self, tool: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the recorded reply, or an error from the first request on that is another than the recorded one.
+
+        Raises:
+            CallInterruptedError: The tool was stopped by hand when it was recorded.
+        """
+        request = request_text(tool, arguments, keywords)
+        if len(self.asked) <= len(self._replies):
+            self.asked.append(request)
+        if not self._is_broken and self._position < len(self._replies):
+            expected = self._replies[self._position]
+            self._position += 1
+            if request == expected.request:
+                if expected.is_interrupt():
+                    raise CallInterruptedError(expected.frame())
+                return expected.frame()
+        self._is_broken = True
+        return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)
 
 
 def differences(recorded: Ran, replayed: Observed, asked: Sequence[Request]) -> list[Difference]:
@@ -116,3 +148,10 @@ def differences(recorded: Ran, replayed: Observed, asked: Sequence[Request]) -> 
     if calls != calls_again:
         found.append(Difference(step, "tool_calls", calls, calls_again))
     return found
+
+
+def changed_variables(step: int, recorded: Mapping[str, str], replayed: Mapping[str, str]) -> tuple[Difference, ...]:
+    """Return a difference for each variable whose value has another digest; none where nothing was recorded."""
+    names = sorted({*recorded, *replayed}) if recorded else []
+    pairs = ((name, recorded.get(name, "absent"), replayed.get(name, "absent")) for name in names)
+    return tuple(Difference(step, f"variable {name}", old, new) for name, old, new in pairs if old != new)

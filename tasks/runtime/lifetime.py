@@ -1,7 +1,7 @@
 """How long bindings live: a policy object per contract, and the only place where contracts differ."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from carryover.tasks.runtime.protocol import Contract
 
@@ -14,55 +14,25 @@ class Bound(NamedTuple):
     """Whether by `def` or `class`."""
 
 
-class Lifetime(Protocol):
-    """What a contract keeps from block to block."""
+@dataclass(frozen=True)
+class Lifetime:
+    """What a contract keeps from block to block: all or nothing, unless a subclass tells names apart."""
 
-    @property
-    def runs_in(self) -> Literal["live", "fresh"]:
-        """Where a block runs: in the process that lives through the episode, or in a new one."""
-        ...
-
-    @property
-    def keeps(self) -> Literal["all", "some", "nothing"]:
-        """What of a namespace is there in the next block; a block's code is looked into only to keep some of it."""
-        ...
+    runs_in: Literal["live", "fresh"]
+    """Where a block runs: in the process that lives through the episode, or in a new one."""
+    keeps: Literal["all", "some", "nothing"]
+    """What of a namespace is there in the next block; a block's code is looked into only to keep some of it."""
 
     def survives(self, bound: Bound, step: int) -> bool:
         """Tell whether a name that is bound so outlives a step; `bound` is exact where some names are kept."""
-        ...
+        return self.keeps == "all"
 
 
 @dataclass(frozen=True)
-class EpisodeLifetime:
-    """Persistent: every binding lives until the episode ends."""
-
-    runs_in: Literal["live", "fresh"] = "live"
-    keeps: Literal["all", "some", "nothing"] = "all"
-
-    def survives(self, bound: Bound, step: int) -> bool:
-        """Keep everything."""
-        return True
-
-
-@dataclass(frozen=True)
-class BlockLifetime:
-    """Stateless: every binding ends with its block; with the process, or in the same one (an ablation arm)."""
-
-    runs_in: Literal["live", "fresh"] = "fresh"
-    keeps: Literal["all", "some", "nothing"] = "nothing"
-
-    def survives(self, bound: Bound, step: int) -> bool:
-        """Keep nothing."""
-        return False
-
-
-@dataclass(frozen=True)
-class RecentLifetime:
+class RecentLifetime(Lifetime):
     """In between: a binding outlives its block and the following ones, `step_count` steps in all."""
 
     step_count: int
-    runs_in: Literal["live", "fresh"] = "live"
-    keeps: Literal["all", "some", "nothing"] = "some"
 
     def survives(self, bound: Bound, step: int) -> bool:
         """Keep what was bound in the last steps."""
@@ -78,9 +48,9 @@ def lifetime_of(contract: Contract) -> Lifetime:
     word, _, count = contract.lifetime.partition(":")
     match word:
         case "episode" if not count:
-            return EpisodeLifetime()
+            return Lifetime("live", "all")
         case "block" if not count:
-            return BlockLifetime(runs_in="fresh" if contract.scope == "process" else "live")
+            return Lifetime("fresh" if contract.scope == "process" else "live", "nothing")
         case "recent" if count.isdecimal() and int(count) > 0:
-            return RecentLifetime(step_count=int(count))
+            return RecentLifetime("live", "some", int(count))
     raise ValueError(f"unknown lifetime {contract.lifetime!r}; choose from episode, block, recent:K")

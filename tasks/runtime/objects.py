@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from carryover.tasks.runtime.inside.values import transfer
-from carryover.tasks.runtime.inside.values.frames import LIBRARIES
 from carryover.tasks.runtime.inside.values.plain import Record  # noqa: F401 - what a retrieval may return
 from carryover.tasks.runtime.inside.values.portable import NotPortableError
 from carryover.tasks.runtime.inside.values.tree import decode, encode
@@ -128,28 +127,6 @@ def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
     if value.__name__ != name:
         raise InjectionError(f"{name}: its source defines {value.__name__!r}; inject it under that name")
     return Binding(("define", name, source))
-
-
-def read_announcement(name: str, answer: Any, limit_bytes: int) -> tuple[int, tuple[str, ...]]:
-    """Return the size of a variable's blob and the packages that decoding it takes, as the sandbox announces them.
-
-    Raises:
-        RetrievalError: There is no such variable, it does not travel, or it is larger than `limit_bytes`.
-    """
-    match answer:
-        case {"missing": _}:
-            raise RetrievalError(f"no variable {name!r} is alive")
-        case {"error": str(text)}:
-            raise RetrievalError(f"{name}: {text}")
-        case {"size": int(size), "libraries": list(libraries)} if size > 0 and all(
-            one in LIBRARIES for one in libraries
-        ):
-            if size > limit_bytes:
-                raise RetrievalError(
-                    f"{name}: {size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes"
-                )
-            return size, tuple(libraries)
-    raise RetrievalError(f"{name}: malformed answer")
 
 
 def read_value(name: str, content: memoryview, types: Mapping[str, type], libraries: tuple[str, ...]) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from carryover.tasks.running.syntax import parse_python
+from carryover.tasks.runtime.bindings import nodes_of
 from carryover.tasks.runtime.protocol import Violation
 
 _SHOWN_LIMIT = 100
@@ -46,11 +46,7 @@ class StaticPolicy(BaseModel):
         """Return the violations in a block, in the order of its lines; none for a block that does not parse."""
         if self == StaticPolicy():
             return ()
-        try:
-            tree = parse_python(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return ()
-        found = {violation for node in ast.walk(tree) for violation in self._violations_of(node)}
+        found = {violation for node in nodes_of(code) for violation in self._violations_of(node)}
         return tuple(sorted(found, key=lambda violation: (violation.line, violation.rule, violation.name)))
 
     def _violations_of(self, node: ast.AST) -> Iterator[Violation]:

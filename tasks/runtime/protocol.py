@@ -1,11 +1,6 @@
-"""The runtime's vocabulary: contracts, what running a block returns, and the protocol that both backends implement.
+"""The runtime's vocabulary: contracts, and what running a block returns."""
 
-A `Runtime` belongs to a worker and opens one `Interpreter` per episode. Both are synchronous: an asyncio caller puts
-`run_block` in a thread.
-"""
-
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,9 +11,6 @@ from carryover.tasks.runtime.inside.tools import (  # noqa: F401 - part of the v
     ToolInvocationException,
     ToolRuntimeException,
 )
-
-if TYPE_CHECKING:
-    from carryover.tasks.runtime.interpreter import Interpreter
 
 SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 """Strongest first."""
@@ -103,22 +95,22 @@ class BlockError(NamedTuple):
 class BlockResult(NamedTuple):
     """What running one block did."""
 
-    output: str
+    output: str = ""
     """Everything printed, by Python, C code and threads, also of a block that was killed."""
-    result: str | None
+    result: str | None = None
     """The last expression's value as text; null for none or for None."""
-    error: BlockError | None
-    active_globals: tuple[str, ...]
+    error: BlockError | None = None
+    active_globals: tuple[str, ...] = ()
     """User names alive for the next block, sorted (no modules, tools, dunder names); the process's own claim."""
-    last_step_globals: tuple[str, ...]
+    last_step_globals: tuple[str, ...] = ()
     """User names that existed when the block ended, sorted; the process's own claim."""
-    tool_calls: tuple[ToolCall, ...]
-    state_event: Literal["kept", "rolled_back", "lost"]
-    state_hash: str | None
+    tool_calls: tuple[ToolCall, ...] = ()
+    state_event: Literal["kept", "rolled_back", "lost"] = "kept"
+    state_hash: str | None = None
     """Digest of the values of user names; the process's own claim."""
-    notices: tuple[str, ...]
+    notices: tuple[str, ...] = ()
     """What the model must be told beside the error (threads gone, state rolled back, ...)."""
-    seconds: float
+    seconds: float = 0.0
 
 
 class Difference(NamedTuple):
@@ -126,7 +118,7 @@ class Difference(NamedTuple):
 
     step: int
     field: str
-    """A field of `Observed`, or `tool_calls`."""
+    """A field of `Observed`, `tool_calls`, or after the last step `variable NAME` with digests of its value."""
     recorded: str
     """As Python would write it; requests as JSON, of those that were replayed one more than was recorded at most."""
     replayed: str
@@ -142,29 +134,3 @@ class RuntimeEvent(NamedTuple):
     name: str | None = None
     """Variable or function concerned."""
     detail: dict[str, Any] | None = None
-
-
-class Runtime(Protocol):
-    """A worker's source of interpreters."""
-
-    backend: Literal["fork_tree", "jupyter"]
-    sandbox_level: SandboxLevel
-
-    def open_interpreter(
-        self,
-        contract: Contract,
-        tools: Mapping[str, Callable[..., Any]],
-        *,
-        instance_id: str,
-        salt: str = "",
-        tool_call_cap: int | None = 25,
-    ) -> "Interpreter":
-        """Start an episode's interpreter with host-side tools by name.
-
-        `instance_id` and `salt` seed `random` and NumPy before every block, equally under every contract.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the worker's processes."""
-        ...

@@ -7,10 +7,19 @@ from typing import Any, Literal, NamedTuple
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.bindings import Bindings
 from carryover.tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, Recovery, Report, StateLostError
-from carryover.tasks.runtime.journal import Difference, Dropped, Entry, Installed, Observed, Ran, Reply, differences
+from carryover.tasks.runtime.journal import (
+    Difference,
+    Dropped,
+    Entry,
+    Installed,
+    Observed,
+    Ran,
+    RecordedAnswers,
+    Reply,
+    differences,
+)
 from carryover.tasks.runtime.lifetime import Bound, Lifetime
 from carryover.tasks.runtime.objects import Binding, InjectionError
-from carryover.tasks.runtime.replay import RecordedAnswers
 from carryover.tasks.runtime.shaping import Shaping
 
 
@@ -22,6 +31,9 @@ class Memory(NamedTuple):
     canary: str | None
     """By which word the next namespace must remember the last block; none where it must not."""
     journal: tuple[Entry, ...]
+
+
+_NOTHING = Memory((), {}, None, ())
 
 
 class EpisodeSnapshot:
@@ -70,7 +82,8 @@ class EpisodeState:
         self._canary: str | None = None
         self._canaries: list[str] = []
         """Of every block that ran."""
-        self._journal: list[Entry] = []
+        self.journal: list[Entry] = []
+        """What brings the state about."""
         self._history = object()
 
     def is_as_promised(self) -> bool:
@@ -110,7 +123,7 @@ class EpisodeState:
         self._canaries.append(report.canary)
         self._canary = None if is_emptied else report.canary
         self.engine.finish(None if is_emptied else [name for name in report.names if name not in self.active])
-        self._journal.append(Ran(block, replies(), observed))
+        self.journal.append(Ran(block, replies(), observed))
         return Done(report, shaped.text)
 
     def shaped_output(self, step: int) -> str:
@@ -125,14 +138,14 @@ class EpisodeState:
             StateLostError: No process holds the state.
         """
         self.engine.install(*bindings)
-        self._journal += (Installed(binding.name) for binding in bindings)
+        self.journal += (Installed(binding.name) for binding in bindings)
 
     def drop(self, name: str) -> bool:
         """Remove a name; tell whether it was there."""
         if name not in self.active or not self.engine.drop(name):
             return False
         self.active = tuple(other for other in self.active if other != name)
-        self._journal.append(Dropped(name))
+        self.journal.append(Dropped(name))
         return True
 
     def roll_back(self, *, undoes_last: bool) -> Recovered:
@@ -167,10 +180,6 @@ class EpisodeState:
         other._recall(self._remember())
         return other, other._recover(recovery)
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Return what brings the state about."""
-        return tuple(self._journal)
-
     def reload(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
         """Bring another state about in the place of this one, which no snapshot goes back to any more.
 
@@ -178,15 +187,11 @@ class EpisodeState:
             StateLostError: A block that ended when it was recorded does not end now.
         """
         self._history = object()
-        return self.bring_about(entries)
+        return self._bring_about(entries)
 
-    def bring_about(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
-        """Run what was recorded in a new namespace; return every observation that came out otherwise.
-
-        Raises:
-            StateLostError: A block that ended when it was recorded does not end now.
-        """
-        installed = self.engine.installed
+    def _bring_about(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
+        """Run what was recorded in a new namespace; return every observation that came out otherwise."""
+        installed = tuple(self.engine.installed)
         try:
             found = self._do_again(entries, list(installed))
             self.engine.canary()  # a state whose process ends again is not brought about
@@ -212,24 +217,21 @@ class EpisodeState:
                     first = [binding.name for binding in installed].index(name)
                     self.install(installed.pop(first))
                 case Ran():
-                    found += self._run_again(entry)
+                    answers = RecordedAnswers(entry.replies)
+                    try:
+                        self.run(entry.block, answers, lambda replies=entry.replies: replies)
+                    except BlockKilledError as error:
+                        raise StateLostError(f"step {entry.block.step} does not end as it did: {error}") from error
+                    ran = self.journal[-1]
+                    assert isinstance(ran, Ran)
+                    found += differences(entry, ran.observed, answers.asked)
         for binding in installed:
             self.install(binding)
         return tuple(found)
 
     def _begin_again(self, installed: Sequence[Binding]) -> None:
         self.engine.restart(installed)
-        self._recall(Memory((), {}, None, ()))
-
-    def _run_again(self, entry: Ran) -> list[Difference]:
-        answers = RecordedAnswers(entry.replies)
-        try:
-            self.run(entry.block, answers, lambda: entry.replies)
-        except BlockKilledError as error:
-            raise StateLostError(f"step {entry.block.step} does not end as it did: {error}") from error
-        ran = self._journal[-1]
-        assert isinstance(ran, Ran)
-        return differences(entry, ran.observed, answers.asked)
+        self._recall(_NOTHING)
 
     def _recover(self, recovery: Recovery) -> Recovered:
         """Classify the recovery, and replay the journal if no process holds the state."""
@@ -244,14 +246,14 @@ class EpisodeState:
                 return self._lose()
 
     def _lose(self) -> Recovered:
-        self._recall(Memory((), {}, None, ()))
+        self._recall(_NOTHING)
         return Recovered("lost", (notices.LOST,))
 
     def _replay(self, *, undoes_last: bool) -> Recovered:
-        ran = [index for index, entry in enumerate(self._journal) if isinstance(entry, Ran)]
+        ran = [index for index, entry in enumerate(self.journal) if isinstance(entry, Ran)]
         undone = ran[-1:] if undoes_last else []
         try:
-            found = self.bring_about(tuple(entry for index, entry in enumerate(self._journal) if index not in undone))
+            found = self._bring_about(tuple(entry for index, entry in enumerate(self.journal) if index not in undone))
         except StateLostError:
             return self._lose()
         told = [notices.RUN_AGAIN, *([notices.UNDONE] if undone else [])]
@@ -260,12 +262,12 @@ class EpisodeState:
         return Recovered("rolled_back", tuple(told))
 
     def _remember(self) -> Memory:
-        return Memory(self.active, self._bindings.bound, self._canary, tuple(self._journal))
+        return Memory(self.active, self._bindings.bound, self._canary, tuple(self.journal))
 
     def _recall(self, memory: Memory) -> None:
         self.active = memory.active
         self._bindings.bound = memory.bound
         self._canary = memory.canary
-        self._journal = list(memory.journal)
-        count = sum(isinstance(entry, Installed) for entry in self._journal)
-        self._journal += [Installed(binding.name) for binding in self.engine.installed[count:]]  # no going back ends it
+        self.journal = list(memory.journal)
+        count = sum(isinstance(entry, Installed) for entry in self.journal)
+        self.journal += [Installed(binding.name) for binding in self.engine.installed[count:]]  # no going back ends it

@@ -42,29 +42,32 @@ class HostTool:
         self.name = name
         self.function = function
         self.signature = inspect.signature(function)
-        self._types = _annotated_types(function)
+        try:
+            hints = typing.get_type_hints(function)
+        except (NameError, TypeError):
+            hints = {}
+        self._types: dict[str, type] = {name: hint for name, hint in hints.items() if hint in _CHECKED_TYPES}
 
     @property
     def documentation(self) -> str:
         """The text that a block sees as the function's documentation."""
         return f"{self.name}{self.signature}\n\n{inspect.getdoc(self.function) or ''}".rstrip()
 
-    def bind(self, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments by parameter name; raise `ToolInvocationException` where they do not fit."""
-        try:
-            return dict(self.signature.bind(*arguments, **keywords).arguments)
-        except TypeError as error:
-            raise ToolInvocationException(f"{self.name}{self.signature}: {error}") from error
-
-    def call(self, arguments: list[Any], keywords: dict[str, Any], bound: dict[str, Any]) -> Any:
-        """Call the function; raise `ToolError` for arguments of a wrong type and for whatever it refuses.
+    def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        """Call the function; raise `ToolError` for arguments that do not fit it and for whatever it refuses.
 
         What a request to end raises in the host (Prefect's `TerminationSignal` for one) is no failure of the tool, and
-        goes on through it.
+        goes on through it: `sys.exit` ends no study, nor does the panic of a library in Rust.
         """
-        for name, expected in self._types.items():
-            if name in bound and not isinstance(bound[name], expected):
-                self._check(name, bound[name], expected)
+        try:
+            bound = self.signature.bind(*arguments, **keywords).arguments
+        except TypeError as error:
+            raise ToolInvocationException(f"{self.name}{self.signature}: {error}") from error
+        for name, value in bound.items():
+            expected = self._types.get(name, object)
+            if not isinstance(value, (int, float) if expected is float else expected):
+                given = f"{type(value).__name__} {value!r}"[:200]
+                raise ToolInvocationException(f"{self.name}: {name} must be {expected.__name__}, got {given}")
         try:
             return self.function(*arguments, **keywords)
         except ToolError:
@@ -72,22 +75,10 @@ class HostTool:
         except KeyboardInterrupt as error:
             raise _StoppedByHandError(f"{self.name} was stopped by hand") from error
         except BaseException as error:
-            if not _is_failure(error):
+            is_panic = type(error).__module__ == "pyo3_runtime"
+            if not is_panic and not isinstance(error, Exception | SystemExit | GeneratorExit):
                 raise
             raise ToolRuntimeException(f"{type(error).__name__}: {error}"[:_RESULT_LIMIT]) from error
-
-    def partly_bound(self, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments by parameter name as far as they fit, and as they came where they do not."""
-        try:
-            return dict(self.signature.bind_partial(*arguments, **keywords).arguments)
-        except TypeError:
-            return {"args": arguments, "kwargs": keywords}
-
-    def _check(self, name: str, value: Any, expected: type) -> None:
-        if expected is float and isinstance(value, int):
-            return
-        given = f"{type(value).__name__} {value!r}"[:200]
-        raise ToolInvocationException(f"{self.name}: {name} must be {expected.__name__}, got {given}")
 
 
 class ToolTable:
@@ -96,9 +87,7 @@ class ToolTable:
     def __init__(self, tools: Mapping[str, Callable[..., Any]], cap: int | None) -> None:
         self.tools = {name: HostTool(name, function) for name, function in tools.items()}
         self.cap = cap
-        self._calls: list[ToolCall] = []
-        self._replies: list[Reply] = []
-        self._count = self._refused_count = self._spent_bytes = 0
+        self.start_block()
 
     def documentation(self) -> dict[str, str]:
         """Documentation by tool, for the stubs of the sandbox."""
@@ -115,8 +104,8 @@ class ToolTable:
 
     def start_block(self) -> None:
         """Forget the calls of the block before."""
-        self._calls = []
-        self._replies = []
+        self._calls: list[ToolCall] = []
+        self._replies: list[Reply] = []
         self._count = self._refused_count = self._spent_bytes = 0
 
     def answer(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
@@ -132,13 +121,15 @@ class ToolTable:
             name, arguments, keywords = name[:_NAME_LIMIT], [], {}
             request = request_text(name, arguments, keywords)
         is_kept = self._refused_count <= _REFUSALS_KEPT
-        told = result = error = None
+        told = self._arguments_text(name, arguments, keywords) if is_kept else ""  # a tool may change what it is given
+        result = error = None
         frame: tuple[Any, ...]
         try:
-            tool = self._allowed(name, refusal)
-            bound = tool.bind(arguments, keywords)
-            told = json.dumps(bound)  # before the call: a tool may change what it is given
-            value = tool.call(arguments, keywords, bound)
+            if refusal is not None:
+                raise refusal
+            if name not in self.tools:
+                raise ToolInvocationException(f"unknown tool {name!r}; there are {', '.join(self.tools)}")
+            value = self.tools[name].call(arguments, keywords)
             result = _as_json(name, value)
             frame = ("value", value)
             self._spent_bytes += len(result)
@@ -148,8 +139,9 @@ class ToolTable:
             self._spent_bytes += len(frame[2])
         if is_kept:
             self._replies.append(Reply(request, frame if result is None else ("value", result)))
-            told = told or json.dumps(self._partly_bound(name, arguments, keywords))
-            self._record(name, told, started, result, error)
+            error_type, message = (None, None) if error is None else (type(error).__name__, str(error))
+            seconds = time.perf_counter() - started
+            self._calls.append(ToolCall(name, told, result, error_type, message, is_caught=False, seconds=seconds))
         if isinstance(error, _StoppedByHandError):
             raise CallInterruptedError(frame)
         return frame
@@ -186,29 +178,12 @@ class ToolTable:
         self._refused_count += exceeded is not None
         return ToolCallLimitError(f"Tool call limit exceeded: {exceeded}") if exceeded else None
 
-    def _allowed(self, name: str, refusal: ToolCallLimitError | None) -> HostTool:
-        if refusal is not None:
-            raise refusal
-        if name not in self.tools:
-            raise ToolInvocationException(f"unknown tool {name!r}; there are {', '.join(self.tools)}")
-        return self.tools[name]
-
-    def _partly_bound(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-        known = self.tools.get(name)
-        return known.partly_bound(arguments, keywords) if known else {"args": arguments, "kwargs": keywords}
-
-    def _record(self, name: str, told: str, started: float, result: str | None, error: ToolError | None) -> None:
-        self._calls.append(
-            ToolCall(
-                tool=name,
-                arguments_json=told,
-                result_json=result,
-                error_type=type(error).__name__ if error is not None else None,
-                error_message=str(error) if error is not None else None,
-                is_caught=False,
-                seconds=time.perf_counter() - started,
-            )
-        )
+    def _arguments_text(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> str:
+        """Return a call's arguments as JSON: by parameter as far as they fit, and as they came where they do not."""
+        try:
+            return json.dumps(self.tools[name].signature.bind_partial(*arguments, **keywords).arguments)
+        except (KeyError, TypeError):
+            return json.dumps({"args": arguments, "kwargs": keywords})
 
 
 def _as_json(name: str, value: Any) -> str:
@@ -220,17 +195,3 @@ def _as_json(name: str, value: Any) -> str:
     if len(text) > _RESULT_LIMIT:
         raise ToolRuntimeException(f"{name} returned {len(text)} characters; {_RESULT_LIMIT} are allowed")
     return text
-
-
-def _is_failure(error: BaseException) -> bool:
-    """Tell whether an error is the tool's own: `sys.exit` ends no study, nor does the panic of a library in Rust."""
-    is_panic = type(error).__module__ == "pyo3_runtime"
-    return is_panic or isinstance(error, Exception | SystemExit | GeneratorExit)
-
-
-def _annotated_types(function: Callable[..., Any]) -> dict[str, type]:
-    try:
-        hints = typing.get_type_hints(function)
-    except (NameError, TypeError):
-        return {}
-    return {name: hint for name, hint in hints.items() if hint in _CHECKED_TYPES and name != "return"}

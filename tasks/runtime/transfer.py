@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES, Channel, FrameError
+from carryover.tasks.runtime.inside.framing import Channel, FrameError
+from carryover.tasks.runtime.inside.values.frames import LIBRARIES
 from carryover.tasks.runtime.inside.values.transfer import SMALL_BYTES
 from carryover.tasks.runtime.inside.values.tree import is_harmless
 from carryover.tasks.runtime.objects import (
@@ -17,7 +18,6 @@ from carryover.tasks.runtime.objects import (
     InjectionError,
     Memory,
     RetrievalError,
-    read_announcement,
 )
 from carryover.tasks.runtime.protocol import SandboxLevel
 from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch
@@ -52,25 +52,26 @@ def send_binding(ask: Ask, binding: Binding) -> None:
         raise InjectionError(f"{binding.name}: {problem}")
 
 
-def fetch_types(ask: Ask) -> dict[str, str]:
-    """Return the type of every variable by name.
-
-    Raises:
-        RetrievalError: The answer is malformed.
-    """
-    answer = ask(("types",), (), FRAME_LIMIT_BYTES)
-    if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
-        return answer
-    raise RetrievalError("the interpreter gave no types of its variables")
-
-
 def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
     """Return a variable's blob, which nobody can change any more.
 
     Raises:
-        RetrievalError: There is no such variable, it does not travel, or something still writes to its memory.
+        RetrievalError: There is no such variable, it does not travel, it is larger than `limit_bytes`, or something
+            still writes to its memory.
     """
-    size, libraries = read_announcement(name, ask(("fetch", name), ()), limit_bytes)
+    match ask(("fetch", name), ()):
+        case {"missing": _}:
+            raise RetrievalError(f"no variable {name!r} is alive")
+        case {"error": str(text)}:
+            raise RetrievalError(f"{name}: {text}")
+        case {"size": int(size), "libraries": list(libraries)} if size > 0 and all(
+            one in LIBRARIES for one in libraries
+        ):
+            if size > limit_bytes:
+                reason = f"{size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes"
+                raise RetrievalError(f"{name}: {reason}")
+        case _:
+            raise RetrievalError(f"{name}: malformed answer")
     try:
         memory = Memory(size)
     except OSError as error:
@@ -81,7 +82,7 @@ def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
         memory.seal()
     except OSError as error:
         raise RetrievalError(f"{name}: a process of the sandbox keeps its memory mapped for writing") from error
-    return Fetched(memory, libraries)
+    return Fetched(memory, tuple(libraries))
 
 
 def check(name: str, fetched: Fetched, spec: RuntimeSpec) -> None:

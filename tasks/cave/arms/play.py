@@ -23,7 +23,8 @@ from carryover.tasks.cave.tracing import Trace, agents_source, conversation_fiel
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.objects import Binding, RetrievalError
-from carryover.tasks.runtime.protocol import CONTRACTS, Runtime, ToolCall
+from carryover.tasks.runtime.open import Runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, ToolCall
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import CaveTurnRow
 

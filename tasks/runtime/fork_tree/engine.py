@@ -12,7 +12,6 @@ from carryover.tasks.runtime.engine import (
     ProtocolError,
     Recovery,
     Report,
-    StateLostError,
 )
 from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
 from carryover.tasks.runtime.lifetime import Lifetime
@@ -73,25 +72,30 @@ class ForkTreeEngine(Engine):
         """
         super().__init__(lifetime, spec)
         self._open_root = open_root
-        self._installed = [] if origin is None else list(origin._installed)
+        self.installed = [] if origin is None else list(origin.installed)
         self._origin: Frozen | None = None
         """The copy of another engine's state that it grew from."""
         with contextlib.ExitStack() as undone:
             undone.callback(self._output.close)
             self._root = Root(open_root(self._output.descriptor)) if origin is None else origin._root.share()
             undone.callback(self._root.release)
-            self._processes = self._grow() if origin is None else self._grow_from(origin)
+            if origin is None:
+                self._processes = self._grow()
+            else:
+                assert isinstance(origin._processes, LiveProcesses)
+                self._origin = origin._processes.freeze(self._output.descriptor)
+                self._processes = LiveProcesses(self._root.node, self._output.descriptor, self._origin.node)
             undone.pop_all()
 
     def canary(self) -> str | None:
         """Return what the parent of the next namespace's process remembered when it forked."""
-        self._next()
+        self._processes.next()
         return self._processes.canary
 
     def execute(self, block: Block, answer: Answer) -> Report:
         """Run a block; interrupt it at its time limit, and kill it if that does not help."""
         try:
-            node = self._next()
+            node = self._processes.next()
         finally:
             self._output.clear()
         try:
@@ -104,7 +108,7 @@ class ForkTreeEngine(Engine):
 
     def ask(self, *message: Any) -> Any:
         """Ask the process whose turn it is."""
-        return self._next().ask(*message)
+        return self._processes.next().ask(*message)
 
     def finish(self, dropped: list[str] | None) -> None:
         """End the step and fork ahead."""
@@ -118,9 +122,11 @@ class ForkTreeEngine(Engine):
         """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""
         try:
             frozen = self._processes.roll_back()
-            if isinstance(self._processes, LiveProcesses) and frozen is not None and not self._has_room():
-                self.restart(self.installed)
-                return "lost"
+            if isinstance(self._processes, LiveProcesses) and frozen is not None:
+                held = private_bytes(self._processes.next().process_id())
+                if held + _ROOM_BYTES > self._spec.episode_memory_limit_bytes:
+                    self.restart(tuple(self.installed))
+                    return "lost"
         except NodeGoneError:
             return "incomplete"
         return _worth(frozen)
@@ -132,30 +138,24 @@ class ForkTreeEngine(Engine):
         self._root = Root(self._open_root(self._output.descriptor))
         self._processes = self._grow()
         self.forgets = self._lifetime.runs_in == "fresh"
-        self._installed = []
+        self.installed = []
         for binding in installed:
             self.install(binding)
 
     def install(self, *bindings: Binding) -> None:
         """Bind in the root and in the live process, and fork ahead anew."""
-        try:
-            for node in self._processes.holders():
-                for binding in bindings:
-                    send_binding(node.ask, binding)
-            self._processes.finish([])
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        for node in self._processes.holders():
+            for binding in bindings:
+                send_binding(node.ask, binding)
+        self._processes.finish([])
         for binding in bindings:
-            self._keep(binding)
+            self.keep(binding)
 
     def freeze(self) -> Frozen | None:
         """Fork the state; a fresh lifetime has none."""
         if not isinstance(self._processes, LiveProcesses):
             return None
-        try:
-            return self._processes.freeze()._replace(installed_count=len(self._installed))
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        return self._processes.freeze()._replace(installed_count=len(self.installed))
 
     def thaw(self, frozen: Frozen | None) -> Recovery:
         """Go on from a fork of the frozen state, with what was installed since."""
@@ -163,7 +163,7 @@ class ForkTreeEngine(Engine):
             return "complete"
         try:
             self._processes.thaw(frozen)
-            for binding in self._installed[frozen.installed_count :]:
+            for binding in self.installed[frozen.installed_count :]:
                 send_binding(self._processes.next().ask, binding)
             self._processes.finish([])
         except (NodeGoneError, InjectionError):
@@ -178,7 +178,7 @@ class ForkTreeEngine(Engine):
         other = ForkTreeEngine(self._lifetime, self._spec, self._open_root)
         with contextlib.ExitStack() as undone:
             undone.callback(other.close)
-            for binding in self._installed:
+            for binding in self.installed:
                 other.install(binding)
             undone.pop_all()
         return other, "complete"
@@ -189,29 +189,10 @@ class ForkTreeEngine(Engine):
         self._root.release()
         self._output.close()
 
-    def _has_room(self) -> bool:
-        """Tell whether a small block could run in the live process: it was looked at last some blocks ago."""
-        held = private_bytes(self._processes.next().process_id())
-        return held + _ROOM_BYTES <= self._spec.episode_memory_limit_bytes
-
     def _grow(self) -> Processes:
         if self._lifetime.runs_in == "live":
             return LiveProcesses(self._root.node, self._output.descriptor)
         return FreshProcesses(self._root.node, self._output)
-
-    def _grow_from(self, origin: "ForkTreeEngine") -> LiveProcesses:
-        assert isinstance(origin._processes, LiveProcesses)
-        try:
-            self._origin = origin._processes.freeze(self._output.descriptor)
-            return LiveProcesses(self._root.node, self._output.descriptor, self._origin.node)
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
-
-    def _next(self) -> Node:
-        try:
-            return self._processes.next()
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
 
 
 def _worth(frozen: Frozen | None) -> Recovery:

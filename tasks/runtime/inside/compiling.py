@@ -22,7 +22,10 @@ def compile_block(source: str, filename: str) -> Compiled:
     try:
         return _compile_parts(source, filename)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _compile_tree(source, filename)
+        tree: Any = compile(source, filename, "exec", _ONLY_AST)
+        last = tree.body.pop() if tree.body and type(tree.body[-1]) is _ast.Expr else None
+        value = compile(_ast.Expression(last.value), filename, "eval") if last is not None else None
+        return Compiled((compile(tree, filename, "exec"),), value)
 
 
 def _compile_parts(source: str, filename: str) -> Compiled:
@@ -42,10 +45,3 @@ def _compile_parts(source: str, filename: str) -> Compiled:
     if ";" in tail or "__future__" in head:
         raise SyntaxError("an expression may follow in the same line, and a future import holds for the whole block")
     return Compiled((*statements, compile(tail, filename, "exec")), None)
-
-
-def _compile_tree(source: str, filename: str) -> Compiled:
-    tree: Any = compile(source, filename, "exec", _ONLY_AST)
-    last = tree.body.pop() if tree.body and type(tree.body[-1]) is _ast.Expr else None
-    value = compile(_ast.Expression(last.value), filename, "eval") if last is not None else None
-    return Compiled((compile(tree, filename, "exec"),), value)

@@ -116,7 +116,10 @@ class Channel:
         while True:
             wanted = self._missing() if buffer else _CHUNK_BYTES
             if wanted <= 0:
-                return self._cut_message()
+                end = len(buffer) + wanted
+                payload = bytes(buffer[_HEADER_BYTES:end])
+                del buffer[:end]
+                return _parse(payload)
             chunk = read(min(max(wanted, _CHUNK_BYTES), _CHUNK_LIMIT_BYTES))
             if not chunk:
                 raise EOFError("the peer is gone")
@@ -133,13 +136,6 @@ class Channel:
         if size > self.limit_bytes:
             raise FrameError(f"a frame of {size} bytes")
         return _HEADER_BYTES + size - len(buffer)
-
-    def _cut_message(self) -> Any:
-        buffer = self._buffer
-        end = _HEADER_BYTES + int.from_bytes(buffer[:_HEADER_BYTES], "little")
-        payload = bytes(buffer[_HEADER_BYTES:end])
-        del buffer[:end]
-        return _parse(payload)
 
     def _receive_chunk(self, size: int) -> bytes:
         chunk, ancillary, _, _ = self._socket.recvmsg(size, _ANCILLARY_BYTES)

@@ -6,12 +6,11 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .capture import empty_input, redirect_output, restore_output
 from .framing import Channel
-from .namespace import user_values
+from .namespace import hash_state, user_values
 from .seeding import Seeder
 from .step import StepRunner
 from .walls import confine
@@ -21,6 +20,7 @@ _FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
 _ERROR_LIMIT = 1000
 """Characters of an error that is passed to the host."""
 _TYPE_LIMIT = 100
+_DIGESTS_LIMIT = 300
 
 
 class Server:
@@ -29,9 +29,9 @@ class Server:
     The root of an episode never runs a block; it forks the processes that do, and sweeps away what they leave.
     """
 
-    def __init__(self, channel: Channel, seeder: Seeder) -> None:
+    def __init__(self, channel: Channel, seeder: Seeder, *, is_root: bool = True) -> None:
         self.channel = channel
-        self.is_root = True
+        self.is_root = is_root
         self.has_output = True
         """Whether descriptors 1 and 2 lead to the host: a block may close them for good."""
         self.runner = StepRunner(seeder)
@@ -39,18 +39,6 @@ class Server:
         self._unclaimed: list[int] = []
         self._outgoing: Any = None
         self._unbuilt: list[Any] = []
-        self._handlers: dict[str, Callable[..., None]] = {
-            "run": self.run,
-            "fork": self._fork,
-            "drop": self._drop,
-            "tool": self._add_tool,
-            "define": self._define,
-            "bind": self._bind,
-            "fetch": self._fetch,
-            "types": self._tell_types,
-            "fill": self._fill,
-            "output": self._take_output,
-        }
 
     def serve(self) -> None:
         """Answer the host's messages until it closes the connection."""
@@ -85,11 +73,18 @@ class Server:
             os.set_blocking(self.channel.fileno(), True)
             return False
         self._unclaimed += descriptors
-        handler = self._handlers.get(message[0])
-        if handler is None:  # the reply to a call that nobody waits for any more
+        kind, *arguments = message
+        if type(kind) is not str:  # the reply to a call that nobody waits for any more
             return False
-        descriptors, self._unclaimed = tuple(self._unclaimed), []
-        handler(*message[1:], *descriptors)
+        arguments += self._unclaimed
+        self._unclaimed = []
+        match kind:
+            case "run":
+                self.run(*arguments)
+            case "fork":
+                self.fork(*arguments)
+            case _:
+                self.channel.send(("answer", getattr(self, f"answer_{kind}")(*arguments)))
         return True
 
     def run(self, step: int, seed: str, source: str) -> None:
@@ -100,7 +95,7 @@ class Server:
         # before a message brings descriptors, which take the numbers of those that were closed
         self.has_output = restore_output()
 
-    def _fork(self, is_sweep: bool, dropped: list[str] | None, descriptor: int, *outputs: int) -> None:
+    def fork(self, is_sweep: bool, dropped: list[str] | None, descriptor: int, *outputs: int) -> None:
         """Fork a process that listens on `descriptor`; tell the host by which handle it can be signalled.
 
         A branch gets an output of its own, as does a process that runs one block only.
@@ -112,40 +107,35 @@ class Server:
         if not self.is_root:  # a root runs no block, so it has nothing to put back
             self.runner.tidy()
             self.runner.forget(dropped)
-            self._collect_children()
+            # The oldest few that have ended are collected, the others in a later turn: of a thousand, few have.
+            oldest, others = self._children[:_COLLECTED_AT_ONCE], self._children[_COLLECTED_AT_ONCE:]
+            self._children = [*others, *(process for process in oldest if not _has_ended(process))]
         process = self._fork_process()
         if process == 0:
             self.take_over(descriptor, outputs)
             return
         self._children.append(process)
         handle = os.pidfd_open(process)
-        self.channel.send(("forked", self.runner.canary(), has_strays, _thread_count(), self.has_output), (handle,))
+        threading = sys.modules.get("threading")
+        thread_count = 1 if threading is None else threading.active_count()  # what else there is, libraries started
+        self.channel.send(("forked", self.runner.canary(), has_strays, thread_count, self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             os.close(used)
-
-    def _collect_children(self) -> None:
-        """Collect those of the oldest few that have ended, the others in a later turn: of a thousand, few have."""
-        oldest, others = self._children[:_COLLECTED_AT_ONCE], self._children[_COLLECTED_AT_ONCE:]
-        self._children = [*others, *(process for process in oldest if not _has_ended(process))]
 
     def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
         """Listen on another descriptor, as a process does that was just forked."""
         self.channel.replace(descriptor)
         self._children = []
-        if self.is_root:
-            self._leave_root()
+        if self.is_root:  # it becomes a process that runs blocks: injected values are built now
+            self.is_root = False
+            confine.keep_capabilities(0)
+            empty_input()
+            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+            for sent in self._unbuilt:
+                self.runner.inject(sent.name, sent.build(self.runner.own), is_own=False)
+            self._unbuilt = []
         for output in outputs:
             redirect_output(output)
-
-    def _leave_root(self) -> None:
-        """Become a process that runs blocks: injected values are built now."""
-        self.is_root = False
-        confine.keep_capabilities(0)
-        empty_input()
-        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-        for sent in self._unbuilt:
-            self.runner.inject(sent.name, sent.build(self.runner.own), is_own=False)
-        self._unbuilt = []
 
     def _sweep(self) -> bool:
         """End what is left of the last block; tell whether nothing remains.
@@ -175,16 +165,17 @@ class Server:
                 time.sleep(_FORK_PAUSE_SECONDS)
         os._exit(0)
 
-    def _drop(self, names: list[str]) -> None:
-        dropped = [name for name in names if self.runner.namespace.pop(name, self) is not self]
-        self.channel.send(("answer", len(dropped)))
+    def answer_drop(self, names: list[str]) -> int:
+        """Remove names; return how many of them were there."""
+        return sum(self.runner.namespace.pop(name, self) is not self for name in names)
 
-    def _add_tool(self, name: str, documentation: str) -> None:
+    def answer_tool(self, name: str, documentation: str) -> None:
+        """Bind the stub of another tool."""
         self._forget_unbuilt(name)
         self.runner.add_tools({name: documentation})
-        self.channel.send(("answer", None))
 
-    def _define(self, name: str, source: str) -> None:
+    def answer_define(self, name: str, source: str) -> str | None:
+        """Bind a function or a type from its source; return what is wrong with that."""
         from .values import injection
 
         try:
@@ -192,19 +183,18 @@ class Server:
             self._forget_unbuilt(name)
             self.runner.inject(name, defined, is_own=True)
         except Exception as error:  # noqa: BLE001 - the host's caller is told, whatever the source does
-            self.channel.send(("answer", f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]))
-            return
-        self.channel.send(("answer", None))
+            return f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]
 
     def _forget_unbuilt(self, name: str) -> None:
         """Let what is bound now under a name be the last, also where a variable of that name waits to be built."""
         self._unbuilt = [sent for sent in self._unbuilt if sent.name != name]
 
-    def _bind(self, name: str, is_user: bool, size: int, descriptor: int) -> None:
-        from .values import injection
+    def answer_bind(self, name: str, is_user: bool, size: int, descriptor: int) -> str | None:
+        """Bind a value from shared memory, in a root when it is left; return what keeps the value from being built."""
+        from .values import injection, transfer
 
         try:
-            sent = injection.receive(name, size, descriptor)
+            sent = injection.Sent(name, transfer.take(descriptor, size))
             if is_user:
                 self.runner.namespace[name] = sent.build(self.runner.own)
             elif self.is_root:
@@ -212,48 +202,53 @@ class Server:
                 self._unbuilt.append(sent)
             else:
                 self.runner.inject(name, sent.build(self.runner.own), is_own=False)
-        except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever keeps the value from being built
-            self.channel.send(("answer", _reason(error)))
-            return
-        self.channel.send(("answer", None))
+        except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever it is
+            return _reason(error)
 
-    def _fetch(self, name: str) -> None:
+    def answer_fetch(self, name: str) -> dict[str, Any]:
         """Say what size a variable's blob has; it waits until the host has made room for it."""
         from .values import tree as values
 
         self._outgoing = None
         if name not in self.runner.namespace:
-            self.channel.send(("answer", {"missing": name}))
-            return
+            return {"missing": name}
         try:
             self._outgoing = encoded = values.encode(self.runner.namespace[name])
-            self.channel.send(("answer", {"size": encoded.size, "libraries": encoded.libraries}))
+            return {"size": encoded.size, "libraries": encoded.libraries}
         except values.NotPortableError as error:
-            self.channel.send(("answer", {"error": f"{error}"[:_ERROR_LIMIT]}))
+            return {"error": f"{error}"[:_ERROR_LIMIT]}
         except Exception as error:  # noqa: BLE001 - the object's own code may raise anything
-            self.channel.send(("answer", {"error": f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]}))
+            return {"error": f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]}
 
-    def _tell_types(self) -> None:
-        """Name the type of each variable that the user has; no code of an object's own runs."""
-        values = user_values(self.runner.namespace, self.runner.own)
-        self.channel.send(("answer", {name: _type_name(type(value)) for name, value in values.items()}))
-
-    def _take_output(self, descriptor: int) -> None:
-        redirect_output(descriptor)
-        self.has_output = True
-        self.channel.send(("answer", None))
-
-    def _fill(self, descriptor: int) -> None:
+    def answer_fill(self, descriptor: int) -> str | None:
+        """Write the blob that waits into shared memory; return what keeps it from that."""
         from .values import transfer
 
         try:
             transfer.fill(descriptor, self._outgoing)
-            problem = None
         except OSError as error:
-            problem = _reason(error)
-        os.close(descriptor)
-        self._outgoing = None
-        self.channel.send(("answer", problem))
+            return _reason(error)
+        finally:
+            os.close(descriptor)
+            self._outgoing = None
+
+    def answer_types(self) -> dict[str, str]:
+        """Name the type of each variable that the user has; no code of an object's own runs."""
+        values = user_values(self.runner.namespace, self.runner.own)
+        return {name: _type_name(type(value)) for name, value in values.items()}
+
+    def answer_digests(self) -> dict[str, str]:
+        """Give a digest of each variable's value, of the first some hundred, as far as it has one."""
+        values = user_values(self.runner.namespace, self.runner.own)
+        try:
+            return {name: hash_state({name: values[name]}) for name in [*values][:_DIGESTS_LIMIT]}
+        except Exception:  # noqa: BLE001 - a thread that changes a value meanwhile, or no memory for it
+            return {}
+
+    def answer_output(self, descriptor: int) -> None:
+        """Print to a file of the host's from now on."""
+        redirect_output(descriptor)
+        self.has_output = True
 
 
 def _type_name(kind: type) -> str:
@@ -276,9 +271,3 @@ def _has_ended(process: int) -> bool:
         return os.waitpid(process, os.WNOHANG)[0] != 0
     except ChildProcessError:
         return True
-
-
-def _thread_count() -> int:
-    """Return how many threads Python itself knows; what the kernel counts beyond them belongs to libraries."""
-    threading = sys.modules.get("threading")
-    return 1 if threading is None else threading.active_count()

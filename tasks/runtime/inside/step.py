@@ -2,6 +2,7 @@
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import builtins
+import contextlib
 import json
 import os
 import sys
@@ -82,7 +83,8 @@ class StepRunner:
         self._is_running = False
         if os.getpid() != process:
             os._exit(0)  # a child that the block forked has run to the block's end: its parent reports
-        self._write_what_is_held()
+        with contextlib.suppress(BaseException):  # there is room for no more, or a block has closed or bent the stream
+            TextIOWrapper.flush(self._stream)
         self.line.close()
         problem = self._fitness.problem()
         if problem is not None:
@@ -110,12 +112,6 @@ class StepRunner:
         sys.stdout = sys.stderr = self._stream = open_stream()
         _signal.signal(_signal.SIGINT, self._on_interrupt)
         self.line.renew()
-
-    def _write_what_is_held(self) -> None:
-        try:
-            TextIOWrapper.flush(self._stream)
-        except BaseException:  # noqa: BLE001 - there is room for no more, or a block has closed or bent the stream
-            return
 
     def _execute(self, source: str, step: int) -> str | None:
         filename = file_of_step(step)

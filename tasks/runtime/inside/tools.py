@@ -84,9 +84,13 @@ class ToolLine:
         if is_main_thread and self.is_interrupt_pending:
             self.is_interrupt_pending = False
             raise StepTimeout
-        if reply[0] == "error":
-            raise _error(reply)
-        return reply[1]
+        if reply[0] == "value":
+            return reply[1]
+        _, type_name, message, call = reply
+        kind = _ERRORS.get(type_name) or type(type_name, (ToolError,), {"__module__": "builtins"})
+        error = kind(message)
+        error.__dict__["call"] = call
+        raise error
 
     def _exchange(self, channel: Channel, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         self.ticket += 1
@@ -116,11 +120,3 @@ def make_stub(line: ToolLine, name: str, documentation: str | None) -> Any:
     stub.__module__ = "__main__"
     stub.__doc__ = documentation
     return stub
-
-
-def _error(reply: list[Any]) -> Exception:
-    _, type_name, message, call = reply
-    kind = _ERRORS.get(type_name) or type(type_name, (ToolError,), {"__module__": "builtins"})
-    error = kind(message)
-    error.__dict__["call"] = call
-    return error

@@ -13,7 +13,6 @@ from carryover.tasks.runtime.engine import (
     ProtocolError,
     Recovery,
     Report,
-    StateLostError,
 )
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.jupyter.pool import KernelPool
@@ -41,10 +40,7 @@ class JupyterEngine(Engine):
 
     def canary(self) -> str | None:
         """Ask the kernel what its namespace remembers."""
-        try:
-            return self._kernel.ask(("canary",))
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
+        return self._kernel.ask(("canary",))
 
     def execute(self, block: Block, answer: Answer) -> Report:
         """Send the block as a cell; its tool calls and its report come by the channel."""
@@ -84,18 +80,15 @@ class JupyterEngine(Engine):
 
     def restart(self, installed: Sequence[Binding]) -> None:
         """Go on in the next warm kernel."""
-        self._installed = list(installed)
+        self.installed = list(installed)
         self._renew()
 
     def install(self, *bindings: Binding) -> None:
         """Bind in this kernel, and in those that will take its place."""
-        try:
-            for binding in bindings:
-                send_binding(self._kernel.ask, binding)
-        except NodeGoneError as error:
-            raise StateLostError(str(error)) from error
         for binding in bindings:
-            self._keep(binding)
+            send_binding(self._kernel.ask, binding)
+        for binding in bindings:
+            self.keep(binding)
 
     def freeze(self) -> None:
         """Freeze nothing: a kernel's state can only be brought about again."""
@@ -107,7 +100,7 @@ class JupyterEngine(Engine):
     def branch(self) -> tuple["JupyterEngine", Recovery]:
         """Return another kernel, in which the state is to be brought about again."""
         other = JupyterEngine(self._lifetime, self._spec, self._pool, self._tools)
-        for binding in self._installed:
+        for binding in self.installed:
             other.install(binding)
         return other, self.thaw(None)
 
@@ -124,6 +117,6 @@ class JupyterEngine(Engine):
     def _take(self) -> Kernel:
         kernel = self._pool.take()
         kernel.ask(("setup", self._tools), (self._output.descriptor,))
-        for binding in self._installed:
+        for binding in self.installed:
             send_binding(kernel.ask, binding)
         return kernel

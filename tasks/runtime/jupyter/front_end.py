@@ -27,19 +27,12 @@ class EpisodeKernel(Kernel):
     interpreter: Interpreter | None = None
     """Episode to attach to."""
 
-    async def do_execute(
-        self,
-        code: str,
-        silent: bool,
-        store_history: bool = True,
-        user_expressions: dict[str, Any] | None = None,
-        allow_stdin: bool = False,
-        *,
-        cell_meta: dict[str, Any] | None = None,
-        cell_id: str | None = None,
-    ) -> dict[str, Any]:
+    async def do_execute(self, code: str, silent: bool, *_settings: Any, **_others: Any) -> dict[str, Any]:
         """Run a cell as a step and publish what it showed."""
-        result = self._episode().run_block(code)
+        if self.interpreter is None:
+            runtime = open_runtime(RuntimeSpec())
+            self.interpreter = runtime.open_interpreter(CONTRACTS[ContractName.PERSISTENT], {}, instance_id="notebook")
+        result = self.interpreter.run_block(code)
         if not silent:
             self._publish(result)
         reply: dict[str, Any] = {"execution_count": self.execution_count, "status": "ok"}
@@ -53,12 +46,6 @@ class EpisodeKernel(Kernel):
             self.interpreter.close()
             self.interpreter = None
         return {"status": "ok", "restart": restart}
-
-    def _episode(self) -> Interpreter:
-        if self.interpreter is None:
-            runtime = open_runtime(RuntimeSpec())
-            self.interpreter = runtime.open_interpreter(CONTRACTS[ContractName.PERSISTENT], {}, instance_id="notebook")
-        return self.interpreter
 
     def _publish(self, result: BlockResult) -> None:
         if result.output:

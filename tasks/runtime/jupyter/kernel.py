@@ -43,7 +43,11 @@ class Kernel:
         The socket is made here, and the kernel is handed it open: no folder of the host's is shown to its blocks.
         """
         connection = {"transport": "ipc", "key": uuid.uuid4().hex, "signature_scheme": "hmac-sha256"}
-        self._client = _make_client(connection)
+        self._client = BlockingKernelClient()  # it connects once, and waits as long as its kernel takes to greet it
+        self._client.context.setsockopt(zmq.HANDSHAKE_IVL, 0)
+        self._client.context.setsockopt(zmq.RECONNECT_IVL, -1)
+        self._client.context.setsockopt(zmq.MAXMSGSIZE, ANSWER_BYTES)
+        self._client.load_connection_info({name: connection[name] for name in ("key", "signature_scheme")})
         started.callback(self._client.stop_channels)
         self._relay, listener = open_relay(self._connect)
         started.callback(self._relay.close)
@@ -132,13 +136,3 @@ class Kernel:
             return message["parent_header"].get("msg_id"), told.get("has_output", True)
         except Exception as error:  # a block can write to the kernel's sockets, and parsing then raises anything
             raise NodeGoneError(f"the kernel's connection was written to by a block ({error})") from error
-
-
-def _make_client(connection: dict[str, Any]) -> BlockingKernelClient:
-    """Return a client that connects once, and waits for its kernel's greeting as long as the kernel takes to start."""
-    client = BlockingKernelClient()
-    client.context.setsockopt(zmq.HANDSHAKE_IVL, 0)
-    client.context.setsockopt(zmq.RECONNECT_IVL, -1)
-    client.context.setsockopt(zmq.MAXMSGSIZE, ANSWER_BYTES)
-    client.load_connection_info({"key": connection["key"], "signature_scheme": connection["signature_scheme"]})
-    return client

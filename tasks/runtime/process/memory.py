@@ -79,15 +79,8 @@ def _signs(process: int) -> _Signs:
     return _Signs(fields[19], int(fields[11]) + int(fields[12]), private_bytes(process))
 
 
-def resident_bytes(root_process: int) -> int:
-    """Return the proportional share of memory that a process and its descendants hold, in bytes.
-
-    Pages that several processes share are divided among them; swapped pages do not count.
-    """
-    return sum(_proportional_bytes(process) for process in (root_process, *descendants(root_process)))
-
-
 def _proportional_bytes(process: int) -> int:
+    """Return what a process holds of memory, where pages that several share are divided among them."""
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
     except OSError:

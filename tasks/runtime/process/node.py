@@ -25,7 +25,11 @@ _SILENT = f"the interpreter does not answer within {_REPLY_SECONDS:g} s"
 _MEDDLED = "the interpreter's connection was written to by a block"
 
 
-class NodeGoneError(Exception):
+class StateLostError(Exception):
+    """The process that held the state has ended."""
+
+
+class NodeGoneError(StateLostError):
     """The process has ended or violates the protocol."""
 
 

@@ -83,5 +83,5 @@ def _signal(handle: int, number: signal.Signals) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import NamedTuple
 
 from carryover.tasks.runtime.sandbox import starting
 
@@ -17,14 +16,6 @@ INSIDE_MOUNT = "/opt/carryover"
 """Where the sandbox side of this package is mounted."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
-
-
-class Probe(NamedTuple):
-    """Whether bubblewrap works here."""
-
-    is_usable: bool
-    reason: str
-    """Why not, and what would help; empty when it works."""
 
 
 def inside_directory() -> Path:
@@ -95,12 +86,13 @@ def command(*, keeps_root: bool) -> list[str]:
 
 
 @functools.cache
-def probe() -> Probe:
-    """Tell whether bubblewrap starts a process here; the answer is kept for the life of the worker."""
-    if sys.platform != "linux":
-        return Probe(False, "bubblewrap needs Linux")
+def probe() -> str:
+    """Tell why bubblewrap starts no process here, and what would help; nothing when it does.
+
+    The answer is kept for the life of the worker.
+    """
     if shutil.which("bwrap") is None:
-        return Probe(False, "bubblewrap is not installed: install the package bubblewrap")
+        return "bubblewrap is not installed: install the package bubblewrap"
     words = [*command(keeps_root=os.geteuid() == 0), interpreter(), "-I", "-S", "-c", ""]
     with contextlib.closing(starting.Errors()) as errors:
         attempt = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors.descriptor)
@@ -110,7 +102,7 @@ def probe() -> Probe:
             attempt.kill()
             attempt.wait()
             late = f"bubblewrap does not start a process within {starting.START_SECONDS:g} s"
-            return Probe(False, f"{late} ({errors.last_line() or 'without a word'}): repair or remove bwrap")
+            return f"{late} ({errors.last_line() or 'without a word'}): repair or remove bwrap"
         if status == 0:
-            return Probe(True, "")
-        return Probe(False, f"bubblewrap cannot start here ({errors.last_line() or status}): allow user namespaces")
+            return ""
+        return f"bubblewrap cannot start here ({errors.last_line() or status}): allow user namespaces"

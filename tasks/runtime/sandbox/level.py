@@ -56,7 +56,7 @@ def _obstacle(level: SandboxLevel) -> str:
     if os.uname().machine not in ARCHITECTURES:
         return f"run on {' or '.join(sorted(ARCHITECTURES))}, this is {os.uname().machine}"
     if level == "bwrap+seccomp":
-        return bubblewrap.probe().reason
+        return bubblewrap.probe()
     if level == "landlock+seccomp":
         from carryover.tasks.runtime.inside.walls.landlock import landlock_version
 

@@ -3,7 +3,7 @@
 import contest
 import pytest
 
-from carryover.tasks.runtime.process.memory import resident_bytes
+from carryover.tasks.runtime.process.memory import Holdings
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 
@@ -26,9 +26,9 @@ def test_memory_of_a_live_episode(cave_python, table, keep_figure, tmp_path):
             worker.ask("six_calls", contest.WARM_UP_COUNT)
             worker.seconds()
             worker.end_first_episode()
-            before = resident_bytes(worker.process)
+            before = Holdings().excess_bytes(worker.process, 0)
             worker.open_episodes(count)
-            mebibytes[name] = (resident_bytes(worker.process) - before) / count / 2**20
+            mebibytes[name] = (Holdings().excess_bytes(worker.process, 0) - before) / count / 2**20
             table.enter(name, "MiB per episode", f"{mebibytes[name]:.2f}")
             worker.close()
     table.leave_out("ipykernel_host_tools", "MiB per episode", "its kernel is ipykernel's")

@@ -2,8 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.runtime.open import Runtime, open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 

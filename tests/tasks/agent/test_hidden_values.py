@@ -59,8 +59,6 @@ for thing in gc.get_objects():
 """,
     """
 import sys
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.contract_name import ContractName
 frame = sys._getframe()
 while frame:
     print(frame.f_code.co_filename, frame.f_locals)

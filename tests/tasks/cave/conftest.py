@@ -9,8 +9,7 @@ from carryover.tasks.agent.protocol import Completion, CompletionRequest, ModelE
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.scripted import scripted
 from carryover.tasks.cave.spec import AgentSpec
-from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import Runtime
+from carryover.tasks.runtime.open import Runtime, open_runtime
 
 OpenAgent = Callable[..., Agent]
 

@@ -70,9 +70,10 @@ def test_what_comes_out_otherwise_is_named_to_the_model(open_agent, watched, sav
     agent.save(save_file)
     model = watched(scripted("", "", "I will look again."))
     with Agent.resume(save_file, model, runtime=fork_tree) as resumed:
-        assert {difference.field for difference in restored_of(resumed).differences} == {"output", "state_hash"}
+        fields = {difference.field for difference in restored_of(resumed).differences}
+        assert fields == {"output", "state_hash", "variable started"}
         resumed.ask("Still?")
-    assert "these steps showed something else: 1 (output, state_hash)" in model.shown()
+    assert "these steps showed something else: 1 (output, state_hash, variable started)" in model.shown()
 
 
 def test_name_that_does_not_come_back_is_named_to_the_model(open_agent, watched, save_file, fork_tree):

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, Contract, Runtime, SandboxLevel
+from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.protocol import CONTRACTS, Contract, SandboxLevel
 from carryover.tasks.runtime.sandbox.level import LEVELS
 from carryover.tasks.runtime.spec import RuntimeSpec
 

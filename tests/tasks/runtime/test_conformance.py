@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from carryover.tasks.runtime import notices
-from carryover.tasks.runtime.lifetime import BlockLifetime, EpisodeLifetime
+from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.protocol import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -330,7 +330,7 @@ def test_contract_is_verified_before_every_step(open_one, contract, tools):
 def test_interpreter_that_does_otherwise_than_its_contract_is_found(open_one, contract):
     interpreter = open_one(contract)
     is_persistent = interpreter.contract.lifetime == "episode"
-    interpreter._state._lifetime = BlockLifetime() if is_persistent else EpisodeLifetime()  # what is promised now
+    interpreter._state._lifetime = Lifetime("live", "nothing" if is_persistent else "all")  # what is promised now
     finish = interpreter._state.engine.finish
     interpreter._state.engine.finish = lambda _: finish([])
     interpreter.run_block("x = 1")

@@ -49,10 +49,34 @@ def test_reload_reports_each_observation_that_came_out_otherwise(open_one, contr
     first.run_block("look(3)")
     first.save(tmp_path / "episode.json")
     found = open_one(contract, TOOLS).reload(tmp_path / "episode.json")
-    follows = {"names", "state_hash"} if contract.name == "persistent" else set()
-    expected = [(2, field), *([(3, field)] if field in follows else [])]
+    is_kept = contract.name == "persistent"
+    expected = [(2, field), *([(3, field)] if is_kept and field in {"names", "state_hash"} else [])]
+    expected += [(3, "variable x")] if is_kept and field == "state_hash" else []
     assert [(difference.step, difference.field) for difference in found] == expected
     assert all(difference.recorded != difference.replayed for difference in found)
+
+
+def test_reload_names_the_variables_that_are_others_and_no_more(open_one, tmp_path):
+    first = open_one("persistent", TOOLS)
+    first.run_block("import time\nx = [time.monotonic_ns()]\nsame = [1]\nkind = object()")
+    first.run_block("globals()[f'name_{x[0]}'] = 1")
+    name = f"name_{first.retrieve('x')[0]}"
+    first.save(tmp_path / "episode.json")
+    second = open_one("persistent", TOOLS)
+    found = second.reload(tmp_path / "episode.json")
+    other = f"name_{second.retrieve('x')[0]}"
+    named = {each.field.removeprefix("variable "): each for each in found if each.field.startswith("variable ")}
+    assert [*named] == [*sorted({name, other}), "x"]
+    assert (named[name].replayed, named[other].recorded) == ("absent", "absent")
+
+
+def test_journal_is_saved_while_a_block_runs_and_after_the_interpreter_is_closed(open_one, tmp_path):
+    interpreter = open_one("persistent", {"save": lambda: interpreter.save(tmp_path / "episode.json")})
+    assert interpreter.run_block("x = 1; save()").error is None
+    assert interpreter.run_block("x").result == "1"
+    interpreter.close()
+    interpreter.save(tmp_path / "episode.json")
+    assert open_one("persistent", {"save": lambda: None}).reload(tmp_path / "episode.json") == ()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from carryover.tasks.runtime.engine import Block, StateLostError
 from carryover.tasks.runtime.fork_tree.engine import ForkTreeEngine
 from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 from carryover.tasks.runtime.jupyter.engine import JupyterEngine
-from carryover.tasks.runtime.lifetime import BlockLifetime, Bound, EpisodeLifetime, lifetime_of
+from carryover.tasks.runtime.lifetime import Bound, Lifetime, lifetime_of
 from carryover.tasks.runtime.objects import bind_value
 from carryover.tasks.runtime.protocol import CONTRACTS, Contract
 from carryover.tasks.runtime.shaping import WholeOutput
@@ -132,9 +132,9 @@ class KeepingEngine(ForkTreeEngine):
         super().finish([])
 
 
-@pytest.mark.parametrize("lifetime", [BlockLifetime(), BlockLifetime(runs_in="live")])
+@pytest.mark.parametrize("lifetime", [Lifetime("fresh", "nothing"), Lifetime("live", "nothing")])
 def test_namespace_that_remembers_a_block_which_it_should_not_breaks_the_contract(fork_tree, lifetime):
-    engine = KeepingEngine(EpisodeLifetime(), fork_tree.spec, lambda output: fork_tree._open_root({}, output))
+    engine = KeepingEngine(Lifetime("live", "all"), fork_tree.spec, lambda output: fork_tree._open_root({}, output))
     state = EpisodeState(lifetime, engine, WholeOutput())
     assert state.is_as_promised()
     state.run(Block(1, "0", "x = 1"), lambda *_call: ("value", None), tuple)
@@ -181,7 +181,7 @@ def test_recent_lifetime_counts_what_a_match_captures(open_one, code):
 
 
 @dataclass(frozen=True)
-class FunctionsOnly:
+class FunctionsOnly(Lifetime):
     """A lifetime of one's own."""
 
     runs_in: Literal["live", "fresh"] = "live"
@@ -219,7 +219,7 @@ def test_unknown_lifetime_is_refused(word):
 
 
 @dataclass(frozen=True)
-class Injected:
+class Injected(Lifetime):
     """A lifetime of what was injected alone: all names that blocks bind end, in a process that lives on."""
 
     runs_in: Literal["live", "fresh"] = "live"

@@ -21,32 +21,18 @@ from ..seeding import Seeder
 class KernelServer(Server):
     """A server that also answers what the fork tree's host learns from forks."""
 
-    def __init__(self, channel: Channel, seeder: Seeder) -> None:
-        super().__init__(channel, seeder)
-        self.is_root = False
-        self._handlers |= {
-            "introduce": self._introduce,
-            "setup": self._set_up,
-            "canary": self._tell_canary,
-            "forget": self._forget,
-        }
-
-    def _introduce(self) -> None:
-        handle = os.pidfd_open(os.getpid())
-        self.channel.send(("forked", None, False, 1, True), (handle,))
-        os.close(handle)
-
-    def _set_up(self, tools: dict[str, str | None], output: int) -> None:
+    def answer_setup(self, tools: dict[str, str | None], output: int) -> None:
+        """Become an episode's."""
         redirect_output(output)
         self.runner.add_tools(tools)
-        self.channel.send(("answer", None))
 
-    def _tell_canary(self) -> None:
-        self.channel.send(("answer", self.runner.canary()))
+    def answer_canary(self) -> str | None:
+        """Say what the namespace remembers."""
+        return self.runner.canary()
 
-    def _forget(self, names: list[str] | None) -> None:
+    def answer_forget(self, names: list[str] | None) -> None:
+        """Drop names, or with none all."""
         self.runner.forget(names)
-        self.channel.send(("answer", None))
 
 
 class StepKernel(Kernel):
@@ -59,32 +45,21 @@ class StepKernel(Kernel):
     server: KernelServer
 
     async def do_execute(
-        self,
-        code: str,
-        silent: bool,
-        store_history: bool = True,
-        user_expressions: dict[str, Any] | None = None,
-        allow_stdin: bool = False,
-        *,
-        cell_meta: dict[str, Any] | None = None,
-        cell_id: str | None = None,
+        self, code: str, *_settings: Any, cell_meta: dict[str, Any] | None = None, **_others: Any
     ) -> dict[str, Any]:
         """Run a cell that comes with a step and a seed; any other says that a message waits on the channel."""
         try:
-            self._serve(code, cell_meta)
+            match cell_meta:
+                case {"step": int(step), "seed": str(seed)}:
+                    self.server.run(step, seed, code)
+                    self.server.runner.tidy()  # Jupyter flushes the streams before it answers
+                case _:
+                    while not self.server.serve_one():
+                        pass
         except Exception:  # noqa: BLE001 - a block may have bent anything
             self.server.fail()
         told = {"has_output": self.server.has_output}
         return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": told}
-
-    def _serve(self, code: str, metadata: dict[str, Any] | None) -> None:
-        match metadata:
-            case {"step": int(step), "seed": str(seed)}:
-                self.server.run(step, seed, code)
-                self.server.runner.tidy()  # Jupyter flushes the streams before it answers
-            case _:
-                while not self.server.serve_one():
-                    pass
 
 
 class StepKernelApp(IPKernelApp):
@@ -144,7 +119,7 @@ class StepKernelApp(IPKernelApp):
 
 def prepare(channel: Channel, seeder: Seeder, connection: dict[str, Any], listener: int) -> StepKernelApp:
     """Return a kernel that takes requests at the host's socket, with all the loops that it will run."""
-    StepKernel.server = KernelServer(channel, seeder)
+    StepKernel.server = KernelServer(channel, seeder, is_root=False)
     StepKernelApp.connection, StepKernelApp.listener = connection, listener
     app = StepKernelApp.instance()
     app.initialize([])
@@ -156,7 +131,10 @@ def serve(app: StepKernelApp) -> None:
     """Tell the host that the kernel is ready, and serve until it is killed."""
     channel = StepKernel.server.channel
     channel.send(("ready", None))
-    StepKernel.server.serve_one()
+    channel.receive()  # the host is ready for the handle
+    handle = os.pidfd_open(os.getpid())
+    channel.send(("forked", None, False, 1, True), (handle,))
+    os.close(handle)
     threading.Thread(target=_end_with_host, args=(channel.fileno(),), daemon=True).start()
     app.start()
 

@@ -38,12 +38,6 @@ def _split_array(value: Any) -> Any:
     return [repr(descr), len(shape), *shape], Content(value.nbytes, write)
 
 
-def _array_of(scalar: Any) -> Any:
-    import numpy as np
-
-    return np.asarray(scalar)
-
-
 def _make_array(_kind: Any, text: str, rank: int, *parts: Any) -> Any:
     import numpy as np
     from numpy.lib import format as numpy_format
@@ -174,20 +168,8 @@ def _make_index(kind: Any, cells: Any, name: Any, frequency: str | None = None) 
     return index
 
 
-def _make_levels(kind: Any, names: Any, *parts: Any) -> Any:
-    count = len(parts) // 2
-    return kind(levels=parts[:count], codes=parts[count:], names=names)
-
-
-def _split_times(array: Any) -> list[Any]:
-    return [array.to_numpy(f"M8[{array.unit}]"), array.tz]
-
-
-def _make_times(_kind: Any, moments: Any, zone: Any) -> Any:
-    import pandas as pd
-
-    index = pd.DatetimeIndex(moments)
-    return (index if zone is None else index.tz_localize("UTC").tz_convert(zone)).array
+def _in_zone(moments: Any, zone: Any) -> Any:
+    return moments if zone is None else moments.tz_localize("UTC").tz_convert(zone)
 
 
 def _split_text(array: Any) -> list[Any]:
@@ -204,11 +186,6 @@ def _make_text(_kind: Any, cells: Any, storage: str, is_nan: bool) -> Any:
     import pandas as pd
 
     return pd.StringDtype(storage, math.nan if is_nan else pd.NA).__from_arrow__(cells)
-
-
-def _make_timestamp(kind: Any, moment: Any, zone: Any) -> Any:
-    stamp = kind(moment)
-    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
 
 
 def _split_picture(picture: Any) -> Any:
@@ -228,7 +205,7 @@ _CONSTANT = Codec(lambda _value: [], lambda kind: kind)
 
 CODECS: dict[str, Codec] = {
     "numpy.ndarray": Codec(_split_array, _make_array),
-    "numpy.generic": Codec(lambda value: [_array_of(value)], lambda _kind, array: array[()]),
+    "numpy.generic": Codec(lambda value: [value.__array__()], lambda _kind, array: array[()]),
     "pyarrow.Table": Codec(_split_table, _make_table),
     "pyarrow.RecordBatch": Codec(lambda batch: [_table([batch])], _one_batch),
     "pyarrow.ChunkedArray": Codec(lambda array: [_table(array)], lambda _kind, table: table.column(0)),
@@ -249,7 +226,10 @@ CODECS: dict[str, Codec] = {
         lambda index: [index.start, index.stop, index.step, index.name],
         lambda kind, start, stop, step, name: kind(start, stop, step, name=name),
     ),
-    "pandas.MultiIndex": Codec(lambda index: [list(index.names), *index.levels, *index.codes], _make_levels),
+    "pandas.MultiIndex": Codec(
+        lambda index: [list(index.levels), list(index.codes), list(index.names)],
+        lambda kind, levels, codes, names: kind(levels=levels, codes=codes, names=names),
+    ),
     "pandas.Categorical": Codec(
         lambda array: [array.codes, array.categories, array.ordered],
         lambda kind, codes, categories, ordered: kind.from_codes(codes, categories, ordered),
@@ -260,7 +240,10 @@ CODECS: dict[str, Codec] = {
     "pandas.arrays.IntegerArray": _MASKED,
     "pandas.arrays.FloatingArray": _MASKED,
     "pandas.arrays.BooleanArray": _MASKED,
-    "pandas.arrays.DatetimeArray": Codec(_split_times, _make_times),
+    "pandas.arrays.DatetimeArray": Codec(
+        lambda array: [array.to_numpy(f"M8[{array.unit}]"), array.tz],
+        lambda _kind, moments, zone: _in_zone(sys.modules["pandas"].DatetimeIndex(moments), zone).array,
+    ),
     "pandas.arrays.TimedeltaArray": Codec(
         lambda array: [array.to_numpy()], lambda _kind, spans: sys.modules["pandas"].TimedeltaIndex(spans).array
     ),
@@ -271,7 +254,9 @@ CODECS: dict[str, Codec] = {
     "pandas.arrays.IntervalArray": Codec(
         lambda array: [array.left, array.right, array.closed], lambda kind, *parts: kind.from_arrays(*parts)
     ),
-    "pandas.Timestamp": Codec(lambda stamp: [stamp.asm8, stamp.tz], _make_timestamp),
+    "pandas.Timestamp": Codec(
+        lambda stamp: [stamp.asm8, stamp.tz], lambda kind, moment, zone: _in_zone(kind(moment), zone)
+    ),
     "pandas.Timedelta": Codec(lambda span: [span.asm8]),
     "pandas.Period": Codec(
         lambda period: [period.ordinal, period.freqstr], lambda kind, *parts: kind(ordinal=parts[0], freq=parts[1])

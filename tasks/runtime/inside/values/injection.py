@@ -6,7 +6,6 @@ import importlib
 import typing
 from typing import Any, NamedTuple
 
-from . import transfer
 from .tree import decode
 
 _ANNOTATIONS_AS_TEXT = 0x1000000  # CO_FUTURE_ANNOTATIONS: names in annotations need not exist here
@@ -54,8 +53,3 @@ class Sent(NamedTuple):
             NotPortableError: It holds an instance of a class that was not injected before.
         """
         return decode(self.blob, own, makes_records=False)
-
-
-def receive(name: str, size: int, descriptor: int) -> Sent:
-    """Return what the host has put into shared memory."""
-    return Sent(name, transfer.take(descriptor, size))

@@ -2,7 +2,8 @@
 
 import math
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -29,66 +30,59 @@ class Record(NamedTuple):
         return hash((self.type_name, *self.fields.values()))
 
 
-def _flat(mapping: Any) -> list[Any]:
-    return list(chain.from_iterable(mapping.items()))
+def _flat(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
+    return list(chain.from_iterable(pairs))
 
 
 def _split_set(value: Any) -> list[Any]:
-    return _without_nans(list(value), "a set")
+    _check_nans(value, "a set")
+    return list(value)
 
 
 def _split_dict(value: Any) -> list[Any]:
-    _without_nans(value, "a dict")
-    return _flat(value)
+    _check_nans(value, "a dict")
+    return _flat(value.items())
 
 
-def _without_nans(members: Any, what: str) -> Any:
+def _check_nans(members: Any, what: str) -> None:
     """Refuse a second NaN among the members: a process that blocks run in is forked too late to tell the host."""
     if sum(map(math.isnan, (member for member in members if type(member) is float))) > 1:
         raise NotPortableError(f"{what} with two NaNs does not travel, as they are equal on arrival; use a list")
-    return members
 
 
 def _fill_dict(target: Any, parts: list[Any]) -> None:
-    _check_hashes(parts[::2])
-    dict.update(target, zip(parts[::2], parts[1::2], strict=True))
-    _whole(target, len(parts) // 2)
-
-
-def _fill_ordered(target: Any, parts: list[Any]) -> None:
-    _check_hashes(parts[::2])
-    target.update(zip(parts[::2], parts[1::2], strict=True))
-    _whole(target, len(parts) // 2)
-
-
-def _check_hashes(members: list[Any]) -> None:
-    """Refuse members that were made to collide: inserting them takes the square of their number."""
-    counts: dict[int, int] = {}
-    for member in members:
-        value = hash(member)
-        counts[value] = count = counts.get(value, 0) + 1
-        if count > _EQUAL_HASHES_LIMIT:
-            what = f"a set or a dict of {len(members)}"
-            raise NotPortableError(f"{what} does not travel in which more than {_EQUAL_HASHES_LIMIT} share a hash")
-
-
-def _members(kind: type, *parts: Any) -> Any:
-    _check_hashes(list(parts))
-    return _whole(kind(parts), len(parts))
+    keys = parts[::2]
+    _check_hashes(keys)
+    for key, value in zip(keys, parts[1::2], strict=True):
+        target[key] = value
+    _check_count(target, len(keys))
 
 
 def _fill_set(target: set[Any], parts: list[Any]) -> None:
     _check_hashes(parts)
     target.update(parts)
-    _whole(target, len(parts))
+    _check_count(target, len(parts))
 
 
-def _whole(members: Any, count: int) -> Any:
-    """Return a set or a dict that still has all of its members; NaNs and instances told apart by identity may merge."""
+def _make_frozenset(kind: Any, *parts: Any) -> Any:
+    _check_hashes(parts)
+    members = kind(parts)
+    _check_count(members, len(parts))
+    return members
+
+
+def _check_hashes(members: Sequence[Any]) -> None:
+    """Refuse members that were made to collide: inserting them takes the square of their number."""
+    if members and max(Counter(map(hash, members)).values()) > _EQUAL_HASHES_LIMIT:
+        what = f"a set or a dict of {len(members)}"
+        raise NotPortableError(f"{what} does not travel in which more than {_EQUAL_HASHES_LIMIT} share a hash")
+
+
+def _check_count(members: Any, count: int) -> None:
+    """Refuse a set or a dict that has lost a member; NaNs and instances told apart by identity may merge."""
     if len(members) != count:
         kind = "a set whose members" if isinstance(members, (set, frozenset)) else "a dict whose keys"
         raise NotPortableError(f"{kind} are equal on arrival does not travel; use a list")
-    return members
 
 
 def _split_defaultdict(value: Any) -> list[Any]:
@@ -97,11 +91,6 @@ def _split_defaultdict(value: Any) -> list[Any]:
     if name == "":
         raise NotPortableError(f"a defaultdict of {factory!r:.100} does not travel; convert it to dict first")
     return [name, *_split_dict(value)]
-
-
-def _fill_defaultdict(target: Any, parts: list[Any]) -> None:
-    target.default_factory = _FACTORIES[parts[0]]
-    _fill_dict(target, parts[1:])
 
 
 def _split_zone(value: Any) -> list[Any]:
@@ -126,17 +115,13 @@ def _make_zoned(kind: Any, text: str, zone: Any, fold: int) -> Any:
 def _split_record(value: Any) -> list[Any]:
     """Return the name of a class with the names and values of an instance's fields, read without its own code."""
     names = type(value).__dict__.get("__dataclass_fields__", _PYDANTIC_STATE)
-    return [type(value).__name__, *chain.from_iterable((name, object.__getattribute__(value, name)) for name in names)]
+    return [type(value).__name__, *_flat((name, object.__getattribute__(value, name)) for name in names)]
 
 
 def _fits_record(kind: type, parts: list[Any]) -> bool:
     own = kind.__dict__.get("__dataclass_fields__")
     names = _PYDANTIC_STATE if own is None and hasattr(kind, "__pydantic_fields__") else own
     return names is not None and parts[1::2] == list(names)
-
-
-def _make_record(kind: type, name: str, *_parts: Any) -> Any:
-    return Record(name, {}) if kind is Record else object.__new__(kind)
 
 
 def _fill_record(target: Any, parts: list[Any]) -> None:
@@ -146,10 +131,6 @@ def _fill_record(target: Any, parts: list[Any]) -> None:
             object.__setattr__(target, name, value)
     else:
         target.fields.update(fields.get("__dict__", fields))
-
-
-def _split_named_tuple(value: Any) -> list[Any]:
-    return [type(value).__name__, *chain.from_iterable(zip(type(value)._fields, tuple.__iter__(value), strict=True))]
 
 
 def _make_named_tuple(kind: type, name: str, *parts: Any) -> Any:
@@ -182,11 +163,15 @@ CODECS: dict[str, Codec] = {
     "builtins.list": Codec(lambda value: value, lambda kind, *_parts: kind(), list.extend),
     "builtins.tuple": Codec(list, lambda kind, *parts: kind(parts)),
     "builtins.set": Codec(_split_set, lambda kind, *_parts: kind(), _fill_set),
-    "builtins.frozenset": Codec(_split_set, _members),
+    "builtins.frozenset": Codec(_split_set, _make_frozenset),
     "builtins.dict": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
-    "collections.OrderedDict": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_ordered),
+    "collections.OrderedDict": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
     "collections.Counter": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
-    "collections.defaultdict": Codec(_split_defaultdict, lambda kind, *_parts: kind(), _fill_defaultdict),
+    "collections.defaultdict": Codec(
+        _split_defaultdict,
+        lambda kind, factory, *_parts: kind(_FACTORIES[factory]),
+        lambda target, parts: _fill_dict(target, parts[1:]),
+    ),
     "collections.deque": Codec(lambda value: [value.maxlen, *value], lambda kind, limit, *parts: kind(parts, limit)),
     "decimal.Decimal": Codec(lambda value: [str(value)]),
     "fractions.Fraction": Codec(
@@ -203,8 +188,15 @@ CODECS: dict[str, Codec] = {
         f"pathlib.{name}": Codec(lambda value: [str(value)])
         for name in ("PosixPath", "PurePosixPath", "PureWindowsPath")
     },
-    "class.record": Codec(_split_record, _make_record, _fill_record),
-    "class.named_tuple": Codec(_split_named_tuple, _make_named_tuple),
+    "class.record": Codec(
+        _split_record,
+        lambda kind, name, *_parts: Record(name, {}) if kind is Record else object.__new__(kind),
+        _fill_record,
+    ),
+    "class.named_tuple": Codec(
+        lambda value: [type(value).__name__, *_flat(zip(type(value)._fields, tuple.__iter__(value), strict=True))],
+        _make_named_tuple,
+    ),
     "class.member": Codec(_split_member, _make_member),
 }
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.protocol import Contract, Runtime, SandboxLevel
+from carryover.tasks.runtime.open import Runtime
+from carryover.tasks.runtime.protocol import Contract, SandboxLevel
 
 SECRET = "hidden-value-4711"
 

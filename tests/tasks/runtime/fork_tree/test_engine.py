@@ -25,7 +25,7 @@ def test_engine_whose_processes_cannot_be_forked_ends_its_root(fork_tree, contra
 
 def test_branch_that_fails_ends_its_root(open_fork_tree, monkeypatch):
     interpreter = open_fork_tree(CONTRACTS["stateless"])  # a branch of a live state shares its root
-    interpreter._state.engine._installed.append(Binding(("define", "broken", "1 / 0")))
+    interpreter._state.engine.installed.append(Binding(("define", "broken", "1 / 0")))
     roots, grow = [], ForkTreeEngine._grow
 
     def noting(engine: ForkTreeEngine) -> Any:
