@@ -2,7 +2,7 @@
 
 import pytest
 
-from carryover.tasks.traces.study_rows import CaveTurnRow, ClaimRow
+from carryover.tasks.traces.study_rows import CaveTurnRow
 
 
 @pytest.fixture
@@ -139,6 +139,6 @@ def test_claims_are_those_of_the_second_paper_that_do_not_hold(warehouse):
         ("arXiv 1", "partly holds"),
     ):
         fields = {"claim": verdict, "place": "Table 3", "published": "1", "recomputed": "2", "tolerance": 0.1}
-        warehouse.add(ClaimRow(run_id="run", paper=paper, verdict=verdict, **fields))
+        warehouse.claim(paper=paper, verdict=verdict, **fields)
     (row,) = warehouse.table("cave_claims")
     assert (row["claim"], row["published"], row["recomputed"]) == ("inconsistent", "1", "2")
