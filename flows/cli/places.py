@@ -13,7 +13,7 @@ from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import Folders, name_places
 
-HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in about a minute), `carryover merge` takes in what has landed"
+HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in two minutes), `carryover merge` takes in what has landed"
 
 
 def find_places(home: Path | None) -> Folders:

@@ -1,4 +1,4 @@
-"""Watching over a running block: its tool calls, its time, its memory, its end."""
+"""Watching over a running block: its tool calls, which enter the host here, its time, its memory, its end."""
 
 import logging
 import time
