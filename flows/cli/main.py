@@ -131,14 +131,14 @@ def costs(
     home: Home = None,
     plan: Annotated[str | None, typer.Option(help="Digest of a comparison; default: the latest.")] = None,
 ) -> None:
-    """Write what each arm costs in tokens, by turns and by size of data: costs.svg and costs.md."""
+    """Write what each arm costs in tokens, by turns and by size of data: cave_costs.svg and cave_costs.md."""
     from carryover.flows.cli.tables import read_cave_table
     from carryover.tasks.cave.arms.costs import cost_page, draw_costs
 
     with open_warehouse(home) as warehouse:
         rows = read_cave_table(warehouse, plan, "cave_costs")
     folder.mkdir(exist_ok=True)
-    for name, text in (("costs.svg", draw_costs(rows)), ("costs.md", cost_page(rows))):
+    for name, text in (("cave_costs.svg", draw_costs(rows)), ("cave_costs.md", cost_page(rows))):
         (folder / name).write_text(text, encoding="utf-8")
         typer.echo(folder / name)
 

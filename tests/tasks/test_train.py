@@ -105,7 +105,7 @@ def test_a_bar_goes_on_with_every_logging_step(run, part, tmp_path, monkeypatch)
             on_log(metric)
         return read_trained(finish_training(run, part, DATA))
 
-    monkeypatch.setattr("carryover.tasks.train.progress_bar", open_bar)
+    monkeypatch.setattr("carryover.tasks.train.shown_progress", open_bar)
     monkeypatch.setattr("carryover.tasks.train.train_in_process", train_in_process)
     train_model.fn(run, plan_training(run, part, "persistent", 0, None))
     assert shown == [

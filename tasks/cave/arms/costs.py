@@ -40,7 +40,7 @@ def cost_page(rows: pl.DataFrame) -> str:
     parts = [
         "# What each arm costs in tokens",
         f"Played by: {models}. The oracle's tokenizer: {TOKENIZER}.",
-        "![](costs.svg)",
+        "![](cave_costs.svg)",
     ]
     for suite, column, title in _PANELS:
         of_suite = rows.filter(pl.col("suite") == suite)
