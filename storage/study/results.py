@@ -2,8 +2,8 @@
 
 A folder of results holds `episodes.parquet` (rows of `marts.episode_metrics`, each with the digest of its plan),
 `statistics.parquet` (computed from them, with the folder's name for a plan), `plans.json` (what each digest stands
-for, and where it ran) and what `storage/study/kept_training.py` keeps of the training sets. Parts of a study that ran as
-plans of their own are read as one study again.
+for, and where it ran) and what `kept_training.py` beside this module keeps of the training sets. Parts of a study that
+ran as plans of their own are read as one study again.
 """
 
 import json
