@@ -57,12 +57,13 @@ class Case(NamedTuple):
 
 LARGEST_FILE = 32_768
 """Bytes: more than the row of a run with its plan and environment takes, less than what each stage writes."""
-COLLECTED = '["collect_traces"]'
-PREPARED = '["collect_traces", "prepare_training"]'
-TRAINED = '["collect_traces", "prepare_training", "train_models"]'
+GENERATED = '["generate_instances"]'
+COLLECTED = '["generate_instances", "collect_traces"]'
+PREPARED = '["generate_instances", "collect_traces", "prepare_training"]'
+TRAINED = '["generate_instances", "collect_traces", "prepare_training", "train_models"]'
 CASES = (
     Case("generate_instances", "laptop", 1000, LARGEST_FILE, "landing/", "instances", 1000 + 100, evaluation_count=100),
-    Case("collect_traces", "smoke", 80, LARGEST_FILE, "landing/", "episodes", 2 * 80),
+    Case("collect_traces", "smoke", 80, LARGEST_FILE, "landing/", "episodes", 2 * 80, GENERATED),
     Case("prepare_training", "smoke", 12, LARGEST_FILE, "datasets/", "training_examples", 2 * 12, COLLECTED),
     Case("train_models", "smoke", 12, LARGEST_FILE, "models/", "training_runs", 2, PREPARED),
     Case("evaluate_models", "smoke", 12, LARGEST_FILE, "landing/", "episodes", 24 + 8 * 60, TRAINED, 24, 60),

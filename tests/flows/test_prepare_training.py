@@ -6,6 +6,7 @@ import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
 from carryover.flows.collect_traces import collect_traces
+from carryover.flows.generate_instances import generate_instances
 from carryover.flows.prepare_training import prepare_training
 from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
@@ -23,6 +24,7 @@ def test_training_data_that_were_deleted_or_changed_are_there_after_the_flow(pre
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.setenv("DO_NOT_TRACK", "1")
     with temporary_settings({PREFECT_API_URL: prefect_api, PREFECT_HOME: tmp_path / "prefect"}):
+        generate_instances("smoke", FEW)
         collect_traces("smoke", FEW)
         prepare_training("smoke", FEW)
         with start_run("look", resolve_plan("smoke", FEW), Limits()) as run:
