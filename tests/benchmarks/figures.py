@@ -80,7 +80,7 @@ def tables(figures: list[Figure]) -> str:
         "Met goals": [figure for figure in figures if figure.goal and not figure.is_missed],
         "Measured without a goal": [figure for figure in figures if not figure.goal],
     }
-    head = "| what | measured | goal | load | `pytest -m benchmark -s tests/benchmarks/...` |\n|---|---|---|---|---|"
+    head = "| what | measured | goal | load | file |\n|---|---|---|---|---|"
     return "\n\n".join(
         "\n".join([f"## {title}\n", head, *(figure.row() for figure in group)])
         for title, group in groups.items()
