@@ -22,6 +22,8 @@ CELL = (
     "base", "model_name", "train_contract", "training_seed", "runtime_contract", "visibility", "header", "bucket",
 )  # fmt: skip
 PAIR = ("instance_id", "replicate")
+OUTCOME = ("transcript_digest", "finish_reason", "score")
+"""What is equal in identical episodes: scores may change without a reply, with an environment or a scoring that did."""
 STUDY_VARIANT = "main"
 LEAST_PAIRED_SHARE = 0.9
 """Share of the baseline's episodes below which nothing is said of a cell."""
@@ -88,6 +90,7 @@ def _baseline(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> pl.D
 def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comparison:
     baseline = _baseline(frame, episodes, night)
     ended = frame.filter(pl.col("finish_reason") != FinishReason.ERROR.value)
+    is_same = [pl.col(name).eq_missing(pl.col(f"{name}_before")) for name in OUTCOME]
     pairs = ended.join(baseline, on=[*CELL, *PAIR], suffix="_before", nulls_equal=True)
     identity = identify(frame, night.facts[night.run_id])
     values: dict[str, Any] = {
@@ -95,7 +98,7 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
         "baseline_run_id": None,
         "pair_count": pairs.height,
         "unpaired_count": baseline.height - pairs.height,
-        "identical_count": pairs.filter(pl.col("transcript_digest") == pl.col("transcript_digest_before")).height,
+        "identical_count": pairs.drop_nulls("transcript_digest").filter(is_same).height,
         "differing": (),
         "identity_json": json.dumps(digests(identity)),
         "note": None,

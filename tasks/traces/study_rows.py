@@ -270,7 +270,7 @@ class NightVerdictRow(
     unpaired_count: int
     """Episodes of the baseline without a counterpart that ended."""
     identical_count: int
-    """Pairs with the same replies and the same tokens, turn by turn."""
+    """Pairs with the same replies and tokens, turn by turn, the same end and the same score."""
     mean_score: float | None
     """Over the pairs."""
     baseline_mean_score: float | None

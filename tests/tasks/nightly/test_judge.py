@@ -74,6 +74,14 @@ def test_a_night_that_says_the_same_is_identical():
     assert summarize([row]) == "all 1 cells equal their baseline to the token"
 
 
+@pytest.mark.parametrize(
+    ("change", "verdict"), [({"score": 0.0}, "regression"), ({"finish_reason": "max_turns"}, "unchanged")]
+)
+def test_equal_replies_of_another_outcome_are_not_identical(change, verdict):
+    (row,) = judge(play("study"), [one | change for one in play("night-1")])
+    assert (row.verdict, row.identical_count) == (verdict, 0)
+
+
 def test_a_summary_names_what_differs_or_says_that_nothing_does():
     (row,) = judge(play("study"), play("night-1", model_digest="new"))
     assert summarize([row]).endswith("to the token; not as for the baseline: weights")
