@@ -11,7 +11,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.identity import RunFacts
 from carryover.tasks.nightly.judge import Night, judge_night
-from carryover.tasks.nightly.spec import Thresholds
+from carryover.tasks.nightly.spec import Thresholds, study_variant
 from carryover.tasks.plans.run import Run
 from carryover.tasks.traces.study_rows import NightVerdictRow
 
@@ -30,6 +30,7 @@ def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightV
     night = Night(
         run_id=run.run_id,
         plan_digest=run.plan.digest,
+        study_variant=study_variant(run.plan),
         series=series,
         judged_at=datetime.now(UTC),
         thresholds=thresholds,

@@ -24,7 +24,6 @@ CELL = (
 PAIR = ("instance_id", "replicate")
 OUTCOME = ("transcript_digest", "finish_reason", "score")
 """What is equal in identical episodes: scores may change without a reply, with an environment or a scoring that did."""
-STUDY_VARIANT = "main"
 LEAST_PAIRED_SHARE = 0.9
 """Share of the baseline's episodes below which nothing is said of a cell."""
 
@@ -34,6 +33,7 @@ class Night(NamedTuple):
 
     run_id: str
     plan_digest: str
+    study_variant: str
     series: str
     judged_at: datetime
     thresholds: Thresholds
@@ -80,7 +80,7 @@ def _baseline(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> pl.D
     """Return the study's episodes of a cell with the night's decoding seeds, else those of the series' first night."""
     same = episodes.join(frame.select(*CELL, *PAIR), on=[*CELL, *PAIR], how="semi", nulls_equal=True)
     earlier = same.filter((pl.col("run_id") != night.run_id) & (pl.col("finish_reason") != FinishReason.ERROR.value))
-    study = _newest(earlier.filter(pl.col("variant") == STUDY_VARIANT))
+    study = _newest(earlier.filter(pl.col("variant") == night.study_variant))
     if study.height:
         return study
     nights = earlier.filter(pl.col("variant") == night.series).sort("started_at")

@@ -53,10 +53,11 @@ def play(run_id, *, count=12, **changes):
     ]
 
 
-def judge(*episodes, run_id="night-1", facts=None, **thresholds) -> list[Any]:
+def judge(*episodes, run_id="night-1", facts=None, study_variant="main", **thresholds) -> list[Any]:
     night = Night(
         run_id=run_id,
         plan_digest="plan",
+        study_variant=study_variant,
         series="reevaluation",
         judged_at=BEGIN,
         thresholds=Thresholds(**thresholds),
@@ -131,6 +132,11 @@ def test_the_first_night_of_other_seeds_is_their_baseline():
         play("study"), play("night-1", replicate=1), play("night-2", replicate=1, attempt=1), run_id="night-2"
     )
     assert (second.verdict, second.baseline_run_id) == ("identical", "night-1")
+
+
+def test_a_study_of_another_variant_is_a_baseline_too():
+    (row,) = judge(play("study", variant="four-contracts"), play("night-1"), study_variant="four-contracts")
+    assert (row.verdict, row.baseline_run_id) == ("identical", "study")
 
 
 def test_later_nights_are_compared_with_the_study_too():
