@@ -67,11 +67,11 @@ def reevaluate_model(
         verdicts = judge_episodes(run, night.series, thresholds)
         if not verdicts:
             raise UserError(f"plan {plan.name} has no cell of that --model and --runtime-contract: nothing was played")
+        message = summarize(verdicts)
+        show_verdicts(plan, verdicts, message)
+        say(message)
         analyse_study(scale, limits=limits, run_id=run.run_id)
     merge_landing(run)  # the run's own end
-    message = summarize(verdicts)
-    show_verdicts(plan, verdicts, message)
-    say(message)
     found = {verdict.verdict for verdict in verdicts}
     return Completed(name="Regression" if "regression" in found else "Judged", message=message)
 

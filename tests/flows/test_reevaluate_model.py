@@ -150,6 +150,17 @@ def test_a_night_that_plays_no_cell_is_refused(night):
         night()
 
 
+def test_verdicts_are_shown_and_said_though_the_analysis_fails(night, capsys):
+    def fail(*_, **__):
+        raise UserError("no analysis")
+
+    shown = []
+    with pytest.raises(UserError, match="no analysis"):
+        night("first", analyse_study=fail, show_verdicts=lambda plan, rows, message: shown.append((plan.name, message)))
+    assert shown == [("smoke", "1 first: the baseline of this series")]
+    assert "1 first: the baseline of this series" in capsys.readouterr().err
+
+
 def test_what_a_night_plays_is_options_of_the_command():
     seen = []
     options = ["--model", "persistent-0", "--runtime-contract", "stateless", "--is-cross-evaluation", "--seeds", "2"]
