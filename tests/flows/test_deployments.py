@@ -41,6 +41,7 @@ def test_a_model_is_evaluated_again_every_night():
     (scheduled,) = (one for one in DECLARED if one.get("schedules"))
     assert scheduled["entrypoint"] == "flows/reevaluate_model.py:reevaluate_model"
     assert scheduled["schedules"] == [{"cron": "0 3 * * *", "timezone": "UTC", "active": True}]
+    assert scheduled["concurrency_limit"] == {"limit": 1, "collision_strategy": "ENQUEUE"}
 
 
 def fields_of(schema):
