@@ -52,7 +52,7 @@ def reevaluate_model(
         thresholds: Which differences are a regression.
 
     Raises:
-        UserError: The plan has no such cell.
+        UserError: The plan has no such cell, or too few episodes of one ended.
     """
     try:
         plan = landed_plan(study_run or choose_study(resolve_plan(scale)))
@@ -71,8 +71,10 @@ def reevaluate_model(
         show_verdicts(plan, verdicts, message)
         say(message)
         analyse_study(scale, limits=limits, run_id=run.run_id)
+        found = {verdict.verdict for verdict in verdicts}
+        if "incomplete" in found:
+            raise UserError(f"too few episodes of a cell ended to judge it: {message}")
     merge_landing(run)  # the run's own end
-    found = {verdict.verdict for verdict in verdicts}
     return Completed(name="Regression" if "regression" in found else "Judged", message=message)
 
 

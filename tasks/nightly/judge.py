@@ -24,8 +24,8 @@ CELL = (
 PAIR = ("instance_id", "replicate")
 OUTCOME = ("transcript_digest", "finish_reason", "score")
 """What is equal in identical episodes: scores may change without a reply, with an environment or a scoring that did."""
-LEAST_PAIRED_SHARE = 0.9
-"""Share of the baseline's episodes below which nothing is said of a cell."""
+LEAST_SHARE = 0.9
+"""Share of the baseline's episodes, or of a first night's, below which nothing is said of a cell."""
 
 
 class Night(NamedTuple):
@@ -47,6 +47,8 @@ class _Comparison(NamedTuple):
 
     values: dict[str, Any]
     """Fields of its row."""
+    ended_share: float
+    """Of the night's episodes, those that ended without `error`."""
     score_difference: float | None
     token_ratio: Interval | None
     p_values: tuple[float | None, float | None]
@@ -77,13 +79,16 @@ def _newest(episodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _baseline(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> pl.DataFrame:
-    """Return the study's episodes of a cell with the night's decoding seeds, else those of the series' first night."""
-    same = episodes.join(frame.select(*CELL, *PAIR), on=[*CELL, *PAIR], how="semi", nulls_equal=True)
+    """Return the study's episodes of a cell with the night's decoding seeds, else those of the series' first night.
+
+    A night that was killed, or too incomplete to finish, is no baseline.
+    """
+    same = episodes.join(frame, on=[*CELL, "replicate"], how="semi", nulls_equal=True)
     earlier = same.filter((pl.col("run_id") != night.run_id) & (pl.col("finish_reason") != FinishReason.ERROR.value))
     study = _newest(earlier.filter(pl.col("variant") == night.study_variant))
     if study.height:
         return study
-    nights = earlier.filter(pl.col("variant") == night.series).sort("started_at")
+    nights = earlier.filter((pl.col("variant") == night.series) & pl.col("is_of_finished_run")).sort("started_at")
     return _newest(nights.filter(pl.col("run_id") == pl.col("run_id").first()))
 
 
@@ -91,6 +96,7 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
     baseline = _baseline(frame, episodes, night)
     ended = frame.filter(pl.col("finish_reason") != FinishReason.ERROR.value)
     is_same = [pl.col(name).eq_missing(pl.col(f"{name}_before")) for name in OUTCOME]
+    ended_share = ended.height / frame.height
     pairs = ended.join(baseline, on=[*CELL, *PAIR], suffix="_before", nulls_equal=True)
     identity = identify(frame, night.facts[night.run_id])
     values: dict[str, Any] = {
@@ -104,7 +110,7 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
         "note": None,
     }
     if not baseline.height:
-        return _Comparison(values, None, None, (None, None))
+        return _Comparison(values, ended_share, None, None, (None, None))
     before = baseline.sort("started_at")["run_id"][-1]
     was = identify(baseline, night.facts[before])
     names = differing(identity, was)
@@ -128,7 +134,8 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
         "high": interval.high,
         "method": f"{tests[0].method}; tokens: {interval.method}",
     }
-    return _Comparison(values, point_estimate(scores, difference), interval, (tests[0].p_value, tests[1].p_value))
+    p_values = tests[0].p_value, tests[1].p_value
+    return _Comparison(values, ended_share, point_estimate(scores, difference), interval, p_values)
 
 
 def _row(cell: _Comparison, corrected: tuple[float | None, float | None], night: Night) -> NightVerdictRow:
@@ -150,8 +157,8 @@ def _verdict(cell: _Comparison, corrected: tuple[float | None, float | None], th
     """Return what the corrected tests and the sizes of the differences allow one to say."""
     paired, unpaired = cell.values["pair_count"], cell.values["unpaired_count"]
     if cell.values["baseline_run_id"] is None:
-        return "first"
-    if paired < LEAST_PAIRED_SHARE * (paired + unpaired):
+        return "first" if cell.ended_share >= LEAST_SHARE else "incomplete"
+    if paired < LEAST_SHARE * (paired + unpaired):
         return "incomplete"
     if cell.values["identical_count"] == paired and not unpaired:
         return "identical"

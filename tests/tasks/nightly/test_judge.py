@@ -43,6 +43,7 @@ def episode(run_id, number, *, score=0.5, tokens=1000, said="reply", variant=Non
         "total_tokens": tokens,
         "contract_json": json.dumps(DECLARED),
         "transcript_digest": said,
+        "is_of_finished_run": True,
     } | changes
 
 
@@ -132,6 +133,23 @@ def test_the_first_night_of_other_seeds_is_their_baseline():
         play("study"), play("night-1", replicate=1), play("night-2", replicate=1, attempt=1), run_id="night-2"
     )
     assert (second.verdict, second.baseline_run_id) == ("identical", "night-1")
+
+
+def test_episodes_that_the_night_did_not_play_are_unpaired():
+    (row,) = judge(play("study"), play("night-1", count=6))
+    assert (row.verdict, row.pair_count, row.unpaired_count) == ("incomplete", 6, 6)
+
+
+def test_a_night_that_did_not_finish_is_no_baseline():
+    killed = play("night-1", replicate=1, is_of_finished_run=False)
+    (row,) = judge(killed, play("night-2", replicate=1, attempt=1), run_id="night-2")
+    assert (row.verdict, row.baseline_run_id) == ("first", None)
+
+
+def test_a_first_night_of_failed_episodes_is_incomplete():
+    failed = [one | {"finish_reason": "error", "score": None} for one in play("night-1", replicate=1)[:2]]
+    (row,) = judge(failed, play("night-1", replicate=1)[2:])
+    assert (row.verdict, row.baseline_run_id) == ("incomplete", None)
 
 
 def test_a_study_of_another_variant_is_a_baseline_too():
