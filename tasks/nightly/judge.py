@@ -177,6 +177,7 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
     """Return a night's verdicts in a sentence: equal to the study, or how many cells got which and what differs."""
     counts = {word: sum(row.verdict == word for row in verdicts) for word in sorted({row.verdict for row in verdicts})}
     names = sorted({name for row in verdicts for name in row.differing})
+    unknown = {name for row in verdicts for name, digest in json.loads(row.identity_json).items() if digest is None}
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
     if set(counts) == {"first"}:
         return f"{told}: the baseline of this series"
@@ -185,4 +186,7 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
         told = f"all {len(verdicts)} cells equal their baseline to the token"
     if names:
         return f"{told}; not as for the baseline: {', '.join(names)}"
-    return told if is_identical else f"{told}, and nothing else differs: {', '.join(PARTS)} are the baseline's"
+    if is_identical:
+        return told
+    told += f", and nothing else differs: {', '.join(name for name in PARTS if name not in unknown)} are the baseline's"
+    return f"{told}; not compared where unknown: {', '.join(sorted(unknown))}" if unknown else told

@@ -295,7 +295,7 @@ class NightVerdictRow(
     differing: tuple[str, ...]
     """Which of code, prompt, contract, environment, server and weights are not those of the baseline."""
     identity_json: str
-    """Digest of each of these on the night."""
+    """Digest of each of these on the night; null where it is unknown and not compared."""
     method: str
     note: str | None
     """What differs in environment and server, in words."""

@@ -89,6 +89,19 @@ def test_a_summary_names_what_differs_or_says_that_nothing_does():
     assert summarize([row]).endswith("to the token; not as for the baseline: weights")
     (row,) = judge(play("study"), play("night-1", said="other"))
     assert summarize([row]).startswith("1 unchanged, and nothing else differs: code, prompt, ")
+    assert summarize([row]).endswith(", server, weights are the baseline's")
+
+
+@pytest.mark.parametrize("digests", [(None, None), (None, "weights"), ("weights", None)])
+def test_unknown_weights_are_not_compared(digests):
+    study, night = (
+        play(run_id, model_digest=digest) for run_id, digest in zip(("study", "night-1"), digests, strict=True)
+    )
+    (row,) = judge(study, [one | {"transcript_digest": "other"} for one in night])
+    assert (row.verdict, row.differing) == ("unchanged", ())
+    if digests[1] is None:
+        assert json.loads(row.identity_json)["weights"] is None
+        assert summarize([row]).endswith(", server are the baseline's; not compared where unknown: weights")
 
 
 def test_a_cell_that_costs_more_is_a_regression_and_the_interval_says_how_much():
