@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 
 from prefect import task
+from prefect.cache_policies import NO_CACHE
 from prefect.events import emit_event
 
 from carryover.storage.warehouse.reader import Warehouse
@@ -18,7 +19,7 @@ from carryover.tasks.traces.study_rows import NightVerdictRow
 REGRESSION_EVENT = "carryover.regression"
 
 
-@task(task_run_name="judge-{series}", tags=["stage:reevaluation"])
+@task(task_run_name="judge-{series}", cache_policy=NO_CACHE, tags=["stage:reevaluation"])
 def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightVerdictRow]:
     """Land a verdict on every cell that a run has played, and return them; the run's episodes are merged.
 

@@ -3,6 +3,7 @@
 import asyncio
 
 from prefect import task
+from prefect.cache_policies import NO_CACHE
 
 from carryover.storage.study.comparisons import missing_places
 from carryover.storage.zone.landing import LandingZone
@@ -21,7 +22,7 @@ BATCH = 48
 """Episodes that land together; a killed run plays at most these again."""
 
 
-@task(task_run_name="{suite}-{arm}")
+@task(task_run_name="{suite}-{arm}", cache_policy=NO_CACHE)
 def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> int:
     """Play and land what is missing of a suite under an arm; return how many episodes."""
     places = missing_places(plan, suite, arm)
