@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import httpx
@@ -15,8 +16,10 @@ import yaml
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
+from carryover.flows import shown
 from carryover.flows.cli.command import run_as_command
 from carryover.flows.reproduce_study import reproduce_study
+from carryover.flows.shown import name_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.serving.process import ManagedProcess, find_free_port
 
@@ -72,6 +75,14 @@ def test_the_help_of_a_flow_shows_the_form_of_its_deployment(entry, capsys, monk
     flow = load_flow_from_entrypoint(entry["entrypoint"])
     flow.validate_parameters(entry["parameters"])
     check_help_shows(flow, parameter_schema(flow).model_dump_for_openapi(), capsys)
+
+
+def test_every_flow_names_its_runs_and_is_shown_as_a_stage():
+    for entry in DECLARED:
+        file, _, name = entry["entrypoint"].partition(":")
+        flow = getattr(import_module(f"carryover.{file.removesuffix('.py').replace('/', '.')}"), name)
+        assert flow.flow_run_name is name_run
+        assert flow.fn.__code__.co_filename == shown.__file__
 
 
 @pytest.fixture

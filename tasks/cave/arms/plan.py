@@ -54,6 +54,11 @@ class SuitePlan(FrozenModel):
     """Sampling temperature; default: the endpoint's."""
 
     @property
+    def name(self) -> str:
+        """How runs of any comparison are named."""
+        return "arms"
+
+    @property
     def digest(self) -> str:
         """What tells episodes of different comparisons apart."""
         content = {"model": self.model, "url": self.endpoint_url, "seed": self.case_seed, "spec": self.spec}
