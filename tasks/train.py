@@ -20,6 +20,7 @@ from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.prepare import read_training_data, write_base_corpus
 from carryover.tasks.progress import shown_progress
+from carryover.tasks.retrying import RETRIES
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
@@ -102,6 +103,7 @@ def plan_training(
     task_run_name="{training.name}",
     cache_policy=StageIdentity(identify=lambda run, training: training.identity),
     on_completion=[say_reused],
+    **RETRIES,
 )
 def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
     """Train one model or adapter in a process of its own and land it with its loss curve.
