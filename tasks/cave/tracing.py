@@ -49,6 +49,8 @@ class Trace:
         self._recorder = EpisodeRecorder(run_id, episode_id or digest)
         self._started_at, self._start = datetime.now(UTC), time.perf_counter()
         self._pending: Replied | None = None
+        self._told: str | None = None
+        """The user message that followed that reply."""
         self._answer: Answer | None = None
         self._names = TurnNames()
         self._turn = self._verified_count = 0
@@ -59,9 +61,10 @@ class Trace:
         """Record an event of the agent's."""
         match event:
             case Asked(text):
-                self._record_turn(text)
+                self._told = text
                 self._open()
             case Replied():
+                self._record_turn()
                 self._open()
                 self._turn += 1
                 self._pending = event
@@ -83,7 +86,7 @@ class Trace:
         """
         if self._answer is None:
             raise ValueError("nothing was answered yet; give `watch` to `ask`, and finish afterwards")
-        self._record_turn(None)
+        self._record_turn()
         self._record_runtime_events()
         agent = self._agent
         injected = agent.runtime.interpreter.injected
@@ -134,22 +137,22 @@ class Trace:
             self._recorder.record_step(self._turn, self._pending.reply.code or "", event.result, before, None)
             self._names = TurnNames(event.result.active_globals, event.result.last_step_globals)
             self._verified_count += event.is_verified
-        self._record_turn(event.text)
+        self._told = event.text
 
-    def _record_turn(self, observation: str | None) -> None:
-        if self._pending is None:
-            return
-        reply, completion, seed = self._pending
-        self._recorder.record_turn(
-            self._turn,
-            reply,
-            completion,
-            observation=observation,
-            seed=seed,
-            has_system_note=reply.block_count > 1,
-            names=self._names,
-        )
-        self._pending = None
+    def _record_turn(self) -> None:
+        """Record the last reply with what followed it, so that a question after a spent budget counts, too."""
+        if self._pending is not None:
+            reply, completion, seed = self._pending
+            self._recorder.record_turn(
+                self._turn,
+                reply,
+                completion,
+                observation=self._told,
+                seed=seed,
+                has_system_note=reply.block_count > 1,
+                names=self._names,
+            )
+        self._pending = self._told = None
 
     def _record_runtime_events(self) -> None:
         events = self._agent.runtime.interpreter.events

@@ -249,6 +249,7 @@ class _CallPlayer(_Player):
 
     def finish(self, **fields: Any) -> RecordedEpisode:
         assert self._answer is not None
+        self._agent.record_last()
         setting = self.setting
         declared = {"agent": "calls", "spec": setting.spec.model_dump(mode="json"), "tools": self._agent.tools}
         common = conversation_fields(

@@ -104,6 +104,37 @@ def test_malformed_arguments_end_no_episode(run):
     assert told[0]["content"].startswith("error: the arguments are not JSON")
 
 
+class CutOff(Oracle):
+    """Its replies in plain text end at the limit of tokens, the first time that each is asked for."""
+
+    async def complete(self, request):
+        completion = await super().complete(request)
+        was_cut = request.messages[-1].content.startswith("The reply was cut off")
+        return completion if completion.tool_calls or was_cut else completion._replace(finish_reason="length")
+
+
+def test_a_cut_reply_is_no_answer(run):
+    writing = (Call("write_variable", {"name": "total", "value": 3}),)
+    played = run(COUNTER, "json", CutOff(["I will now wr", writing, "It is n", "It is 3.", "No", "No.", "No", "No."]))
+    assert [turn.reply_count for turn in played.turns] == [4, 2, 2]
+    assert (played.turns[0].is_passed, played.turns[0].answer) == (True, "It is 3.")
+    assert [error.error_type for error in played.recorded.errors] == ["ReplyCutOff"] * 4
+
+
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("max_steps", [1, 10])
+def test_every_question_is_recorded(fork_tree, arm, max_steps):
+    setting = Setting(AgentSpec(max_steps=max_steps), fork_tree, "run", "plan", "smoke")
+    played = asyncio.run(play(Place(COUNTER, arm, 0), Oracle(script(COUNTER, ARMS[arm])), setting))
+    told = "".join(turn.observation or "" for turn in played.recorded.turns)
+    assert [told.count(turn.question) for turn in COUNTER.turns] == [1, 1, 1]
+
+
+def test_only_the_factor_asks_for_parallel_calls(run):
+    opening = run(COUNTER, "json").recorded.turns[0].observation or ""
+    assert "in one reply" not in opening
+
+
 def test_execute_python_keeps_its_names(run):
     code = [
         (Call("execute_python", {"code": "x = 2"}),),
