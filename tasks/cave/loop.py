@@ -23,14 +23,13 @@ from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.lifetime import lifetime_of
-from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.traces.rows import FinishReason
 
 _COMPACTED_SHARE = 0.5
 """Share of the limit that compaction aims at, so that it is rare and an endpoint's prompt cache lives long."""
 _SUMMARY_WORDS = 400
 _LISTED_VARIABLES = 200
-_RUNTIME_FAULTS = (OSError, EOFError, NodeGoneError, StateLostError)
+_RUNTIME_FAULTS = (OSError, EOFError, StateLostError)
 
 Deferred = Callable[[RuntimeStream], Awaitable[str]]
 """Work that a block asked for and that needs the interpreter idle; returns what the model is told."""
