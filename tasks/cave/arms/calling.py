@@ -196,13 +196,13 @@ def _offer(name: str, function: Callable[..., Any], schemas: dict[str, dict[str,
     if schema is None:
         parameters = inspect.signature(function).parameters
         hints = {key: _TYPES.get(one.annotation) for key, one in parameters.items()}
-        schema = {
+        declared = {
             "type": "object",
             "properties": {key: {"type": hint} if hint else {} for key, hint in hints.items()},
             "required": [key for key, one in parameters.items() if one.default is inspect.Parameter.empty],
         }
-    described = {"name": name, "description": inspect.getdoc(function) or "", "parameters": schema}
-    return {"type": "function", "function": described}
+        schema = {"description": inspect.getdoc(function) or "", "parameters": declared}
+    return {"type": "function", "function": {"name": name, **schema}}
 
 
 def _dump(messages: Sequence[Message]) -> str:

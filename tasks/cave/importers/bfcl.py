@@ -40,7 +40,7 @@ class Stub:
     """A function that records how it was called, under its own name."""
 
     def __init__(self, function: Mapping[str, Any], log: Log) -> None:
-        self.__doc__ = function["description"]
+        self.__doc__ = _documentation(function)
         self.__signature__ = _signature(function["parameters"])
         self.name, self.log = function["name"], log
 
@@ -82,7 +82,13 @@ def _case(category: str, number: int, task: Mapping[str, Any], answer: list[Mapp
     wanted = [Accepted(name, values) for one in answer for name, values in one.items()]
     world = World(
         functions={escaped(name): Stub(function, log) for name, function in functions.items()},
-        schemas={escaped(name): _json_schema(function["parameters"]) for name, function in functions.items()},
+        schemas={
+            escaped(name): {
+                "description": function["description"],
+                "parameters": _json_schema(function["parameters"]),
+            }
+            for name, function in functions.items()
+        },
         namespaced={name: escaped(name) for name in functions if "." in name},
         read_state=log.state,
     )
@@ -116,6 +122,17 @@ def _gold_value(value: Any) -> Any:
         options = {key: [one for one in values if one != OMITTED] for key, values in value.items()}
         return {key: values[0] for key, values in options.items() if values}
     return [_gold_value(one) if isinstance(one, dict) else one for one in value] if isinstance(value, list) else value
+
+
+def _documentation(function: Mapping[str, Any]) -> str:
+    """Return all that the schema says of a function, for arms that are shown Python."""
+    lines = [function["description"], "", "Args:"]
+    schema = function["parameters"]
+    for name, one in schema["properties"].items():
+        kind = one["type"] if name in schema.get("required", ()) else f"{one['type']}, optional"
+        rest = {key: value for key, value in one.items() if key not in ("type", "description")}
+        lines.append(f"    {name} ({kind}): {one.get('description', '')} {json.dumps(rest) if rest else ''}".rstrip())
+    return "\n".join(lines)
 
 
 def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:

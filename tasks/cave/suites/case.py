@@ -46,7 +46,7 @@ class World:
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
     """Host functions by name, the same in every arm; arguments and results are JSON."""
     schemas: dict[str, dict[str, Json]] = field(default_factory=dict)
-    """Parameters of functions as JSON schema, where their signature does not tell."""
+    """Functions as an endpoint is told of them (description, parameters), where their signature does not tell."""
     namespaced: dict[str, str] = field(default_factory=dict)
     """Dotted names by which code arms may call functions as well, with the functions' names."""
     acting: frozenset[str] = frozenset()
