@@ -1,5 +1,7 @@
 """The host's side of an episode: the case's world, and the functions that an arm offers over it."""
 
+import inspect
+import textwrap
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -37,7 +39,7 @@ class Stage:
             parts.append(_STORED)
         if self.world.variables and not self.arm.is_injected:
             described = self.world.descriptions
-            entries = [describe(kind.__name__, kind, "").text for kind in self.world.types]
+            entries = list(map(source_of, self.world.types))
             entries += [describe(name, value, described.get(name, "")).text for name, value in self._first.items()]
             parts.append("Variables of the task:\n" + "\n".join(entries))
         return "\n".join(part for part in parts if part)
@@ -69,6 +71,11 @@ class Stage:
         if name not in self._first:
             raise ToolRuntimeException(f"no variable {name!r}; choose from {', '.join(self._first)}")
         return name
+
+
+def source_of(kind: type) -> str:
+    """Return what defines a class: who is not given the class itself needs the bodies of its methods."""
+    return f"import dataclasses\n\n{textwrap.dedent(inspect.getsource(kind))}"
 
 
 def namespaces(dotted: dict[str, str]) -> dict[str, str]:

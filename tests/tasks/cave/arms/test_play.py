@@ -130,6 +130,13 @@ def test_every_question_is_recorded(fork_tree, arm, max_steps):
     assert [told.count(turn.question) for turn in COUNTER.turns] == [1, 1, 1]
 
 
+@pytest.mark.parametrize("arm", ["code_without_injection", "json", "json_python"])
+def test_arms_without_injection_are_told_what_methods_do(run, arm):
+    case = next(case for case in suite_cases("types", 0) if case.tier == "object")
+    opening = json.loads(run(case, arm).recorded.turns[0].observation or "")[0]["content"]
+    assert "self.target = max(10, min(30, self.target + degrees))" in opening
+
+
 def test_only_the_factor_asks_for_parallel_calls(run):
     opening = run(COUNTER, "json").recorded.turns[0].observation or ""
     assert "in one reply" not in opening
