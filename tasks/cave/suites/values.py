@@ -85,16 +85,16 @@ def telling(name: str, like: Any) -> str:
 
 
 def are_same(expected: Json, actual: Json) -> bool:
-    """Tell whether two JSON values agree; numbers up to a relative 1e-6, truth values only with truth values."""
+    """Tell whether two JSON values agree: fractions up to a relative 1e-6, whole numbers and truth values exactly."""
     if isinstance(expected, bool) or isinstance(actual, bool):
         return expected is actual
-    if isinstance(expected, int | float) and isinstance(actual, int | float):
+    if isinstance(expected, float) and isinstance(actual, int | float):
         return math.isclose(expected, actual, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
     if isinstance(expected, dict) and isinstance(actual, dict):
         return expected.keys() == actual.keys() and all(are_same(expected[key], actual[key]) for key in expected)
     if isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all(map(are_same, expected, actual))
-    return type(expected) is type(actual) and expected == actual
+    return expected == actual
 
 
 def differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:

@@ -71,7 +71,11 @@ def test_a_generator_whose_turns_change_nothing_is_refused():
 @pytest.mark.parametrize(
     ("expected", "actual", "verdict"),
     [
-        (1, 1.0000000001, True),
+        (1.0, 1.0000000001, True),
+        (1.0, 1, True),
+        (1, 1.0, True),
+        (1, 1.0000000001, False),
+        (10_000_000, 10_000_001, False),
         (1, True, False),
         ([1, 2], [1], False),
         ({"a": 1}, {"a": 1, "b": 2}, False),
