@@ -19,7 +19,7 @@ from carryover.tasks.cave.events import Answer, Event, Observed
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case
-from carryover.tasks.cave.tracing import Trace, agents_source, conversation_fields
+from carryover.tasks.cave.tracing import Trace, conversation_fields
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.objects import Binding, RetrievalError
@@ -65,8 +65,8 @@ class Place(NamedTuple):
 
 
 def episode_id(place: Place, plan_digest: str, instruction: str) -> str:
-    """Return an episode's id: equal in every run of the same plan and source, so that a run resumes."""
-    content = [place.case.case_id, *place[1:], plan_digest, instruction, agents_source()]
+    """Return an episode's id: equal in every run of the same plan, so that a run resumes."""
+    content = [place.case.case_id, *place[1:], plan_digest, instruction]
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:24]
 
 
