@@ -67,6 +67,15 @@ def test_only_the_last_attempt_counts(warehouse, turn):
     assert (row["turn_count"], row["passed_pct"]) == (1, 100)
 
 
+def test_an_episode_that_an_error_ended_counts_nowhere(warehouse, turn):
+    turn()
+    turn(question=2, passed=False, finish_reason="error")
+    turn(arm="persistent_code")
+    rows = {row["arm"]: row["turn_count"] for row in warehouse.table("cave_table_4")}
+    assert rows == {"json": None, "persistent_code": 1}
+    assert warehouse.table("cave_failures") == []
+
+
 def test_what_only_one_arm_solved_is_counted_both_ways(warehouse, turn):
     for case, code_passed, json_passed in (
         ("c1", True, False),

@@ -25,7 +25,7 @@ from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.objects import Binding, RetrievalError
 from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.protocol import CONTRACTS, ToolCall
-from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.rows import FinishReason, Row
 from carryover.tasks.traces.study_rows import CaveTurnRow
 
 
@@ -71,7 +71,7 @@ def episode_id(place: Place, plan_digest: str, instruction: str) -> str:
 
 
 async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
-    """Play a case; the state carries on after a failed turn."""
+    """Play a case; the state carries on after a failed turn, and ends with an error that is not the model's."""
     case = place.case
     kind = _CodePlayer if ARMS[place.arm].writes_code else _CallPlayer
     player = await asyncio.to_thread(kind, place, client, setting)
@@ -82,13 +82,15 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
             wrong = player.stage.wrong_names(expected)
             missing = player.stage.missing_calls(expected, _made(calls))
             turns.append(player.judged(len(turns) + 1, answer, calls, wrong, missing))
-        share = sum(turn.is_passed for turn in turns) / len(turns)
+            if answer.stop is FinishReason.ERROR:  # the whole conversation is played again
+                break
+        share = sum(turn.is_passed for turn in turns) / len(case.turns)
         recorded = await asyncio.to_thread(
             player.finish,
             variant=place.arm,
             bucket=case.suite,
             attempt=place.attempt,
-            max_turns=setting.spec.max_steps * len(turns),
+            max_turns=setting.spec.max_steps * len(case.turns),
             plan_digest=setting.plan_digest,
             score=share,
             is_solved=share == 1,

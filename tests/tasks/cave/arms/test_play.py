@@ -10,7 +10,7 @@ from carryover.storage.warehouse.gate import check_files
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.protocol import FunctionCall
+from carryover.tasks.agent.protocol import FunctionCall, NoReplyError
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import Place, Setting, episode_id, play
@@ -96,6 +96,21 @@ class Malformed(Oracle):
         completion = await super().complete(request)
         calls = tuple(FunctionCall(call.call_id, call.name, "{total") for call in completion.tool_calls)
         return completion._replace(tool_calls=calls)
+
+
+class Breaking(Oracle):
+    """An endpoint that breaks at one place of the conversation."""
+
+    async def complete(self, request):
+        if sum(message.role == "user" for message in request.messages) == 2:
+            raise NoReplyError("HTTP 500")
+        return await super().complete(request)
+
+
+def test_an_endpoints_error_ends_the_episode_to_be_played_again(run):
+    played = run(COUNTER, "json", Breaking(script(COUNTER, ARMS["json"])))
+    assert [(turn.finish_reason, turn.is_passed) for turn in played.turns] == [("answer", True), ("error", False)]
+    assert (played.recorded.episode.finish_reason, played.recorded.episode.is_solved) == ("error", False)
 
 
 def test_malformed_arguments_end_no_episode(run):
