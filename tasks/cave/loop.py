@@ -29,7 +29,8 @@ _COMPACTED_SHARE = 0.5
 """Share of the limit that compaction aims at, so that it is rare and an endpoint's prompt cache lives long."""
 _SUMMARY_WORDS = 400
 _LISTED_VARIABLES = 200
-_RUNTIME_FAULTS = (OSError, EOFError, StateLostError)
+RUNTIME_FAULTS = (OSError, EOFError, StateLostError)
+"""How an interpreter says that it is gone."""
 
 Deferred = Callable[[RuntimeStream], Awaitable[str]]
 """Work that a block asked for and that needs the interpreter idle; returns what the model is told."""
@@ -128,7 +129,7 @@ class DualStreamLoop:
                 yield observed
         except _StoppedError as stopped:
             yield self._end(stopped.stop, str(stopped))
-        except _RUNTIME_FAULTS as error:
+        except RUNTIME_FAULTS as error:
             text = fill("stopped_error", error=f"the runtime failed: {type(error).__name__}: {error}")
             yield self._end(FinishReason.ERROR, text)
 

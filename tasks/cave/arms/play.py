@@ -16,6 +16,7 @@ from carryover.tasks.cave.arms.calling import CallingAgent
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
 from carryover.tasks.cave.arms.stage import Stage, namespaces
 from carryover.tasks.cave.events import Answer, Event, Observed
+from carryover.tasks.cave.loop import RUNTIME_FAULTS
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case
@@ -214,7 +215,7 @@ class _CodePlayer(_Player):
     def _held(self, name: str) -> Any:
         try:
             return self._agent.retrieve(name)
-        except RetrievalError as error:
+        except (RetrievalError, *RUNTIME_FAULTS) as error:
             return {"not retrieved": str(error)}
 
 

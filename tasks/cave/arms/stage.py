@@ -45,8 +45,11 @@ class Stage:
         return "\n".join(part for part in parts if part)
 
     def wrong_names(self, expected: Expected) -> list[str]:
-        """Return the names whose state is wrong."""
-        return list(self.case.differing(expected.state, self.world.state()))
+        """Return the names whose state is wrong, or why the state cannot be read: a model may bind anything."""
+        try:
+            return list(self.case.differing(expected.state, self.world.state()))
+        except Exception as error:  # noqa: BLE001 - an answer of an odd type is a wrong one
+            return [f"unreadable state: {type(error).__name__}: {error}"]
 
     def missing_calls(self, expected: Expected, calls: list[Call]) -> list[str]:
         """Return the required calls that are not among those that were made, as text."""

@@ -15,6 +15,7 @@ from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import Place, Setting, episode_id, play
 from carryover.tasks.cave.arms.tokens import count_text
+from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case, Turn, World
 from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
@@ -55,6 +56,25 @@ def test_oracle_passes_one_case_of_every_kind(run, arm):
 @pytest.mark.parametrize("arm", ARMS)
 def test_an_idle_model_passes_nothing(run, arm):
     assert not any(turn.is_passed for turn in run(COUNTER, arm, Oracle(["Done."] * 3)).turns)
+
+
+HALVED = Case("made", "half", 0, World(variables={"total": 1.5}), (Turn("Halve `total`.", "total /= 2"),))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "total = []\ntotal.append(total)",
+        "import pandas\ntotal = pandas.DataFrame([[1, 2]], columns=['a', 'a'])",
+        "total = 10 ** 400",
+        "total = (n for n in [])",
+        "total = {1: {2}, None: b'x'}",
+        "del total",
+    ],
+)
+def test_an_answer_of_an_odd_type_is_a_wrong_one(run, code):
+    (turn,) = run(HALVED, "persistent_code", Oracle([block(code), "Done."])).turns
+    assert (turn.is_passed, turn.finish_reason) == (False, "answer")
 
 
 def test_state_carries_on_after_a_failed_turn(run):

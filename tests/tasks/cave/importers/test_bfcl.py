@@ -127,6 +127,7 @@ KINDS = {
         ("place", [{"city": ["Rome"]}], {"city": "rome", "more": 1}, False),
         ("places", [[{"city": ["Rome"]}]], [{"city": "Rome"}], True),
         ("places", [[{"city": ["Rome"]}]], [], False),
+        ("places", ["", [{"city": ["Rome"]}]], ["city"], False),
     ],
 )
 def test_values_are_judged_by_type_and_text(parameter, accepted, value, verdict):
