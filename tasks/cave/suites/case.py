@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from carryover.tasks.cave.suites.values import Json, as_json, differing
+from carryover.tasks.cave.suites.values import Json, as_json, differing, kind_of
 
 STAGE = "# then\n"
 """Separates the stages of a golden program: the calls of one stage need no result of each other's."""
@@ -55,10 +55,14 @@ class World:
     """What a prompt says of variables and data."""
     read_state: Callable[[], dict[str, Json]] = dict
     """The host's state as JSON."""
+    checks_kinds: bool = False
+    """Whether the types of the variables are checked as well."""
 
     def state(self) -> dict[str, Json]:
         """Return everything that is checked, as JSON."""
-        return {**self.read_state(), **{name: as_json(value) for name, value in self.variables.items()}}
+        values = {name: as_json(value) for name, value in self.variables.items()}
+        kinds = {f"type of {name}": kind_of(value) for name, value in self.variables.items() if self.checks_kinds}
+        return {**self.read_state(), **values, **kinds}
 
 
 Differences = Callable[[Mapping[str, Json], Mapping[str, Json]], tuple[str, ...]]

@@ -90,5 +90,6 @@ def _case(tier: str, number: int, kind: Kind, seed: int) -> Case:
     subject = kind.make(random_source)
     types = (type(subject),) if tier == "object" else ()
     descriptions = {"subject": f"A {kind.name}, to be read and changed.", "answer": "Bind results to this name."}
-    world = World(variables={"subject": subject, "answer": None}, types=types, descriptions=descriptions)
+    variables = {"subject": subject, "answer": None}
+    world = World(variables=variables, types=types, descriptions=descriptions, checks_kinds=True)
     return Case("types", tier, number, world, grow_turns(random_source, world, [kind.turns] * TURN_COUNT))

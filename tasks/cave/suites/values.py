@@ -3,11 +3,13 @@
 import dataclasses
 import math
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 Json = Any
 """Plain JSON data."""
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+_KINDS = (bool, Number, str, list, tuple, set, frozenset, dict)
 
 
 def as_json(value: Any) -> Json:
@@ -33,6 +35,11 @@ def _object_as_json(value: Any) -> Json:
     if hasattr(value, "tolist"):
         return as_json(value.tolist())
     return value.isoformat() if hasattr(value, "isoformat") else f"<{type(value).__name__}>"
+
+
+def kind_of(value: Any) -> str:
+    """Return the name of a value's type; numbers are of one kind, of whatever library, and so is any dictionary."""
+    return next((kind.__name__ for kind in _KINDS if isinstance(value, kind)), type(value).__name__)
 
 
 def is_record(value: Any) -> bool:

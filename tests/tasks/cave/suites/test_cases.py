@@ -8,7 +8,7 @@ import pytest
 
 from carryover.tasks.cave.suites.case import GoldenRun, Turn, World, grow_turns
 from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
-from carryover.tasks.cave.suites.values import are_same, as_json, differing, from_json
+from carryover.tasks.cave.suites.values import are_same, as_json, differing, from_json, kind_of
 
 TURNS = {
     "types": {"simple": 36, "object": 36, "scientific": 42},
@@ -88,6 +88,24 @@ def test_values_agree_up_to_rounding(expected, actual, verdict):
 
 def test_a_missing_name_differs():
     assert differing({"a": None}, {}) == ("a",)
+
+
+def test_types_are_checked_where_the_suite_is_about_them():
+    case = next(case for case in suite_cases("types", 0) if case.case_id == "types/simple/010")
+    expected = case.expected[0].state
+    world = deepcopy(case.world)
+    GoldenRun(world).play(case.turns[0].golden)
+    assert case.differing(expected, world.state()) == ()
+    world.variables["subject"] = sorted(world.variables["subject"])
+    assert case.differing(expected, world.state()) == ("type of subject",)
+
+
+def test_numbers_are_of_one_kind():
+    import numpy
+
+    values = (1, 2.5, numpy.float64(1), numpy.int64(1), True, {1}, {}, numpy.zeros(2))
+    kinds = ["Number", "Number", "Number", "Number", "bool", "set", "dict", "ndarray"]
+    assert [kind_of(value) for value in values] == kinds
 
 
 def test_values_travel_as_json_and_back():
