@@ -4,7 +4,7 @@ import functools
 import inspect
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -154,31 +154,30 @@ def grow_turns(random_source: random.Random, world: World, pools: Sequence[Seque
     """Draw one turn from each pool, such that no idle agent passes.
 
     Each turn leaves a state other than the first one, than the one before, and than what the program of the turn before
-    would leave if it were run again.
+    would leave if it were run again. A turn whose program fails is drawn again.
     """
     turns: list[Turn] = []
     world = deepcopy(world)
-    first = world.state()
+    others = [world.state()]
     for pool in pools:
         turn = None
         for _ in range(_DRAWS):
             turn = random_source.choice(pool)(random_source, world)
             after = deepcopy(world)
-            state = GoldenRun(after).play(turn.golden).state
-            if all(differing(state, other) for other in (first, world.state(), *_again(world, turns))):
+            state = _state_after(after, turn)
+            if state is not None and all(other is None or differing(state, other) for other in others):
                 break
         else:
             raise RuntimeError(f"no turn {len(turns) + 1} changes the state as it must; last drawn: {turn}")
         turns.append(turn)
         world = after
+        others = [others[0], state, _state_after(deepcopy(world), turn)]
     return tuple(turns)
 
 
-def _again(world: World, turns: Sequence[Turn]) -> Iterator[dict[str, Json]]:
-    """Yield the state that the last turn's program leaves if it is run again; none where it fails."""
-    if turns:
-        copy = deepcopy(world)
-        try:
-            yield GoldenRun(copy).play(turns[-1].golden).state
-        except Exception:  # noqa: BLE001 - whatever a program does where it does not fit
-            return
+def _state_after(world: World, turn: Turn) -> dict[str, Json] | None:
+    """Return the state that a turn's program leaves in a world; None where it fails."""
+    try:
+        return GoldenRun(world).play(turn.golden).state
+    except Exception:  # noqa: BLE001 - whatever a program does where it does not fit
+        return None

@@ -1,5 +1,6 @@
 """Every generated case: its counts, its golden programs, and that no idle agent passes it."""
 
+import random
 from collections import Counter
 from copy import deepcopy
 from typing import get_args
@@ -65,7 +66,14 @@ def test_a_right_state_differs_in_nothing(cases):
 def test_a_generator_whose_turns_change_nothing_is_refused():
     world = World(variables={"x": 1})
     with pytest.raises(RuntimeError, match="no turn 1 changes the state"):
-        grow_turns(__import__("random").Random(0), world, [[lambda _random, _world: Turn("Nothing.", "x = 1")]])
+        grow_turns(random.Random(0), world, [[lambda _random, _world: Turn("Nothing.", "x = 1")]])
+
+
+def test_a_turn_whose_program_fails_is_drawn_again():
+    random_source = random.Random(0)
+    draws = [[lambda chosen, _world: Turn("Divide.", f"x = 6 / {chosen.randrange(2)}")]]
+    for _ in range(8):
+        assert [turn.golden for turn in grow_turns(random_source, World(variables={"x": 1}), draws)] == ["x = 6 / 1"]
 
 
 @pytest.mark.parametrize(
