@@ -15,6 +15,8 @@ from carryover.tasks.traces.study_rows import StatisticRow
 
 METRICS = ("passed_pct", "total_tokens", "reply_count")
 REFERENCE = "persistent_code"
+FEW_CASES = 10
+"""Fewer than these are noted: an interval over them says little."""
 _CONFIDENCE, _RESAMPLES, _SEED = 0.95, 5_000, 0
 
 
@@ -44,8 +46,10 @@ def _group_rows(key: tuple[object, ...], cases: pl.DataFrame, run_id: str) -> It
         for arm, test in tests.items():
             a, b = pairs[arm]
             low, high = _interval(a - b)
+            few = f"fewer than {FEW_CASES} cases" if a.size < FEW_CASES else None
             values = {
                 **test._asdict(),
+                "note": "; ".join(filter(None, (few, test.note))) or None,
                 "mean_a": float(a.mean()),
                 "mean_b": float(b.mean()),
                 "estimate": float((a - b).mean()),
