@@ -9,6 +9,11 @@ from typing import Any
 Json = Any
 """Plain JSON data."""
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+_FORMS = {
+    "DataFrame": ("import pandas\n", "pandas.DataFrame({})", "{}.to_dict('list')"),
+    "ndarray": ("import numpy\n", "numpy.array({})", "{}.tolist()"),
+    "set": ("", "set({})", "sorted({})"),
+}
 _KINDS = (bool, Number, str, list, tuple, set, frozenset, dict)
 
 
@@ -49,46 +54,26 @@ def is_record(value: Any) -> bool:
 
 def from_json(value: Json, like: Any) -> Any:
     """Return JSON as a value of the same type as another one."""
-    if is_record(like):
-        return type(like)(**value)
-    match type(like).__name__:
-        case "DataFrame":
-            import pandas
-
-            return pandas.DataFrame(value)
-        case "ndarray":
-            import numpy
-
-            return numpy.array(value)
-        case "set" | "tuple":
-            return type(like)(value)
-    return value
+    names = {type(like).__name__: type(like), "value": value}
+    exec(rebuilding("built", like, "value"), names)
+    return names["built"]
 
 
 def rebuilding(name: str, like: Any, source: str) -> str:
     """Return the assignment that builds a variable from source that gives it as JSON."""
-    match type(like).__name__:
-        case "DataFrame":
-            return f"import pandas\n{name} = pandas.DataFrame({source})"
-        case "ndarray":
-            return f"import numpy\n{name} = numpy.array({source})"
-        case "set" | "tuple" as kind:
-            return f"{name} = {kind}({source})"
-    is_object = is_record(like)
-    return f"{name} = {type(like).__name__}(**{source})" if is_object else f"{name} = {source}"
+    imported, built, _ = _form(like)
+    return f"{imported}{name} = {built.format(source)}"
 
 
 def telling(name: str, like: Any) -> str:
     """Return the expression that gives a variable as JSON."""
-    match type(like).__name__:
-        case "DataFrame":
-            return f"{name}.to_dict('list')"
-        case "ndarray":
-            return f"{name}.tolist()"
-        case "set":
-            return f"sorted({name})"
-    is_object = is_record(like)
-    return f"vars({name})" if is_object else name
+    return _form(like)[2].format(name)
+
+
+def _form(like: Any) -> tuple[str, str, str]:
+    """Return the imports that a value needs, how it is built from JSON, and how it is given as JSON."""
+    name = type(like).__name__
+    return ("", f"{name}(**{{}})", "vars({})") if is_record(like) else _FORMS.get(name, ("", "{}", "{}"))
 
 
 def are_same(expected: Json, actual: Json) -> bool:
