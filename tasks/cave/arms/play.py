@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -243,7 +242,7 @@ class _CallPlayer(_Player):
             python=python,
         )
         self._answer: Answer | None = None
-        self._started_at, self._start = datetime.now(UTC), time.perf_counter()
+        self._started_at = datetime.now(UTC)
 
     async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
         """Ask, and return the calls that reached the host."""
@@ -254,28 +253,25 @@ class _CallPlayer(_Player):
         assert self._answer is not None
         self._agent.record_last()
         setting = self.setting
-        declared = {"agent": "calls", "spec": setting.spec.model_dump(mode="json"), "tools": self._agent.tools}
+        declared = {"agent": "calls", "spec": setting.spec, "tools": self._agent.tools}
         common = conversation_fields(
             canonical_json(declared),
             setting.spec,
             self._answer,
-            self.case.case_id,
-            wall_seconds=time.perf_counter() - self._start,
+            client=self.client,
+            contract=self.arm.contract or "none",
+            started_at=self._started_at,
         )
         has_python = self.arm.contract is not None
         return self._recorder.finish(
             {
                 **common,
                 "agent": "calls",
-                "model_name": self.client.model_name,
-                "token_source": self.client.token_source,
-                "runtime_contract": self.arm.contract or "none",
-                "shown_contract": self.arm.contract or "none",
+                "instance_id": self.case.case_id,
                 "sandbox_level": setting.runtime.sandbox_level if has_python else "none",
                 "backend": setting.runtime.backend if has_python else "host",
                 "scale": setting.scale,
                 "replicate": self.place.replicate,
-                "started_at": self._started_at,
                 "is_contract_verified": self._agent.is_verified,
                 **fields,
             }
