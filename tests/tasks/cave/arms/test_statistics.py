@@ -30,4 +30,6 @@ def test_few_cases_are_noted(case_count, is_noted):
 
 def test_other_notes_stay():
     rows = {row.metric: row for row in arm_statistics(turns(2), "run")}
-    assert rows["reply_count"].note == ("fewer than 10 cases; no test: 0 of 2 differences are not zero, 2 are needed")
+    assert rows["reply_count"].note == (
+        "fewer than 10 cases; no test: 0 of 2 differences are not zero, 2 are needed; no variation between instances"
+    )
