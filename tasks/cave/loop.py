@@ -53,6 +53,15 @@ class Course:
     """What the model must be told with the next user message."""
 
 
+def stop_of(error: Exception) -> tuple[FinishReason, str]:
+    """Return why a model did not reply: the stop reason, and the text of the answer."""
+    if isinstance(error, TimeoutError):
+        return FinishReason.TIMEOUT, fill("stopped_timeout")
+    if isinstance(error, ContextOverflowError):
+        return FinishReason.CONTEXT_LENGTH, fill("stopped_context_length")
+    return FinishReason.ERROR, fill("stopped_error", error=error)
+
+
 class _StoppedError(Exception):
     """A budget is spent, or nothing answers."""
 
@@ -168,12 +177,8 @@ class DualStreamLoop:
         try:
             async with asyncio.timeout_at(deadline):
                 completion = await self.client.complete(request)
-        except ContextOverflowError:
-            raise _StoppedError(FinishReason.CONTEXT_LENGTH, fill("stopped_context_length")) from None
-        except (ModelError, ReplyNotKeptError) as error:
-            raise _StoppedError(FinishReason.ERROR, fill("stopped_error", error=error)) from error
-        except TimeoutError:
-            raise _StoppedError(FinishReason.TIMEOUT, fill("stopped_timeout")) from None
+        except (ModelError, ReplyNotKeptError, TimeoutError) as error:
+            raise _StoppedError(*stop_of(error)) from error
         self._prompt_tokens += completion.prompt_tokens
         self._completion_tokens += completion.completion_tokens
         return completion._replace(text=encodable(completion.text))

@@ -10,7 +10,6 @@ from carryover.tasks.agent.condition import decoding_seed
 from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
-    ContextOverflowError,
     FunctionCall,
     Message,
     ModelClient,
@@ -19,6 +18,7 @@ from carryover.tasks.agent.protocol import (
 from carryover.tasks.agent.recorder import EpisodeRecorder
 from carryover.tasks.agent.reply import Reply
 from carryover.tasks.cave.events import Answer
+from carryover.tasks.cave.loop import stop_of
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
@@ -95,21 +95,21 @@ class CallingAgent:
                 async with asyncio.timeout_at(deadline):
                     completion = await self._complete()
             except (ModelError, TimeoutError) as error:
-                return _stopped(error, step - 1, spent), calls
+                return _end(*stop_of(error), step - 1, spent), calls
             spent = [spent[0] + completion.prompt_tokens, spent[1] + completion.completion_tokens]
             if completion.tool_calls:
                 calls += await self._run(completion)
             elif completion.finish_reason == "stop":
-                return _end(completion.text.strip(), FinishReason.ANSWER, step, spent), calls
+                return _end(FinishReason.ANSWER, completion.text.strip(), step, spent), calls
             else:
                 told = fill("cut_off", reason=completion.finish_reason)
                 self._recorder.record_turn_error(self._replies, ErrorKind.MODEL, "ReplyCutOff", told)
                 self.messages.append(Message(role="user", content=told))
             if self.spec.max_tokens is not None and sum(spent) >= self.spec.max_tokens:
                 text = fill("stopped_max_tokens", tokens=sum(spent))
-                return _end(text, FinishReason.MAX_TOKENS, step, spent), calls
+                return _end(FinishReason.MAX_TOKENS, text, step, spent), calls
         text = fill("stopped_max_steps", steps=self.spec.max_steps)
-        return _end(text, FinishReason.MAX_STEPS, self.spec.max_steps, spent), calls
+        return _end(FinishReason.MAX_STEPS, text, self.spec.max_steps, spent), calls
 
     def record_last(self) -> None:
         """Record the last reply with the messages that followed it; call it when the conversation has ended."""
@@ -209,13 +209,5 @@ def _dump(messages: Sequence[Message]) -> str:
     return json.dumps([message.model_dump() for message in messages])
 
 
-def _stopped(error: ModelError | TimeoutError, steps: int, spent: list[int]) -> Answer:
-    if isinstance(error, TimeoutError):
-        return _end(fill("stopped_timeout"), FinishReason.TIMEOUT, steps, spent)
-    if isinstance(error, ContextOverflowError):
-        return _end(fill("stopped_context_length"), FinishReason.CONTEXT_LENGTH, steps, spent)
-    return _end(fill("stopped_error", error=error), FinishReason.ERROR, steps, spent)
-
-
-def _end(text: str, stop: FinishReason, steps: int, spent: list[int]) -> Answer:
+def _end(stop: FinishReason, text: str, steps: int, spent: list[int]) -> Answer:
     return Answer(text, stop=stop, step_count=steps, prompt_tokens=spent[0], completion_tokens=spent[1])
