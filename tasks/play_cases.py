@@ -10,7 +10,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.cave import background
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.oracle import Oracle, script
-from carryover.tasks.cave.arms.plan import PARALLEL, SuitePlan
+from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import Place, Played, Setting, play
 from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.running.folders import open_places
@@ -37,8 +37,7 @@ def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> 
     places = missing_places(plan, suite, arm)
     zone = LandingZone(open_places().landing)
     runtime = open_runtime(plan.spec.runtime)
-    text = PARALLEL if plan.instruction == "parallel" else ""
-    setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.instruction, text)
+    setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.instruction)
     try:
         with progress_bar(f"{suite}, {arm}", len(places), "episodes") as advance:
             for start in range(0, len(places), BATCH):

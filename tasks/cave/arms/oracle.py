@@ -34,8 +34,11 @@ class Oracle:
         """Return the reply at the conversation's place in the script."""
         place = sum(message.role == "assistant" for message in request.messages)
         reply = self._replies[place]
-        calls = () if isinstance(reply, str) else tuple(_native(call, place, at) for at, call in enumerate(reply))
-        text = reply if isinstance(reply, str) else ""
+        text, made = (reply, ()) if isinstance(reply, str) else ("", reply)
+        calls = tuple(
+            FunctionCall(f"call_{place}_{at}", call.function, json.dumps(call.arguments))
+            for at, call in enumerate(made)
+        )
         return Completion(
             text=text,
             finish_reason="tool_calls" if calls else "stop",
@@ -114,7 +117,3 @@ def _used(turn: Turn, variables: dict[str, Any]) -> list[str]:
 
 def _changed(expected: Expected, before: dict[str, Any], case: Case) -> list[str]:
     return [name for name in case.world.variables if expected.state[name] != before[name]]
-
-
-def _native(call: Call, place: int, at: int) -> FunctionCall:
-    return FunctionCall(f"call_{place}_{at}", call.function, json.dumps(call.arguments))

@@ -17,7 +17,11 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
 
-PARALLEL = "Where several functions are needed that do not depend on each other, call all of them in one reply."
+INSTRUCTIONS = {
+    "none": "",
+    "parallel": "Where several functions are needed that do not depend on each other, call all of them in one reply.",
+}
+"""What the factor of the prompt adds to the system message."""
 
 
 class SuitePlan(FrozenModel):

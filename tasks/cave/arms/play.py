@@ -13,6 +13,7 @@ from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.calling import CallingAgent
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
+from carryover.tasks.cave.arms.plan import INSTRUCTIONS
 from carryover.tasks.cave.arms.stage import Stage, namespaces
 from carryover.tasks.cave.events import Answer, Event, Observed
 from carryover.tasks.cave.loop import RUNTIME_FAULTS
@@ -39,8 +40,6 @@ class Setting(NamedTuple):
     scale: str
     instruction: str = "none"
     """Name of the factor of the prompt in force."""
-    instruction_text: str = ""
-    """What it adds to the system message."""
 
 
 class Played(NamedTuple):
@@ -77,11 +76,9 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
     player = await asyncio.to_thread(kind, place, client, setting)
     turns: list[CaveTurnRow] = []
     try:
-        for turn, expected in zip(case.turns, case.expected, strict=True):
+        for turn in case.turns:
             answer, calls = await player.ask(turn.question)
-            wrong = player.stage.wrong_names(expected)
-            missing = player.stage.missing_calls(expected, _made(calls))
-            turns.append(player.judged(len(turns) + 1, answer, calls, wrong, missing))
+            turns.append(player.judged(len(turns) + 1, answer, calls))
             if answer.stop is FinishReason.ERROR:  # the whole conversation is played again
                 break
         share = sum(turn.is_passed for turn in turns) / len(case.turns)
@@ -100,10 +97,6 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
     return Played(recorded, turns)
 
 
-def _made(calls: list[ToolCall]) -> list[Call]:
-    return [Call(call.tool, json.loads(call.arguments_json)) for call in calls if call.error_type is None]
-
-
 class _Player:
     """What both kinds of arms have in common."""
 
@@ -113,13 +106,14 @@ class _Player:
         self.stage = Stage(self.case, self.arm)
         self.name = f"{self.case.case_id}/{place.replicate}"
         self.episode_id = episode_id(place, setting.plan_digest, setting.instruction)
-        self.instructions = "\n".join(part for part in (self.stage.instructions(), setting.instruction_text) if part)
+        self.instructions = "\n".join(filter(None, (self.stage.instructions(), INSTRUCTIONS[setting.instruction])))
         self._replies = 0
 
-    def judged(
-        self, question: int, answer: Answer, calls: list[ToolCall], wrong: list[str], missing: list[str]
-    ) -> CaveTurnRow:
-        """Return the row of a turn."""
+    def judged(self, question: int, answer: Answer, calls: list[ToolCall]) -> CaveTurnRow:
+        """Check a turn, and return its row."""
+        expected = self.case.expected[question - 1]
+        made = [Call(call.tool, json.loads(call.arguments_json)) for call in calls if call.error_type is None]
+        wrong, missing = self.stage.wrong_names(expected), self.stage.missing_calls(expected, made)
         is_passed = not wrong and not missing
         first, self._replies = self._replies + 1, self._replies + answer.step_count
         return CaveTurnRow(
@@ -141,7 +135,7 @@ class _Player:
             first_reply=first,
             reply_count=answer.step_count,
             call_count=len(calls),
-            golden_call_count=sum(map(len, self.case.expected[question - 1].stages)),
+            golden_call_count=sum(map(len, expected.stages)),
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
             finish_reason=answer.stop,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from carryover.tasks.cave.importers.bfcl_rule import OMITTED, Accepted, wrong_calls
-from carryover.tasks.cave.suites.case import Case, Turn, World
+from carryover.tasks.cave.suites.case import OTHERS, Case, Turn, World, bound
 from carryover.tasks.cave.suites.values import Json
 from carryover.tasks.running.errors import UserError
 
@@ -46,8 +46,7 @@ class Stub:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> str:
         """Record the call."""
-        bound = dict(self.__signature__.bind(*arguments, **keywords).arguments)
-        self.log.calls.append([self.name, bound | bound.pop("_others", {})])
+        self.log.calls.append([self.name, bound(self.__signature__, arguments, keywords)])
         return "called"
 
 
@@ -112,16 +111,19 @@ def _differing(
 def _gold(function: Mapping[str, Any], accepted: Accepted) -> dict[str, Any]:
     """Return the declared parameters, each with its first value that is not the empty one."""
     declared = function["parameters"]["properties"]
-    options = {key: [one for one in values if one != OMITTED] for key, values in accepted.values.items()}
-    return {key: _gold_value(values[0]) for key, values in options.items() if key in declared and values}
+    return {key: _gold_value(value) for key, value in _first_values(accepted.values).items() if key in declared}
 
 
 def _gold_value(value: Any) -> Any:
     """Return a value of which dictionaries list their accepted values by key."""
     if isinstance(value, dict):
-        options = {key: [one for one in values if one != OMITTED] for key, values in value.items()}
-        return {key: values[0] for key, values in options.items() if values}
+        return _first_values(value)
     return [_gold_value(one) if isinstance(one, dict) else one for one in value] if isinstance(value, list) else value
+
+
+def _first_values(accepted: Mapping[str, list[Any]]) -> dict[str, Any]:
+    options = {key: [one for one in values if one != OMITTED] for key, values in accepted.items()}
+    return {key: values[0] for key, values in options.items() if values}
 
 
 def _documentation(function: Mapping[str, Any]) -> str:
@@ -141,7 +143,7 @@ def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:
     kind, absent = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     usable = [name for name in names if name.isidentifier() and not keyword.iskeyword(name)]
     listed = [inspect.Parameter(name, kind, default=absent if name in required else None) for name in usable]
-    others = [inspect.Parameter("_others", inspect.Parameter.VAR_KEYWORD)] if len(usable) < len(names) else []
+    others = [inspect.Parameter(OTHERS, inspect.Parameter.VAR_KEYWORD)] if len(usable) < len(names) else []
     return inspect.Signature([*listed, *others])
 
 

@@ -13,6 +13,7 @@ from carryover.tasks.cave.suites.values import Json, as_json, differing, kind_of
 
 STAGE = "# then\n"
 """Separates the stages of a golden program: the calls of one stage need no result of each other's."""
+OTHERS = "_others"
 _DRAWS = 500
 """Turns that are drawn before a generator gives up: a mistake in its templates."""
 
@@ -137,14 +138,16 @@ class GoldenRun:
         signature = inspect.signature(function)
 
         def call(*arguments: Any, **keywords: Any) -> Any:
-            bound = dict(signature.bind(*arguments, **keywords).arguments)
-            for key, parameter in signature.parameters.items():
-                if parameter.kind is parameter.VAR_KEYWORD:
-                    bound |= bound.pop(key, {})
-            self._calls.append(Call(name, json.loads(json.dumps(bound))))
+            self._calls.append(Call(name, json.loads(json.dumps(bound(signature, arguments, keywords)))))
             return function(*arguments, **keywords)
 
         return call
+
+
+def bound(signature: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by parameter; `OTHERS` collects those whose names are no names in Python."""
+    found = dict(signature.bind(*arguments, **keywords).arguments)
+    return found | found.pop(OTHERS, {})
 
 
 Draw = Callable[[random.Random, World], Turn]
@@ -158,7 +161,7 @@ def grow_turns(random_source: random.Random, world: World, pools: Sequence[Seque
     """
     turns: list[Turn] = []
     world = deepcopy(world)
-    others = [world.state()]
+    others: list[dict[str, Json] | None] = [world.state()]
     for pool in pools:
         turn = None
         for _ in range(_DRAWS):
