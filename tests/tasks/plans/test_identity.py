@@ -13,19 +13,13 @@ PLAYING = {"tokenizer", *COLLECTING}
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """A copy of the source, to be edited and restored: it is parsed once for every edit."""
+    """A copy of the source, to be edited and restored, parsed once for every edit; and its identities."""
     copy = tmp_path_factory.mktemp("source")
     for folder in ("tasks", "sql", "storage"):
         shutil.copytree(source_digest.ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source_digest, "ROOT", copy)
-        yield copy
-
-
-@pytest.fixture(scope="module")
-def before(source):
-    """The identities of the source as it is."""
-    return digests()
+        yield copy, digests()
 
 
 def digests():
@@ -62,8 +56,9 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("storage/warehouse/mart_sources.py", "order by started_at desc", "order by started_at asc", {"analysis"}),
     ],
 )  # fmt: skip
-def test_an_edit_changes_the_identities_of_the_stages_behind_it(source, before, file, old, new, changed):
-    path = source / file
+def test_an_edit_changes_the_identities_of_the_stages_behind_it(source, file, old, new, changed):
+    folder, before = source
+    path = folder / file
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1) if old else text + new)
