@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 from jinja2 import Environment, StrictUndefined
 from prefect.events.schemas.automations import EventTrigger
-from prefect.events.schemas.events import Event
+from prefect.events.schemas.events import Event, ResourceSpecification
 
 from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.merger import merge
@@ -62,7 +62,7 @@ def test_a_regression_of_one_cell_is_the_event_that_the_automation_follows(tmp_p
     (declared,) = (each for each in AUTOMATIONS if each["name"] == "carryover-regression")
     trigger = EventTrigger.model_validate(declared["trigger"])
     assert event.event in trigger.expect
-    assert trigger.match.matches(event.resource)
+    assert ResourceSpecification.model_validate(declared["trigger"]["match"]).matches(event.resource)
     assert all(event.resource.get(label) for label in trigger.for_each)
     (action,) = declared["actions"]
     told = {
