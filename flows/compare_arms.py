@@ -5,12 +5,14 @@ from prefect.futures import wait
 
 from carryover.flows.cli.messages import say
 from carryover.flows.runners import two_at_a_time
+from carryover.flows.shown import name_run, shown_as
 from carryover.storage.study.comparisons import merge_comparison, open_comparison
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.play_cases import play_suite
 
 
-@flow(name="compare-arms", task_runner=two_at_a_time())
+@flow(name="compare-arms", flow_run_name=name_run, task_runner=two_at_a_time())
+@shown_as("arms")
 def compare_arms(plan: SuitePlan = SuitePlan()) -> None:  # noqa: B008 - frozen
     """Play suites under five arms against an endpoint, or by the scripted oracle; what has landed is not played again.
 

@@ -12,7 +12,12 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import evaluation_shards
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.provide_tokenizer import open_tokenizer
+from carryover.tasks.running.errors import first_line
 from carryover.tasks.serve import serve_models
+from carryover.tasks.serving.process import DeadServerError
+
+SERVER_STARTS = 3
+"""Starts of a part's model server, which is started again where it dies."""
 
 
 @flow(name="evaluate-models", flow_run_name=name_run, task_runner=two_at_a_time())
@@ -42,13 +47,25 @@ def evaluate_part(
         tokenizer = open_tokenizer(run, part)
         models = chosen.served(find_models(run, part, tokenizer))
     serving = run.plan.serving if night is None else night.serving(run.plan.serving)
-    with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
-        shards = [
-            shard if night is None else night.shard(shard)
-            for evaluation in part.evaluations
-            for shard in evaluation_shards(
-                run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer, serving=serving
-            )
-            if chosen.holds(shard.condition)
-        ]
-        collect_shards(run, shards)
+
+    def play() -> None:
+        with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
+            shards = [
+                shard if night is None else night.shard(shard)
+                for evaluation in part.evaluations
+                for shard in evaluation_shards(
+                    run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer, serving=serving
+                )
+                if chosen.holds(shard.condition)
+            ]
+            collect_shards(run, shards)
+
+    for restarts_left in reversed(range(SERVER_STARTS)):
+        try:
+            play()
+        except DeadServerError as error:
+            if not restarts_left:
+                raise
+            warn(f"{first_line(error)}; starting it again")
+        else:
+            break

@@ -14,7 +14,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
 from prefect.states import Cancelling
 
-from carryover.flows.cli.messages import say
+from carryover.flows.cli.messages import say, warn
 from carryover.flows.runners import STOPPED
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import DEPLOYED_VARIABLE, Folders
@@ -23,6 +23,10 @@ GPU_POOL = "gpu"
 TRAINING_DEPLOYMENT = "train-models/training"
 SECONDS_PER_LOOK = 2.0
 """How often a server is asked whether the training has ended."""
+LOOKS_PER_CHECK = 25
+"""How often the training is looked at between two questions for a worker: less than a minute."""
+CHECKS_WITHOUT_WORKER = 72
+"""Questions in a row that may find no worker before the training is given up: an hour."""
 _PAUSE = partial(time.sleep, SECONDS_PER_LOOK)
 
 
@@ -60,14 +64,32 @@ def train_on_gpu_pool(parameters: dict[str, object], places: Folders) -> None:
         raise UserError(f"training on the work pool {GPU_POOL!r} ended as {state}; its logs are in Prefect")
 
 
-def wait_for_end(server: SyncPrefectClient, flow_run_id: UUID, pause: Callable[[], None] = _PAUSE) -> State:
+def wait_for_end(
+    server: SyncPrefectClient,
+    flow_run_id: UUID,
+    pause: Callable[[], None] = _PAUSE,
+    lacks: Callable[[], str | None] = gpu_pool_lacks,
+) -> State:
     """Return the state in which a flow run ends; Ctrl-C and SIGTERM before that cancel it.
 
     Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint. A server
-    that fails ends the wait alone: the training goes on.
+    that fails ends the wait alone: the training goes on. What the pool lacks is said again and again.
+
+    Raises:
+        UserError: The pool lacked it for an hour; the flow run is cancelled.
     """
+    looks = lacking = 0
     try:
         while not ((state := server.read_flow_run(flow_run_id).state) and state.is_final()):
+            looks += 1
+            if looks % LOOKS_PER_CHECK == 0:
+                lack = lacks()
+                lacking = lacking + 1 if lack else 0
+                if lacking == CHECKS_WITHOUT_WORKER:
+                    server.set_flow_run_state(flow_run_id, Cancelling())
+                    raise UserError(f"the training is cancelled after an hour without {lack}")
+                if lack:
+                    warn(f"the training waits for {lack}")
             pause()
     except STOPPED:
         told = f"stopping: the training on the work pool {GPU_POOL!r} is cancelled"

@@ -16,13 +16,14 @@ from carryover.storage.study.runs import landed_plan, start_run
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.judge import judge_episodes
 from carryover.tasks.merge import merge_landing
-from carryover.tasks.nightly.judge import STUDY_VARIANT, summarize
-from carryover.tasks.nightly.spec import NightObject, Thresholds
+from carryover.tasks.nightly.judge import summarize
+from carryover.tasks.nightly.spec import NightObject, Thresholds, study_variant
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.running.errors import UserError
 
 
 @flow(name="reevaluate-model", flow_run_name=name_run)
@@ -49,6 +50,9 @@ def reevaluate_model(
         cells: Model and runtime contract, where not every cell is wanted.
         night: Who plays, where that is not the study's models on a server of its own, and with which decoding seeds.
         thresholds: Which differences are a regression.
+
+    Raises:
+        UserError: The plan has no such cell, or too few episodes of one ended.
     """
     try:
         plan = landed_plan(study_run or choose_study(resolve_plan(scale)))
@@ -61,19 +65,23 @@ def reevaluate_model(
         _play(run, plan, cells, night)
         merge_landing(run)
         verdicts = judge_episodes(run, night.series, thresholds)
+        if not verdicts:
+            raise UserError(f"plan {plan.name} has no cell of that --model and --runtime-contract: nothing was played")
+        message = summarize(verdicts)
+        show_verdicts(plan, verdicts, message)
+        say(message)
         analyse_study(scale, limits=limits, run_id=run.run_id)
+        found = {verdict.verdict for verdict in verdicts}
+        if "incomplete" in found:
+            raise UserError(f"too few episodes of a cell ended to judge it: {message}")
     merge_landing(run)  # the run's own end
-    message = summarize(verdicts)
-    show_verdicts(plan, verdicts, message)
-    say(message)
-    found = {verdict.verdict for verdict in verdicts}
     return Completed(name="Regression" if "regression" in found else "Judged", message=message)
 
 
 def _play(run: Run, plan: StudyPlan, cells: ChosenCells, night: NightObject) -> None:
     """Play every cell once more; each episode is a further attempt at the one before."""
     again = run.limits.model_copy(update={"refresh": (*run.limits.refresh, Stage.EVALUATION)})
-    parts = [part for part in plan.parts if part.variant == STUDY_VARIANT]
+    parts = [part for part in plan.parts if part.variant == study_variant(plan)]
     for part in parts[:1] if night.endpoint_model is not None else parts:
         played = night.part(part)
         for evaluation in played.evaluations:

@@ -11,7 +11,8 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from carryover.flows.cli.messages import refuse_failure, say, say_errors
 from carryover.storage.study.runs import join_run, start_run
-from carryover.tasks.caching import in_run, refreshing_once
+from carryover.storage.study.spending import close_meter
+from carryover.tasks.caching import in_run
 from carryover.tasks.collect import collect_episodes, is_collected, note_episodes
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName, resolve_plan
@@ -69,12 +70,12 @@ def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
     """
     played = []
     for shard in shards:
-        once = refreshing_once(run, shard.stage, shard.identity)
         contract = shard.condition.runtime_contract
-        task = in_run(collect_episodes, once, shard.stage, is_there=is_collected(run, shard), contract=contract)
-        played.append(task.submit(once, shard))
+        task = in_run(collect_episodes, run, shard.stage, is_there=is_collected(run, shard), contract=contract)
+        played.append(task.submit(run, shard))
     with interruptible(run.run_id, played):
         wait(played)
+    close_meter(run)
     collected = [future.result() for future in played]
     for shard in shards:
         note_episodes(run, shard)

@@ -4,7 +4,7 @@ import atexit
 import logging
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from prefect import tags
 from prefect.client.orchestration import get_client
@@ -20,6 +20,9 @@ from carryover.storage.study.runs import landed_plan
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.errors import UserError
+
+if TYPE_CHECKING:
+    from carryover.tasks.cave.arms.plan import SuitePlan
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,8 +86,10 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def _plan_of(parameters: Mapping[str, Any]) -> StudyPlan | None:
+def _plan_of(parameters: Mapping[str, Any]) -> "StudyPlan | SuitePlan | None":
     """Return the plan of a flow's parameters; none where they name none, which the flow itself refuses."""
+    if "plan" in parameters:
+        return parameters["plan"]
     try:
         if (run_id := parameters.get("run_id") or parameters.get("study_run")) is not None:
             return landed_plan(run_id)

@@ -9,6 +9,10 @@ class LandingError(StorageError):
     """Rows could not be landed or read: disk full, folder not writable, bucket not reachable, rows that do not fit."""
 
 
+class UnreachableZoneError(LandingError):
+    """Object storage did not answer."""
+
+
 class WarehouseError(StorageError):
     """A warehouse cannot be opened or written: not one, of another version, or missing."""
 

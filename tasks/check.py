@@ -1,6 +1,7 @@
 """Stage 5: checks on the merged tables."""
 
 from prefect import task
+from prefect.cache_policies import NO_CACHE
 
 from carryover.storage.warehouse.gate import gate_warehouse
 from carryover.storage.zone.landing import LandingZone
@@ -9,7 +10,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.progress import progress_bar
 
 
-@task(task_run_name="checks", tags=["stage:analysis"])
+@task(task_run_name="checks", cache_policy=NO_CACHE, tags=["stage:analysis"])
 def check_warehouse(run: Run) -> int:
     """Check the merged tables, land what was found, and return the number of checks.
 

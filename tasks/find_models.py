@@ -4,6 +4,7 @@ from itertools import product
 from pathlib import Path
 
 from prefect import task
+from prefect.cache_policies import NO_CACHE
 
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import BASE_NAME, StudyModel, model_name, training_name
@@ -17,7 +18,7 @@ from carryover.tasks.sft.load import quiet_libraries, save_untrained
 from carryover.tasks.train import find_trained
 
 
-@task(task_run_name="models-{part.name}", tags=["stage:evaluation"])
+@task(task_run_name="models-{part.name}", cache_policy=NO_CACHE, tags=["stage:evaluation"])
 def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[StudyModel]:
     """Return the base and every trained model of a part.
 

@@ -5,20 +5,21 @@ from datetime import UTC, datetime
 from importlib.resources import files
 
 from prefect import task
+from prefect.cache_policies import NO_CACHE
 from prefect.events import emit_event
 
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.identity import RunFacts
 from carryover.tasks.nightly.judge import Night, judge_night
-from carryover.tasks.nightly.spec import Thresholds
+from carryover.tasks.nightly.spec import Thresholds, study_variant
 from carryover.tasks.plans.run import Run
 from carryover.tasks.traces.study_rows import NightVerdictRow
 
 REGRESSION_EVENT = "carryover.regression"
 
 
-@task(task_run_name="judge-{series}", tags=["stage:reevaluation"])
+@task(task_run_name="judge-{series}", cache_policy=NO_CACHE, tags=["stage:reevaluation"])
 def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightVerdictRow]:
     """Land a verdict on every cell that a run has played, and return them; the run's episodes are merged.
 
@@ -30,6 +31,7 @@ def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightV
     night = Night(
         run_id=run.run_id,
         plan_digest=run.plan.digest,
+        study_variant=study_variant(run.plan),
         series=series,
         judged_at=datetime.now(UTC),
         thresholds=thresholds,

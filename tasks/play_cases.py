@@ -4,6 +4,7 @@ import asyncio
 from typing import NamedTuple
 
 from prefect import task
+from prefect.cache_policies import NO_CACHE
 
 from carryover.storage.study.comparisons import missing_places
 from carryover.storage.zone.landing import LandingZone
@@ -30,7 +31,7 @@ class PlayedCount(NamedTuple):
     """Those that an error of the endpoint or the runtime ended: the next run plays them again."""
 
 
-@task(task_run_name="{suite}-{arm}")
+@task(task_run_name="{suite}-{arm}", cache_policy=NO_CACHE)
 def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> PlayedCount:
     """Play and land what is missing of a suite under an arm; return how many episodes."""
     failed = 0

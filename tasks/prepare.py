@@ -10,7 +10,7 @@ from prefect import task
 from carryover.storage.study.attempts import landed_episode_ids, missing_episodes
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.objects import fetch_files, keep_file
+from carryover.storage.zone.objects import fetch_files, has_objects, keep_file
 from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.checks.run import FailedChecksError
 from carryover.tasks.datasets.conversations import digest_of_file
@@ -135,14 +135,14 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
 def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
     """Prepare a part's training data, or take those of equal identity, and note them for the training.
 
-    No cache key sees files: a cached result is made anew where they are gone or changed.
+    No cache key sees files: a cached result is made anew where they are gone or changed, here or for other workers.
 
     Raises:
         UserError: As `prepare_training_data`.
     """
     run = refreshing_once(run, Stage.DATA, _identify(run, part, tokenizer))
     data = in_run(prepare_training_data, run, Stage.DATA)(run, part, tokenizer)
-    if data.opened(run.places).changed_files():
+    if not has_objects(run.places, data.digests.values()) or data.opened(run.places).changed_files():
         data = in_run(prepare_training_data, run, Stage.DATA, is_there=False)(run, part, tokenizer)
     note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
     return data.opened(run.places)

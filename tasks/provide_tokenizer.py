@@ -12,7 +12,7 @@ from prefect import task
 from carryover.storage.study.instances import instance_ids, read_instances
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.objects import KeptFolder, keep_folder, open_folder
+from carryover.storage.zone.objects import KeptFolder, find_folder, keep_folder, open_folder
 from carryover.tasks.agent.client import open_client
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
@@ -88,11 +88,11 @@ def open_tokenizer(run: Run, part: StudyPart) -> Path:
     run = refreshing_once(run, Stage.TOKENIZER, _identify(run, part))
     noted = stage_result(run, Stage.TOKENIZER, part.variant)
     if noted is not None and Stage.TOKENIZER not in run.limits.refresh:
-        folder = open_folder(run.places, KeptFolder.model_validate_json(noted))
-        if folder.exists():
+        folder = find_folder(run.places, KeptFolder.model_validate_json(noted))
+        if folder is not None:
             return folder
     kept = in_run(provide_tokenizer, run, Stage.TOKENIZER)(run, part)
-    if not open_folder(run.places, kept).exists():
+    if find_folder(run.places, kept) is None:
         kept = in_run(provide_tokenizer, run, Stage.TOKENIZER, is_there=False)(run, part)
     note_stage(run, Stage.TOKENIZER, part.variant, _identify(run, part), kept)
     return open_folder(run.places, kept)

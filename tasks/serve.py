@@ -34,7 +34,8 @@ def serve_models(
     Raises:
         ContractMismatchError: A chosen cell is a mismatch, and nobody called it a cross-evaluation.
         UserError: A model's folder holds no finished training.
-        ServerError: The server does not start, dies, or does not serve a model.
+        ServerError: The server does not start, or does not serve a model.
+        DeadServerError: A server that was started here died before the end of the block.
     """
     spec = serving or run.plan.serving
     log = run.places.logs / f"serving-{run.run_id}-{part.variant}.log"

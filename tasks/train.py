@@ -10,7 +10,7 @@ from prefect.futures import PrefectFuture
 
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.objects import KeptFolder, keep_folder, open_folder
+from carryover.storage.zone.objects import KeptFolder, has_objects, keep_folder, open_folder
 from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.plans.identity import Stage, stage_digest
@@ -20,6 +20,7 @@ from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.prepare import read_training_data, write_base_corpus
 from carryover.tasks.progress import shown_progress
+from carryover.tasks.retrying import RETRIES
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
@@ -102,6 +103,7 @@ def plan_training(
     task_run_name="{training.name}",
     cache_policy=StageIdentity(identify=lambda run, training: training.identity),
     on_completion=[say_reused],
+    **RETRIES,
 )
 def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
     """Train one model or adapter in a process of its own and land it with its loss curve.
@@ -148,7 +150,11 @@ def submit_training(run: Run, training: PlannedTraining) -> PrefectFuture[Traine
 
 
 def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -> None:
-    """Land that the plan has a trained model."""
+    """Land that the plan has a trained model; it is made anew where a cached one is gone for other workers."""
+    if not has_objects(run.places, trained.files.values()):
+        trained = in_run(train_model, run, Stage.TRAINING, is_there=False, contract=training.job.contract)(
+            run, training
+        )
     note_stage(run, Stage.TRAINING, training.name, training.identity, trained)
 
 

@@ -30,9 +30,11 @@ select
     plan_episodes.score,
     plan_episodes.total_tokens,
     plan_episodes.contract_json,
-    transcripts.transcript_digest
+    transcripts.transcript_digest,
+    run_ends.status is not distinct from 'finished' as is_of_finished_run
 from staging.plan_episodes
 left join transcripts on plan_episodes.episode_id = transcripts.episode_id
+left join run_ends on plan_episodes.run_id = run_ends.run_id
 where plan_episodes.plan_digest = $plan_digest
 and plan_episodes.purpose = 'evaluation'
 order by plan_episodes.started_at, plan_episodes.episode_id

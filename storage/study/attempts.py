@@ -25,10 +25,11 @@ def missing_episodes(run: Run, zone: LandingZone, shard: ShardSpec, *, plays_aga
     """Return the episodes that have not landed, or whose last attempt ended with `error` and may be followed.
 
     An attempt that met an endpoint that was down counts towards no maximum. With `plays_again`, every episode is to be
-    played once more.
+    played once more in this run.
     """
     landed = zone.landed_episodes()
     unheard = frozenset() if shard.maximum_attempts is None else unheard_attempts(zone)
+    own = zone.landed_episodes(run_id=run.run_id) if plays_again else {}
     places = []
     for instance_id, replicate, attempts in _landed_attempts(run, zone, shard):
         is_last = bool(attempts) and (
@@ -38,7 +39,7 @@ def missing_episodes(run: Run, zone: LandingZone, shard: ShardSpec, *, plays_aga
                 and len(attempts) - len(unheard.intersection(attempts)) >= shard.maximum_attempts
             )
         )
-        if plays_again or not is_last:
+        if not is_last or (plays_again and attempts[-1] not in own):
             places.append(EpisodePlace(instance_id, replicate, len(attempts)))
     return places
 

@@ -34,3 +34,10 @@ def share_meter(run: Run, zone: LandingZone) -> Meter:
                         billed = billed.plus(landed)
             _meters[run.run_id, limits] = Meter(spent, billed, limits.prices, limits.max_tokens_total, limits.max_cost)
         return _meters[run.run_id, limits]
+
+
+def close_meter(run: Run) -> None:
+    """Forget the run's meter: conditions that are played from now on are counted anew, and no failure stops them."""
+    with _lock:
+        for opened in [key for key in _meters if key[0] == run.run_id]:
+            del _meters[opened]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from carryover.storage.errors import LandingError
+from carryover.storage.errors import LandingError, UnreachableZoneError
 from carryover.tasks.running.errors import name_write_remedy
 from carryover.tasks.running.whole_files import write_whole, written_whole
 
@@ -158,7 +158,8 @@ class FileStore:
             remedy = REACH
             if self.is_local and not is_reading and isinstance(error, OSError):
                 remedy = f"{name_write_remedy(error)} or land somewhere else"
-            raise LandingError(f"cannot {deed}: {said}; {remedy}") from error
+            is_lasting = self.is_local or isinstance(error, FileNotFoundError | PermissionError)
+            raise (LandingError if is_lasting else UnreachableZoneError)(f"cannot {deed}: {said}; {remedy}") from error
 
 
 def _modified_at(info: Mapping[str, Any]) -> datetime | None:

@@ -130,13 +130,13 @@ class LandingZone:
         found = (self._read_manifests[bundle_id] for bundle_id in sorted(paths) if bundle_id in self._read_manifests)
         return Manifests(tuple(found), unreadable)
 
-    def landed_episodes(self, plan_digest: str | None = None) -> dict[str, FinishReason]:
-        """Return how each landed episode ended, by its id and from the manifests alone; of one plan if it is given."""
+    def landed_episodes(self, plan_digest: str | None = None, run_id: str | None = None) -> dict[str, FinishReason]:
+        """Return how each landed episode ended, by its id and from the manifests alone; of one plan or run if given."""
         return {
             episode.episode_id: episode.finish_reason
             for manifest in reversed(self.manifests().bundles)
             for episode in manifest.episodes
-            if plan_digest in (None, episode.plan_digest)
+            if plan_digest in (None, episode.plan_digest) and run_id in (None, manifest.run_id)
         }
 
     def scan(self, table: str) -> pl.LazyFrame:

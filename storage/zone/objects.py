@@ -3,7 +3,7 @@
 Where the landing zone lies in the data folder there is nothing to share, and nothing is copied.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -54,6 +54,18 @@ def open_folder(places: Folders, kept: KeptFolder) -> Path:
             file.unlink(missing_ok=True)
     fetch_files(places, files)
     return folder
+
+
+def find_folder(places: Folders, kept: KeptFolder) -> Path | None:
+    """Return where a kept folder lies here, as `open_folder`; none where it is gone, or others cannot fetch it."""
+    folder = open_folder(places, kept) if has_objects(places, kept.files.values()) else None
+    return folder if folder is not None and folder.exists() else None
+
+
+def has_objects(places: Folders, digests: Iterable[str]) -> bool:
+    """Tell whether every worker finds files, by their digests."""
+    store = FileStore(places.landing)
+    return not places.is_shared or all(store.has(_object(digest)) for digest in digests)
 
 
 def keep_file(places: Folders, file: Path) -> str:

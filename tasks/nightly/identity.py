@@ -27,7 +27,7 @@ class RunFacts(NamedTuple):
 
 
 Identity = dict[str, Any]
-"""Values by the names of `PARTS`."""
+"""Values by the names of `PARTS`; None where one is unknown, as the weights behind an endpoint are."""
 
 
 def identify(episodes: pl.DataFrame, facts: RunFacts) -> Identity:
@@ -40,18 +40,22 @@ def identify(episodes: pl.DataFrame, facts: RunFacts) -> Identity:
         "contract": [{name: value for name, value in each.items() if name not in apart} for each in declared],
         "environment": {name: facts.environment.get(name) for name in ENVIRONMENT},
         "server": [_without_paths(server) for server in facts.servers],
-        "weights": sorted(str(digest) for digest in episodes["model_digest"].unique()),
+        "weights": None if episodes["model_digest"].null_count() else sorted(episodes["model_digest"].unique()),
     }
 
 
-def digests(identity: Identity) -> dict[str, str]:
-    """Return a digest of each value."""
-    return {name: hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16] for name, value in identity.items()}
+def digests(identity: Identity) -> dict[str, str | None]:
+    """Return a digest of each value that is known."""
+    return {
+        name: None if value is None else hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]
+        for name, value in identity.items()
+    }
 
 
 def differing(identity: Identity, baseline: Identity) -> tuple[str, ...]:
-    """Return the names whose values differ; a run with more servers has one for every part of its plan."""
-    names = [name for name in identity if name != "server" and identity[name] != baseline[name]]
+    """Return the names whose known values differ; a run with more servers has one for every part of its plan."""
+    known = [name for name in identity if None not in (identity[name], baseline[name])]
+    names = [name for name in known if name != "server" and identity[name] != baseline[name]]
     if any(server not in baseline["server"] for server in identity["server"]):
         names.append("server")
     return tuple(names)

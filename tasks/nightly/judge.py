@@ -22,9 +22,10 @@ CELL = (
     "base", "model_name", "train_contract", "training_seed", "runtime_contract", "visibility", "header", "bucket",
 )  # fmt: skip
 PAIR = ("instance_id", "replicate")
-STUDY_VARIANT = "main"
-LEAST_PAIRED_SHARE = 0.9
-"""Share of the baseline's episodes below which nothing is said of a cell."""
+OUTCOME = ("transcript_digest", "finish_reason", "score")
+"""What is equal in identical episodes: scores may change without a reply, with an environment or a scoring that did."""
+LEAST_SHARE = 0.9
+"""Share of the baseline's episodes, or of a first night's, below which nothing is said of a cell."""
 
 
 class Night(NamedTuple):
@@ -32,6 +33,7 @@ class Night(NamedTuple):
 
     run_id: str
     plan_digest: str
+    study_variant: str
     series: str
     judged_at: datetime
     thresholds: Thresholds
@@ -45,6 +47,8 @@ class _Comparison(NamedTuple):
 
     values: dict[str, Any]
     """Fields of its row."""
+    ended_share: float
+    """Of the night's episodes, those that ended without `error`."""
     score_difference: float | None
     token_ratio: Interval | None
     p_values: tuple[float | None, float | None]
@@ -75,19 +79,24 @@ def _newest(episodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _baseline(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> pl.DataFrame:
-    """Return the study's episodes of a cell with the night's decoding seeds, else those of the series' first night."""
-    same = episodes.join(frame.select(*CELL, *PAIR), on=[*CELL, *PAIR], how="semi", nulls_equal=True)
+    """Return the study's episodes of a cell with the night's decoding seeds, else those of the series' first night.
+
+    A night that was killed, or too incomplete to finish, is no baseline.
+    """
+    same = episodes.join(frame, on=[*CELL, "replicate"], how="semi", nulls_equal=True)
     earlier = same.filter((pl.col("run_id") != night.run_id) & (pl.col("finish_reason") != FinishReason.ERROR.value))
-    study = _newest(earlier.filter(pl.col("variant") == STUDY_VARIANT))
+    study = _newest(earlier.filter(pl.col("variant") == night.study_variant))
     if study.height:
         return study
-    nights = earlier.filter(pl.col("variant") == night.series).sort("started_at")
+    nights = earlier.filter((pl.col("variant") == night.series) & pl.col("is_of_finished_run")).sort("started_at")
     return _newest(nights.filter(pl.col("run_id") == pl.col("run_id").first()))
 
 
 def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comparison:
     baseline = _baseline(frame, episodes, night)
     ended = frame.filter(pl.col("finish_reason") != FinishReason.ERROR.value)
+    is_same = [pl.col(name).eq_missing(pl.col(f"{name}_before")) for name in OUTCOME]
+    ended_share = ended.height / frame.height
     pairs = ended.join(baseline, on=[*CELL, *PAIR], suffix="_before", nulls_equal=True)
     identity = identify(frame, night.facts[night.run_id])
     values: dict[str, Any] = {
@@ -95,13 +104,13 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
         "baseline_run_id": None,
         "pair_count": pairs.height,
         "unpaired_count": baseline.height - pairs.height,
-        "identical_count": pairs.filter(pl.col("transcript_digest") == pl.col("transcript_digest_before")).height,
+        "identical_count": pairs.drop_nulls("transcript_digest").filter(is_same).height,
         "differing": (),
         "identity_json": json.dumps(digests(identity)),
         "note": None,
     }
     if not baseline.height:
-        return _Comparison(values, None, None, (None, None))
+        return _Comparison(values, ended_share, None, None, (None, None))
     before = baseline.sort("started_at")["run_id"][-1]
     was = identify(baseline, night.facts[before])
     names = differing(identity, was)
@@ -125,7 +134,8 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
         "high": interval.high,
         "method": f"{tests[0].method}; tokens: {interval.method}",
     }
-    return _Comparison(values, point_estimate(scores, difference), interval, (tests[0].p_value, tests[1].p_value))
+    p_values = tests[0].p_value, tests[1].p_value
+    return _Comparison(values, ended_share, point_estimate(scores, difference), interval, p_values)
 
 
 def _row(cell: _Comparison, corrected: tuple[float | None, float | None], night: Night) -> NightVerdictRow:
@@ -147,8 +157,8 @@ def _verdict(cell: _Comparison, corrected: tuple[float | None, float | None], th
     """Return what the corrected tests and the sizes of the differences allow one to say."""
     paired, unpaired = cell.values["pair_count"], cell.values["unpaired_count"]
     if cell.values["baseline_run_id"] is None:
-        return "first"
-    if paired < LEAST_PAIRED_SHARE * (paired + unpaired):
+        return "first" if cell.ended_share >= LEAST_SHARE else "incomplete"
+    if paired < LEAST_SHARE * (paired + unpaired):
         return "incomplete"
     if cell.values["identical_count"] == paired and not unpaired:
         return "identical"
@@ -167,6 +177,7 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
     """Return a night's verdicts in a sentence: equal to the study, or how many cells got which and what differs."""
     counts = {word: sum(row.verdict == word for row in verdicts) for word in sorted({row.verdict for row in verdicts})}
     names = sorted({name for row in verdicts for name in row.differing})
+    unknown = {name for row in verdicts for name, digest in json.loads(row.identity_json).items() if digest is None}
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
     if set(counts) == {"first"}:
         return f"{told}: the baseline of this series"
@@ -175,4 +186,7 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
         told = f"all {len(verdicts)} cells equal their baseline to the token"
     if names:
         return f"{told}; not as for the baseline: {', '.join(names)}"
-    return told if is_identical else f"{told}, and nothing else differs: {', '.join(PARTS)} are the baseline's"
+    if is_identical:
+        return told
+    told += f", and nothing else differs: {', '.join(name for name in PARTS if name not in unknown)} are the baseline's"
+    return f"{told}; not compared where unknown: {', '.join(sorted(unknown))}" if unknown else told

@@ -7,13 +7,18 @@ from pydantic import ConfigDict, Field, model_validator
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.plans.models import StudyModel
 from carryover.tasks.plans.shards import ShardSpec
-from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.plans.spec import StudyPart, StudyPlan
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.schema_rules import needs
 from carryover.tasks.serving.spec import ServingSpec
 
 SERIES = "reevaluation"
 """Variant of the episodes, so that the study's own tables stay as they are."""
+
+
+def study_variant(plan: StudyPlan) -> str:
+    """Return the variant of the study itself, without ablations and controls: that of its first part."""
+    return plan.parts[0].variant
 
 
 class Thresholds(FrozenModel):

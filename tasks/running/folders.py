@@ -11,7 +11,7 @@ HOME_VARIABLE = "CARRYOVER_HOME"
 LANDING_VARIABLE = "CARRYOVER_LANDING"
 """Environment variable that names the landing zone as an fsspec URL; `landing` in the data folder without it."""
 DEPLOYED_VARIABLE = "CARRYOVER_DEPLOYED_LANDING"
-"""Environment variable in which a deployment gives its landing zone to the workers that run it."""
+"""Environment variable in which a deployment tells its workers its landing zone; empty for the default one."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,10 @@ def name_places(home: Path | None = None) -> Folders:
     folder = (home or Path(os.environ.get(HOME_VARIABLE) or "data")).absolute()
     named = [os.environ.get(variable) for variable in (LANDING_VARIABLE, DEPLOYED_VARIABLE)]
     own, deployed = (where if not where or "://" in where else str(Path(where).absolute()) for where in named)
-    if own and deployed and own.rstrip("/") != deployed.rstrip("/"):
-        raise UserError(f"{LANDING_VARIABLE} is {own} here, and {deployed} for the deployment; unset it on this worker")
-    return Folders(home=folder, landing=own or deployed or str(folder / "landing"))
+    landing = deployed or str(folder / "landing")
+    if own and deployed is not None and own.rstrip("/") != landing.rstrip("/"):
+        raise UserError(f"{LANDING_VARIABLE} is {own} here, and {landing} for the deployment; unset it on this worker")
+    return Folders(home=folder, landing=own or landing)
 
 
 def open_places(home: Path | None = None) -> Folders:

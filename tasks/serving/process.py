@@ -34,6 +34,10 @@ class ServerError(UserError):
     """A server that did not start, died, or does not serve what it should; the text quotes the end of its log."""
 
 
+class DeadServerError(ServerError):
+    """A server that answered has died since."""
+
+
 class StartupProgress(NamedTuple):
     """How far a starting server is."""
 
@@ -105,18 +109,18 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
         except OSError:
             return False
 
-    def check_running(self) -> None:
-        """Raise `ServerError` with the last log lines when the server has ended."""
+    def check_running(self, error: type[ServerError] = ServerError) -> None:
+        """Raise the error with the last log lines when the server has ended."""
         status = self._process.poll()
         if status is not None:
-            raise ServerError(self._describe(f"server ended with status {status}"))
+            raise error(self._describe(f"server ended with status {status}"))
 
     def check_survived(self) -> None:
-        """Raise `ServerError` with the last log lines when the server has ended, or is about to."""
+        """Raise `DeadServerError` with the last log lines when the server has ended, or is about to."""
         if not self.is_healthy():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(DYING_SECONDS)
-        self.check_running()
+        self.check_running(DeadServerError)
 
     def stop(self) -> None:
         """End the server and everything that it started; harmless when it has ended."""

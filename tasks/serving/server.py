@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.hub import fetch_tokenizer, load_tokenizer
 from carryover.tasks.serving.ask import NoAnswer, ask
 from carryover.tasks.serving.commands import adapters_template, cpu_command, vllm_command, vllm_environment
@@ -49,8 +50,8 @@ def open_server(
 
     Raises:
         UserError: The server cannot take the models as they are.
-        ServerError: The server died, now or before the end of the block, did not become ready in time, or does not
-            list one of the models.
+        ServerError: The server died, did not become ready in time, or does not list one of the models.
+        DeadServerError: It died before the end of the block, whatever the block raised for that.
     """
     if spec.url is not None:
         names = _check_models(spec.url, models, spec.api_key_variable)
@@ -68,7 +69,11 @@ def open_server(
     with process:
         base_url = f"http://{HOST}:{port}/v1"
         names = _check_models(base_url, models)
-        yield RunningServer(base_url, names, process.command, log_path, _ask_version(base_url))
+        try:
+            yield RunningServer(base_url, names, process.command, log_path, _ask_version(base_url))
+        except UserError:
+            process.check_survived()
+            raise
         process.check_survived()  # what was asked of a server that died meanwhile has failed, and its log tells why
 
 

@@ -7,6 +7,7 @@ a killed starter to write into the folder that the next start takes up.
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,10 @@ ORPHAN_CODE = 3
 """Exit code of a training whose starter is gone."""
 
 
+class KilledTrainingError(UserError):
+    """A training's process was killed, for want of memory say; the next one goes on from its last checkpoint."""
+
+
 def train_in_process(
     job: TrainingJob,
     on_log: Callable[[TrainingMetric], None] | None = None,
@@ -46,6 +51,7 @@ def train_in_process(
     once, from threads.
 
     Raises:
+        KilledTrainingError: The process was killed.
         UserError: The training failed; the message holds what it said last.
     """
     job.output.mkdir(parents=True, exist_ok=True)
@@ -82,7 +88,8 @@ def train_in_process(
             process.communicate()
     tell()
     if process.returncode:
-        raise UserError(describe_failure(job, process.returncode, printed))
+        is_killed = process.returncode == -signal.SIGKILL
+        raise (KilledTrainingError if is_killed else UserError)(describe_failure(job, process.returncode, printed))
     return read_trained(job.output)
 
 

@@ -270,7 +270,7 @@ class NightVerdictRow(
     unpaired_count: int
     """Episodes of the baseline without a counterpart that ended."""
     identical_count: int
-    """Pairs with the same replies and the same tokens, turn by turn."""
+    """Pairs with the same replies and tokens, turn by turn, the same end and the same score."""
     mean_score: float | None
     """Over the pairs."""
     baseline_mean_score: float | None
@@ -295,7 +295,7 @@ class NightVerdictRow(
     differing: tuple[str, ...]
     """Which of code, prompt, contract, environment, server and weights are not those of the baseline."""
     identity_json: str
-    """Digest of each of these on the night."""
+    """Digest of each of these on the night; null where it is unknown and not compared."""
     method: str
     note: str | None
     """What differs in environment and server, in words."""

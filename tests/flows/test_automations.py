@@ -1,16 +1,20 @@
 """The automations of `deployments/` are valid, and follow the event that a night emits."""
 
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
+import pytest
 import yaml
+from prefect.client.schemas.objects import StateType
+from prefect.server.events.schemas.automations import EventTrigger
 
 from carryover.flows.cli.automations import declare_automation
 from carryover.tasks.judge import REGRESSION_EVENT
 
-(DECLARED,) = yaml.safe_load((Path(__file__).parents[2] / "deployments" / "automations.yaml").read_text())[
+REGRESSION, ZOMBIES = yaml.safe_load((Path(__file__).parents[2] / "deployments" / "automations.yaml").read_text())[
     "automations"
 ]
 
@@ -38,7 +42,7 @@ class Server:
 
 def test_a_regression_is_recorded_and_a_block_makes_it_a_notification():
     server: Any = Server()  # of the client, the methods above
-    assert declare_automation(server, DECLARED) == (
+    assert declare_automation(server, REGRESSION) == (
         "automation 'carryover-regression' is created; it notifies nobody: make a notification block "
         "'carryover-alerts' and deploy again"
     )
@@ -47,7 +51,21 @@ def test_a_regression_is_recorded_and_a_block_makes_it_a_notification():
     assert [action.type for action in automation.actions] == ["do-nothing"]
 
     server.blocks = Server("carryover-alerts").blocks
-    assert declare_automation(server, DECLARED) == "automation 'carryover-regression' is changed"
+    assert declare_automation(server, REGRESSION) == "automation 'carryover-regression' is changed"
     (automation,) = server.kept.values()
     (action,) = automation.actions
     assert (action.type, action.block_document_id) == ("send-notification", UUID(int=1))
+
+
+@pytest.mark.parametrize("end", ["Completed", "Judged", "Skipped", "Crashed"])
+def test_a_run_without_a_heartbeat_crashes_and_no_end_of_ours_is_one(end):
+    server: Any = Server()
+    assert declare_automation(server, ZOMBIES) == "automation 'carryover-zombies' is created"
+    trigger = EventTrigger.model_validate(ZOMBIES["trigger"])
+    assert trigger.starts_after("prefect.flow-run.heartbeat")
+    assert trigger.expects("prefect.flow-run.heartbeat")
+    assert trigger.expects(f"prefect.flow-run.{end}")
+    assert not trigger.starts_after(f"prefect.flow-run.{end}")
+    assert trigger.within > 3 * timedelta(seconds=180)  # heartbeats of workers and, by default, of every other flow
+    (action,) = server.kept["carryover-zombies"].actions
+    assert (action.type, action.state) == ("change-flow-run-state", StateType.CRASHED)

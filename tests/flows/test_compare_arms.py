@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import re
 
+import httpx
 import pytest
 
 from carryover.storage.warehouse.reader import Warehouse
@@ -35,6 +37,17 @@ def test_every_episode_is_played_once(home):
             "persistent_code-json_python",
             "persistent_code-stateless_code",
         ]
+
+
+@pytest.mark.prefect
+@pytest.mark.usefixtures("home")
+def test_runs_are_named_and_tagged(prefect_api):
+    asked = {"flows": {"name": {"any_": ["compare-arms"]}}}
+    runs = httpx.post(f"{prefect_api}/flow_runs/filter", json=asked, timeout=60).json()
+    assert runs
+    for run in runs:
+        assert re.fullmatch("arms-[0-9a-f]{4}", run["name"])
+        assert {tag.partition(":")[0] for tag in run["tags"]} == {"plan", "stage"}
 
 
 @pytest.mark.prefect

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import httpx
@@ -15,8 +16,10 @@ import yaml
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
+from carryover.flows import shown
 from carryover.flows.cli.command import run_as_command
 from carryover.flows.reproduce_study import reproduce_study
+from carryover.flows.shown import name_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.serving.process import ManagedProcess, find_free_port
 
@@ -41,6 +44,7 @@ def test_a_model_is_evaluated_again_every_night():
     (scheduled,) = (one for one in DECLARED if one.get("schedules"))
     assert scheduled["entrypoint"] == "flows/reevaluate_model.py:reevaluate_model"
     assert scheduled["schedules"] == [{"cron": "0 3 * * *", "timezone": "UTC", "active": True}]
+    assert scheduled["concurrency_limit"] == {"limit": 1, "collision_strategy": "ENQUEUE"}
 
 
 def fields_of(schema):
@@ -71,6 +75,14 @@ def test_the_help_of_a_flow_shows_the_form_of_its_deployment(entry, capsys, monk
     flow = load_flow_from_entrypoint(entry["entrypoint"])
     flow.validate_parameters(entry["parameters"])
     check_help_shows(flow, parameter_schema(flow).model_dump_for_openapi(), capsys)
+
+
+def test_every_flow_names_its_runs_and_is_shown_as_a_stage():
+    for entry in DECLARED:
+        file, _, name = entry["entrypoint"].partition(":")
+        flow = getattr(import_module(f"carryover.{file.removesuffix('.py').replace('/', '.')}"), name)
+        assert flow.flow_run_name is name_run
+        assert flow.fn.__code__.co_filename == shown.__file__
 
 
 @pytest.fixture
@@ -149,7 +161,7 @@ def interrupt_while_the_pool_trains(environment, gpu, log):
 def test_the_smoke_study_runs_through_the_api_and_ctrl_c_ends_a_training_on_the_gpu_pool(server, tmp_path, capsys):
     deploy(server)
     automations = httpx.post(f"{server['PREFECT_API_URL']}/automations/filter", json={}, timeout=ANSWER_SECONDS)
-    assert [each["name"] for each in automations.json()] == ["carryover-regression"]
+    assert {each["name"] for each in automations.json()} == {"carryover-regression", "carryover-zombies"}
     deployed = json.loads(prefect(server, "deployment", "inspect", "reproduce-study/study", "--output", "json"))
     check_help_shows(reproduce_study, deployed["parameter_openapi_schema"], capsys)
     parameters = {"scale": "smoke", "overrides": COUNT_OVERRIDES, "train_on": "gpu_pool"}

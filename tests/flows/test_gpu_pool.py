@@ -10,7 +10,8 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import TerminationSignal
 from prefect.states import Completed, Pending, Running
 
-from carryover.flows.gpu_pool import wait_for_end
+from carryover.flows.gpu_pool import CHECKS_WITHOUT_WORKER, LOOKS_PER_CHECK, SECONDS_PER_LOOK, wait_for_end
+from carryover.tasks.running.errors import UserError
 
 TRAINING = UUID(int=1)
 
@@ -40,8 +41,8 @@ def interrupt():
     raise KeyboardInterrupt
 
 
-def wait(server: Any, pause):
-    return wait_for_end(server, TRAINING, pause)
+def wait(server: Any, pause, lacks=lambda: None):
+    return wait_for_end(server, TRAINING, pause, lacks)
 
 
 def terminate():
@@ -76,3 +77,19 @@ def test_where_the_server_is_gone_the_command_that_cancels_is_told(capsys):
     with pytest.raises(KeyboardInterrupt):
         wait(Server(Running(), is_gone=True), interrupt)
     assert f"prefect flow-run cancel {TRAINING} ends it" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_pool_without_a_worker_is_said_within_a_minute_and_again(capsys):
+    server = Server(*[Pending()] * (3 * LOOKS_PER_CHECK), Completed())
+    assert LOOKS_PER_CHECK * SECONDS_PER_LOOK < 60
+    found = iter(["an online worker", "an online worker", None])
+    assert wait(server, lambda: None, lambda: next(found)).is_completed()
+    assert capsys.readouterr().err.count("the training waits for an online worker") == 2
+    assert server.told == []
+
+
+def test_a_pool_that_stays_without_a_worker_ends_the_wait():
+    server = Server(*[Pending()] * (LOOKS_PER_CHECK * CHECKS_WITHOUT_WORKER))
+    with pytest.raises(UserError, match="the training is cancelled after an hour without an online worker"):
+        wait(server, lambda: None, lambda: "an online worker")
+    assert server.told == [(TRAINING, "Cancelling")]

@@ -7,13 +7,19 @@ import pytest
 
 from carryover.flows.cli.command import run_as_command
 from carryover.flows.reevaluate_model import reevaluate_model
+from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.spec import NightObject
 from carryover.tasks.plans.models import ChosenCells
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Limits
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.traces.study_rows import NightVerdictRow
 from tests.flows.flow_process import run_flow, start_flow
 from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher
+from tests.storage.conftest import build_row
 
 SMOKE = ("--scale", "smoke")
 CELL = ("base", "model_digest", "train_contract", "runtime_contract", "instance_id")
@@ -119,6 +125,49 @@ def test_any_endpoint_is_judged_against_its_first_night_also_without_a_study(tmp
     assert [row["verdict"] for row in first] == ["first", "first"]
     assert [row["verdict"] for row in second] == ["identical", "identical"]
     assert {row["baseline_run_id"] for row in second} == {row["run_id"] for row in first}
+
+
+@pytest.fixture
+def night(tmp_path, monkeypatch):
+    """A night after a finished study, with other steps than its own: call it with what it judges."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    with start_run("reproduce_study", resolve_plan("smoke"), Limits()):
+        pass
+
+    def play(*words, **steps):
+        rows = [build_row(NightVerdictRow, verdict=word, identity_json="{}") for word in words]
+        idle = dict.fromkeys(("_play", "merge_landing", "show_verdicts", "analyse_study"), lambda *_, **__: None)
+        for name, step in {**idle, "judge_episodes": lambda *_: rows, **steps}.items():
+            monkeypatch.setattr(f"carryover.flows.reevaluate_model.{name}", step)
+        return reevaluate_model.fn("smoke")
+
+    return play
+
+
+def test_a_night_that_plays_no_cell_is_refused(night):
+    with pytest.raises(UserError, match="plan smoke has no cell of that --model and --runtime-contract"):
+        night()
+
+
+def test_verdicts_are_shown_and_said_though_the_analysis_fails(night, capsys):
+    def fail(*_, **__):
+        raise UserError("no analysis")
+
+    shown = []
+    with pytest.raises(UserError, match="no analysis"):
+        night("first", analyse_study=fail, show_verdicts=lambda plan, rows, message: shown.append((plan.name, message)))
+    assert shown == [("smoke", "1 first: the baseline of this series")]
+    assert "1 first: the baseline of this series" in capsys.readouterr().err
+
+
+def test_a_night_with_an_incomplete_cell_fails_after_its_analysis(night, tmp_path):
+    analysed = []
+    with pytest.raises(UserError, match="too few episodes of a cell ended to judge it: 1 identical, 1 incomplete"):
+        night("identical", "incomplete", analyse_study=lambda scale, **_: analysed.append(scale))
+    assert analysed == ["smoke"]
+    statuses = LandingZone(tmp_path / "landing").scan("run_ends").sort("finished_at").collect()["status"]
+    assert list(statuses) == ["finished", "failed"]
 
 
 def test_what_a_night_plays_is_options_of_the_command():

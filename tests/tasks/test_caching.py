@@ -1,8 +1,14 @@
 """When a stage is refreshed, and where its results are kept."""
 
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
-from carryover.tasks.caching import in_run, refreshing_once
+from prefect import Task
+from prefect.cache_policies import NO_CACHE
+
+from carryover import tasks
+from carryover.tasks.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.presets import resolve_plan
@@ -33,6 +39,17 @@ def test_a_stage_is_run_again_where_that_is_asked_for_or_its_result_is_gone():
     assert in_run(generate_instance_set, run, Stage.INSTANCES).refresh_cache
     assert not in_run(generate_instance_set, run, Stage.TRAINING).refresh_cache
     assert in_run(generate_instance_set, run, Stage.TRAINING, is_there=False).refresh_cache
+
+
+def test_every_task_is_cached_by_its_stage_or_never():
+    """Prefect's default policy would skip the second of two equal merges wherever results are persisted by default."""
+    modules = (import_module(f"carryover.tasks.{found.name}") for found in iter_modules(tasks.__path__))
+    found = {
+        value.name: value.cache_policy for module in modules for value in vars(module).values() if type(value) is Task
+    }
+    uncached = {name for name, policy in found.items() if policy is NO_CACHE}
+    assert uncached == {"check_warehouse", "find_models", "judge_episodes", "merge_landing", "play_suite"}
+    assert all(isinstance(found[name], StageIdentity) for name in found.keys() - uncached)
 
 
 def test_results_lie_with_the_rows_where_these_are_shared():

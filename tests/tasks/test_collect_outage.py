@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from carryover.storage.study.runs import start_run
+from carryover.storage.study.spending import close_meter
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.spec import EndpointSpec
@@ -80,6 +81,18 @@ def test_an_endpoint_that_is_down_costs_few_episodes_and_stops_the_run_in_one_li
     with serve(status) as client, pytest.raises(UserError, match=rf"(?s)10 episodes in a row .*HTTP {status}.*again"):
         collect(client)
     assert LandingZone(home / "landing").scan("episodes").collect().height == FAILURES_IN_A_ROW
+
+
+def test_a_run_goes_on_after_an_outage_once_its_meter_is_closed():
+    with start_run("toy", PLAN, Limits()) as run:
+        generate_instance_set.fn(run, PART.train_instances)
+        shard = teacher_shards(run, PART, None)[0]
+        with serve(503) as client, pytest.raises(UserError, match="episodes in a row"):
+            collect_episodes.fn(run, shard.model_copy(update={"client": client}))
+        with pytest.raises(UserError, match="episodes in a row"):  # conditions beside it stop for the same
+            collect_episodes.fn(run, shard)
+        close_meter(run)
+        assert collect_episodes.fn(run, shard).played_count == COUNT
 
 
 @pytest.mark.parametrize("purpose", ["teacher", "evaluation"])

@@ -59,6 +59,11 @@ class SuitePlan(FrozenModel):
     """Sampling temperature; default: the endpoint's."""
 
     @property
+    def name(self) -> str:
+        """How runs of any comparison are named."""
+        return "arms"
+
+    @property
     def digest(self) -> str:
         """What tells episodes of different comparisons apart: another source plays another comparison."""
         content = {

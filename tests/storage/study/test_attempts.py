@@ -84,6 +84,16 @@ def test_what_failed_or_was_not_played_is_missing_by_replicate(run, zone, play):
     assert missing_episodes(run, zone, SHARD, plays_again=True) == again
 
 
+def test_what_the_run_has_played_again_is_not_played_a_third_time(run, zone, play, make_episode):
+    land(run, zone)
+    for instance in SAMPLED:
+        play(instance, 0)
+    first, second = (instance.instance_id for instance in SAMPLED)
+    (row,) = make_episode(SHARD.episode_id(first, 0, 1), run.run_id)["episodes"]
+    zone.write({"episodes": [row.model_copy(update={"plan_digest": PLAN.digest})]}, run.run_id)
+    assert missing_episodes(run, zone, SHARD, plays_again=True) == [EpisodePlace(second, 0, 1)]
+
+
 def test_instances_are_read_as_stage_1_landed_them(run, zone):
     with pytest.raises(UserError, match=r"no instances of bucket small .*run the flow generate_instances first"):
         instance_ids(run, zone, INSTANCES)

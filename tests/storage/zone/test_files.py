@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from carryover.storage.errors import LandingError, UnreachableZoneError
 from carryover.storage.zone.files import FileStore
 from carryover.tasks.running.whole_files import TEMPORARY_SUFFIX
 
@@ -76,3 +77,23 @@ def test_a_local_file_is_on_disk_before_it_has_its_name_and_the_name_is_so_befor
 def test_a_local_write_leaves_no_temporary_file(tmp_path):
     FileStore(tmp_path).write("a/b.txt", b"four")
     assert [path.name for path in Path(tmp_path / "a").iterdir()] == ["b.txt"]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ConnectionError("reset"), UnreachableZoneError),
+        (PermissionError("denied"), LandingError),
+        (FileNotFoundError("no bucket"), LandingError),
+    ],
+)
+def test_a_store_out_of_reach_is_told_from_one_that_refuses(error, kind, monkeypatch):
+    store = FileStore("memory://store")
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(store.filesystem, "pipe_file", fail)
+    with pytest.raises(LandingError, match=str(error)) as told:
+        store.write("a.txt", b"four")
+    assert type(told.value) is kind

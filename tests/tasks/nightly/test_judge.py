@@ -43,6 +43,7 @@ def episode(run_id, number, *, score=0.5, tokens=1000, said="reply", variant=Non
         "total_tokens": tokens,
         "contract_json": json.dumps(DECLARED),
         "transcript_digest": said,
+        "is_of_finished_run": True,
     } | changes
 
 
@@ -53,10 +54,11 @@ def play(run_id, *, count=12, **changes):
     ]
 
 
-def judge(*episodes, run_id="night-1", facts=None, **thresholds) -> list[Any]:
+def judge(*episodes, run_id="night-1", facts=None, study_variant="main", **thresholds) -> list[Any]:
     night = Night(
         run_id=run_id,
         plan_digest="plan",
+        study_variant=study_variant,
         series="reevaluation",
         judged_at=BEGIN,
         thresholds=Thresholds(**thresholds),
@@ -74,11 +76,32 @@ def test_a_night_that_says_the_same_is_identical():
     assert summarize([row]) == "all 1 cells equal their baseline to the token"
 
 
+@pytest.mark.parametrize(
+    ("change", "verdict"), [({"score": 0.0}, "regression"), ({"finish_reason": "max_turns"}, "unchanged")]
+)
+def test_equal_replies_of_another_outcome_are_not_identical(change, verdict):
+    (row,) = judge(play("study"), [one | change for one in play("night-1")])
+    assert (row.verdict, row.identical_count) == (verdict, 0)
+
+
 def test_a_summary_names_what_differs_or_says_that_nothing_does():
     (row,) = judge(play("study"), play("night-1", model_digest="new"))
     assert summarize([row]).endswith("to the token; not as for the baseline: weights")
     (row,) = judge(play("study"), play("night-1", said="other"))
     assert summarize([row]).startswith("1 unchanged, and nothing else differs: code, prompt, ")
+    assert summarize([row]).endswith(", server, weights are the baseline's")
+
+
+@pytest.mark.parametrize("digests", [(None, None), (None, "weights"), ("weights", None)])
+def test_unknown_weights_are_not_compared(digests):
+    study, night = (
+        play(run_id, model_digest=digest) for run_id, digest in zip(("study", "night-1"), digests, strict=True)
+    )
+    (row,) = judge(study, [one | {"transcript_digest": "other"} for one in night])
+    assert (row.verdict, row.differing) == ("unchanged", ())
+    if digests[1] is None:
+        assert json.loads(row.identity_json)["weights"] is None
+        assert summarize([row]).endswith(", server are the baseline's; not compared where unknown: weights")
 
 
 def test_a_cell_that_costs_more_is_a_regression_and_the_interval_says_how_much():
@@ -123,6 +146,28 @@ def test_the_first_night_of_other_seeds_is_their_baseline():
         play("study"), play("night-1", replicate=1), play("night-2", replicate=1, attempt=1), run_id="night-2"
     )
     assert (second.verdict, second.baseline_run_id) == ("identical", "night-1")
+
+
+def test_episodes_that_the_night_did_not_play_are_unpaired():
+    (row,) = judge(play("study"), play("night-1", count=6))
+    assert (row.verdict, row.pair_count, row.unpaired_count) == ("incomplete", 6, 6)
+
+
+def test_a_night_that_did_not_finish_is_no_baseline():
+    killed = play("night-1", replicate=1, is_of_finished_run=False)
+    (row,) = judge(killed, play("night-2", replicate=1, attempt=1), run_id="night-2")
+    assert (row.verdict, row.baseline_run_id) == ("first", None)
+
+
+def test_a_first_night_of_failed_episodes_is_incomplete():
+    failed = [one | {"finish_reason": "error", "score": None} for one in play("night-1", replicate=1)[:2]]
+    (row,) = judge(failed, play("night-1", replicate=1)[2:])
+    assert (row.verdict, row.baseline_run_id) == ("incomplete", None)
+
+
+def test_a_study_of_another_variant_is_a_baseline_too():
+    (row,) = judge(play("study", variant="four-contracts"), play("night-1"), study_variant="four-contracts")
+    assert (row.verdict, row.baseline_run_id) == ("identical", "study")
 
 
 def test_later_nights_are_compared_with_the_study_too():

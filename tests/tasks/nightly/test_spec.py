@@ -1,14 +1,20 @@
 import pytest
 from pydantic import ValidationError
 
-from carryover.tasks.nightly.spec import NightObject
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.nightly.spec import NightObject, study_variant
+from carryover.tasks.plans.presets import PLANS, resolve_plan
 
 (PART,) = resolve_plan("smoke").parts
 
 
 def test_other_seeds_are_a_series_of_their_own():
     assert [NightObject(seeds=seeds).series for seeds in (0, 1)] == ["reevaluation", "reevaluation-seeds-1"]
+
+
+def test_every_plan_has_a_variant_that_a_night_plays():
+    variants = {name: study_variant(resolve_plan(name)) for name in PLANS}
+    injected = dict.fromkeys(("smoke_injected", "laptop_injected", "paper_injected"), "four-contracts")
+    assert variants == dict.fromkeys(PLANS, "main") | injected
 
 
 @pytest.mark.parametrize("field", ["endpoint_model", "endpoint_key_variable"])

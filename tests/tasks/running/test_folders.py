@@ -83,3 +83,6 @@ def test_a_worker_lands_where_its_deployment_does_and_refuses_another_place(tmp_
     monkeypatch.setenv(LANDING_VARIABLE, "s3://other/landing")
     with pytest.raises(UserError, match=r"^CARRYOVER_LANDING is s3://other/landing here, and s3://studies/landing for"):
         name_places()
+    monkeypatch.setenv(DEPLOYED_VARIABLE, "")
+    with pytest.raises(UserError, match=rf"^CARRYOVER_LANDING is s3://other/landing here, and {tmp_path}/landing for"):
+        name_places()

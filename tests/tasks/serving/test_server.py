@@ -7,9 +7,10 @@ from importlib import metadata
 import openai
 import pytest
 
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.serving import process
 from carryover.tasks.serving.ask import ask
-from carryover.tasks.serving.process import LOOPBACK, ManagedProcess, ServerError
+from carryover.tasks.serving.process import LOOPBACK, DeadServerError, ManagedProcess, ServerError
 from carryover.tasks.serving.server import open_server, vllm_program
 from carryover.tasks.serving.spec import ServedModels, ServingSpec
 
@@ -144,3 +145,27 @@ def test_a_server_that_dies_while_it_is_used_is_told_with_its_last_lines(tmp_pat
         pytest.raises(OSError),
     ):
         LOOPBACK.open(server.base_url.replace("/v1", "/die"), timeout=30)
+
+
+def fail_at_the_death_of(server):
+    with pytest.raises(OSError):
+        LOOPBACK.open(server.base_url.replace("/v1", "/die"), timeout=30)
+    raise UserError("10 episodes in a row failed")
+
+
+@pytest.mark.usefixtures("mortal_server")
+def test_what_fails_for_a_dead_server_is_told_as_its_death(tmp_path):
+    with (
+        pytest.raises(DeadServerError, match=r"(?s)server ended with status 7: .*out of memory"),
+        open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log") as server,
+    ):
+        fail_at_the_death_of(server)
+
+
+@pytest.mark.usefixtures("mortal_server")
+def test_what_fails_beside_a_living_server_is_told_as_it_is(tmp_path):
+    with (
+        pytest.raises(UserError, match="the run is interrupted"),
+        open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log"),
+    ):
+        raise UserError("the run is interrupted")

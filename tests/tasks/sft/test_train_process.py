@@ -1,6 +1,7 @@
 """A training in a process of its own: progress, failure, and a kill in the middle."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import (
+    KilledTrainingError,
     borrowed_gpu,
     train_in_process,
     training_environment,
@@ -147,6 +149,15 @@ def test_a_training_ends_where_its_caller_s_check_raises(job, tmp_path):
     with pytest.raises(UserError, match=r"^interrupted$"):
         train_in_process(job.model_copy(update={"output": tmp_path / "model"}), check=check)
     assert _processes_with(str(tmp_path / "model")) == []
+
+
+def test_a_killed_training_is_told_apart(job, tmp_path):
+    def kill():
+        for process in _processes_with(str(tmp_path / "model")):
+            os.kill(process, signal.SIGKILL)
+
+    with pytest.raises(KilledTrainingError, match=r"training smoke of stateless failed \(killed by signal 9\): "):
+        train_in_process(job.model_copy(update={"output": tmp_path / "model"}), check=kill)
 
 
 @pytest.mark.slow

@@ -1,0 +1,104 @@
+"""A model server that dies during an evaluation is started again, and the evaluation goes on."""
+
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copytree
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+
+from carryover.flows.evaluate_models import SERVER_STARTS, evaluate_part
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.run import Run
+from carryover.tasks.serving.process import DeadServerError
+from tests.flows.conftest import STUDY
+from tests.flows.flow_process import start_python
+
+PLAN = resolve_plan("smoke")
+KILLING_STUDY = """
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from carryover.flows.cli.command import run_as_command
+from carryover.flows.reproduce_study import reproduce_study
+from carryover.storage.zone.landing import LandingZone
+
+write = LandingZone.write
+
+
+def write_and_kill_the_server(*arguments):
+    landed = write(*arguments)
+    for path in Path("/proc").glob("[0-9]*/cmdline") if "episodes" in landed.row_counts else ():
+        with suppress(OSError):
+            words = path.read_text(errors="replace")
+            if "serving.cpu_server" in words and os.environ["CARRYOVER_HOME"] in words:
+                os.kill(int(path.parent.name), signal.SIGKILL)
+                LandingZone.write = write
+    return landed
+
+
+LandingZone.write = write_and_kill_the_server
+run_as_command(reproduce_study)
+"""
+"""The study, whose model server is killed with the first episodes that land."""
+
+
+@pytest.fixture
+def evaluate(monkeypatch):
+    """Evaluate no cell with a server that dies so often; return how often it was started."""
+
+    def play(deaths):
+        starts = []
+
+        @contextmanager
+        def serve(*_arguments, **_options):
+            starts.append(1)
+            yield SimpleNamespace(base_url="http://127.0.0.1:9/v1")
+            if len(starts) <= deaths:
+                raise DeadServerError("server ended with status -9: python\nlast lines of its log")
+
+        module = "carryover.flows.evaluate_models"
+        monkeypatch.setattr(f"{module}.serve_models", serve)
+        for name in ("open_tokenizer", "collect_shards"):
+            monkeypatch.setattr(f"{module}.{name}", lambda *_: None)
+        monkeypatch.setattr(f"{module}.find_models", lambda *_: [])
+        run = Run(run_id="r", plan=PLAN, home=Path("/data"), landing="/data/landing", generation="g")
+        evaluate_part(run, PLAN.parts[0].model_copy(update={"evaluations": ()}))
+        return len(starts)
+
+    return play
+
+
+def test_a_server_that_dies_is_started_again_and_that_is_said(evaluate, capsys):
+    assert evaluate(deaths=0) == 1
+    assert evaluate(deaths=2) == SERVER_STARTS == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("server ended with status -9: python; starting it again") == 2
+
+
+def test_a_server_that_dies_every_time_ends_the_evaluation(evaluate):
+    with pytest.raises(DeadServerError, match="last lines of its log"):
+        evaluate(deaths=3)
+
+
+@pytest.mark.prefect
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_a_study_whose_model_server_is_killed_has_every_episode_once(smoke_study, prefect_api, tmp_path):
+    home = copytree(smoke_study.home, tmp_path / "data")
+    study = start_python(home, "-c", KILLING_STUDY, *STUDY[:-1], "4", server=prefect_api)
+    _, said = study.communicate()
+    assert study.returncode == 0, said[-8000:]
+    assert len(re.findall("server ended with status .*; starting it again", " ".join(said.split()))) == 1
+    ended = (
+        LandingZone(home / "landing")
+        .scan("episodes")
+        .filter((pl.col("purpose") == "evaluation") & (pl.col("finish_reason") != "error"))
+    )
+    counts = ended.group_by("model_name", "runtime_contract", "instance_id").len().collect()
+    assert counts["len"].to_list() == [1] * (8 * 4)

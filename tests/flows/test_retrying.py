@@ -1,0 +1,48 @@
+"""A task whose fault may pass runs again, after a growing pause."""
+
+import pytest
+from prefect import flow, task
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from carryover.storage.errors import UnreachableZoneError, WarehouseBusyError, WarehouseError
+from carryover.tasks.merge import merge_landing
+from carryover.tasks.retrying import RETRIES
+from carryover.tasks.running.errors import UserError
+from carryover.tasks.sft.train_process import KilledTrainingError
+from carryover.tasks.train import train_model
+
+
+@pytest.mark.parametrize("retried", [merge_landing, train_model], ids=["merge", "training"])
+def test_merge_and_training_are_run_again_after_growing_pauses(retried):
+    assert retried.retry_delay_seconds == [5, 10, 20]
+    assert retried.retry_condition_fn is RETRIES["retry_condition_fn"]
+
+
+@pytest.mark.prefect
+@pytest.mark.parametrize(
+    ("error", "is_passing"),
+    [
+        (WarehouseBusyError("another merge"), True),
+        (UnreachableZoneError("no answer"), True),
+        (KilledTrainingError("signal 9"), True),
+        (WarehouseError("no warehouse"), False),
+        (UserError("no data"), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_fault_that_may_pass_is_tried_again_and_no_other(prefect_api, error, is_passing):
+    tries = []
+
+    @task(**{**RETRIES, "retry_delay_seconds": 0})
+    def fail_twice():
+        tries.append(1)
+        if len(tries) < 3:
+            raise error
+
+    @flow
+    def try_on():
+        fail_twice()
+
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
+        state = try_on(return_state=True)
+    assert (len(tries), state.is_completed()) == ((3, True) if is_passing else (1, False))
