@@ -20,7 +20,7 @@ from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import Folders, name_places, open_places
 from carryover.tasks.running.limits import LimitReachedError
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow, RunStatus
 
 ANALYSIS_KEY = "analysis_source"
 """Key of a run's environment under which the source of its statistics stands, as a digest."""
@@ -66,7 +66,7 @@ def start_run(
     joined_run: str | None = None,
     environment: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Run]:
-    """Yield a run whose start is landed, and land its end: finished, stopped by a limit or a signal, or failed.
+    """Yield a run whose start and end land with its plan and environment.
 
     Its environment names the source that is here, which is another one than the plan's where models are evaluated
     again after an update; `environment` adds to it what only the caller knows.
@@ -76,23 +76,21 @@ def start_run(
     if not zone.manifests().bundles:
         begin_generation(places)
     run = _run(new_run_id(), plan, limits, places)
-    zone.write({"runs": [_run_row(flow, run, joined_run, environment)]}, run.run_id)
-    _opened.add(run.run_id)
-    try:
+    with landed_run(zone, _run_row(flow, run, joined_run, environment)):
+        _opened.add(run.run_id)
         yield run
-    except LimitReachedError as error:
-        _land_end(zone, run, "stopped", str(error))
+
+
+@contextmanager
+def landed_run(zone: LandingZone, row: RunRow) -> Iterator[None]:
+    """Land a run's start, and its end: finished, stopped by a limit or a signal, or failed."""
+    zone.write({RunRow.TABLE: [row]}, row.run_id)
+    try:
+        yield
+    except BaseException as error:
+        _land_end(zone, row.run_id, *_ending(error))
         raise
-    except KeyboardInterrupt:
-        _land_end(zone, run, "stopped", "interrupted from the keyboard")
-        raise
-    except Exception as error:
-        _land_end(zone, run, "failed", f"{type(error).__name__}: {error}")
-        raise
-    except BaseException as error:  # SIGTERM, under the name that Prefect gives it
-        _land_end(zone, run, "stopped", f"ended by {type(error).__name__}")
-        raise
-    _land_end(zone, run, "finished", "")
+    _land_end(zone, row.run_id, "finished", "")
 
 
 def finished_runs(flow: str, plan_name: str | None = None, plan_digest: str | None = None) -> list[str]:
@@ -165,8 +163,18 @@ def _run_row(flow: str, run: Run, joined_run: str | None, known: Mapping[str, An
     )
 
 
-def _land_end(zone: LandingZone, run: Run, status: str, message: str) -> None:
-    end = RunEndRow.model_validate(
-        {"run_id": run.run_id, "status": status, "message": message, "finished_at": datetime.now(UTC)}
-    )
-    zone.write({"run_ends": [end]}, run.run_id)
+def _ending(error: BaseException) -> tuple[RunStatus, str]:
+    match error:
+        case LimitReachedError():
+            return "stopped", str(error)
+        case KeyboardInterrupt():
+            return "stopped", "interrupted from the keyboard"
+        case Exception():
+            return "failed", f"{type(error).__name__}: {error}"
+        case _:  # SIGTERM, under the name that Prefect gives it
+            return "stopped", f"ended by {type(error).__name__}"
+
+
+def _land_end(zone: LandingZone, run_id: str, status: RunStatus, message: str) -> None:
+    end = RunEndRow(run_id=run_id, status=status, message=message, finished_at=datetime.now(UTC))
+    zone.write({RunEndRow.TABLE: [end]}, run_id)

@@ -24,10 +24,13 @@ class RunRow(Row, table="runs", key=("run_id",)):
     started_at: datetime
 
 
+RunStatus = Literal["finished", "failed", "stopped"]
+
+
 class RunEndRow(Row, table="run_ends", key=("run_id",)):
     """How a run ended; a run without one was killed or is still going."""
 
-    status: Literal["finished", "failed", "stopped"]
+    status: RunStatus
     message: str
     finished_at: datetime
 
