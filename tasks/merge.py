@@ -9,5 +9,5 @@ from carryover.tasks.progress import shown_progress
 
 @task(task_run_name="merge", tags=["stage:analysis"])
 def merge_landing(run: Run) -> MergeReport:
-    """Take every landed bundle into the warehouse, refresh the marts and publish a copy for readers."""
+    """Take every landed bundle into the warehouse, refresh the marts and replace the readers' copy."""
     return merge(run.landing, run.places.warehouse, open_bar=shown_progress)

@@ -8,8 +8,8 @@ from rich.table import Table
 from carryover.flows.cli.places import HOW_TO_FILL, command_sql, find_places
 from carryover.flows.cli.screen import screen
 from carryover.storage.errors import StorageError
-from carryover.storage.warehouse.published import is_published
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.warehouse.readers_copy import has_current_copy
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import find_damage
 from carryover.tasks.running.environment import describe_environment
@@ -83,8 +83,8 @@ def _warehouse_lines(home: Path | None) -> list[str]:
     lines.append(f"warehouse {places.warehouse}: {', '.join(counts)}")
     if waiting:
         lines.append(f"{len(waiting)} landed bundles are not merged yet; `carryover merge` takes them in")
-    elif not is_published(places.warehouse):
-        lines.append("the published copy is older than the warehouse; `carryover merge` publishes it again")
+    elif not has_current_copy(places.warehouse):
+        lines.append("the readers' copy is older than the warehouse; `carryover merge` replaces it")
     if run_count:
         lines.append(
             f"{run_count} re-evaluations ran on other source than their study: {episode_count:,} episodes; their rows "

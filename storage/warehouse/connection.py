@@ -22,7 +22,7 @@ _SETTINGS: dict[str, Any] = {
 
 WAY_AROUND = (
     "for files, settings and statements of your own, attach the copy that readers open in DuckDB: "
-    "attach 'warehouse.published.duckdb' as warehouse (read_only)"
+    "attach 'warehouse.readers.duckdb' as warehouse (read_only)"
 )
 """What a person does who wants more than to query the warehouse."""
 
@@ -85,7 +85,7 @@ def _opening_error(path: Path, error: duckdb.Error) -> WarehouseError:
     if held := _HOLDER.search(str(error)):
         return WarehouseBusyError(
             f"{path} is open in process {held['process']} ({held['program']}); close it there and try again; "
-            "to read while others merge, open the published copy"
+            "to read while others merge, open the readers' copy"
         )
     return WarehouseError(f"cannot open {path} as a warehouse: {error}")
 

@@ -52,7 +52,7 @@ def gate_warehouse(
     and must count the same offenders as the SQL.
 
     Args:
-        path: Warehouse file (its published copy is read) or landing zone.
+        path: Warehouse file (its readers' copy is read) or landing zone.
         docs_folder: Where Data Docs go: `index.html` is their first page.
         run_id: Run that lands the rows; by default one named after the time.
         plan_digest: Plan that is complete. Checks that compare a plan's conditions then leave other plans out, which

@@ -16,7 +16,7 @@ from carryover.storage.warehouse.lock import lock_path
 from carryover.storage.warehouse.marts import are_of_this_sql, refresh_marts
 from carryover.storage.warehouse.migrations import check_version, migrate
 from carryover.storage.warehouse.names import query_error
-from carryover.storage.warehouse.published import published_path
+from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.warehouse.stoppable_query import stoppable
 from carryover.storage.zone.bundles import MANIFEST_FOLDER, share_episodes
 from carryover.storage.zone.files import FileStore
@@ -63,7 +63,7 @@ class Result:
 
 
 class Warehouse:
-    """A warehouse for reading: the published copy of a file, or a landing zone seen as one.
+    """A warehouse for reading: the readers' copy of a file, or a landing zone seen as one.
 
     ```python
     with Warehouse.open("study.duckdb") as warehouse:
@@ -78,7 +78,7 @@ class Warehouse:
 
     @classmethod
     def open(cls, path_or_url: str | Path, storage_options: Mapping[str, Any] | None = None) -> Self:
-        """Open a warehouse file through its published copy, or the landing zone at a folder or URL by scanning it.
+        """Open a warehouse file through its readers' copy, or the landing zone at a folder or URL by scanning it.
 
         `storage_options` are those of the landing zone.
         Raise `WarehouseError` where there is neither, and for a file that is no warehouse or of another version.
@@ -157,7 +157,7 @@ class Warehouse:
 
 
 def _open_file(path: Path) -> DuckDBPyConnection:
-    copy = published_path(path)
+    copy = readers_copy_path(path)
     if not copy.exists() and lock_path(path).exists():
         # Opening the live file would keep the merger from it.
         raise WarehouseError(
