@@ -12,7 +12,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.schema_rules import needs
-from carryover.tasks.runtime.protocol import Scope
+from carryover.tasks.runtime.contract import Scope
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import Attention
 

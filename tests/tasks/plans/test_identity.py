@@ -34,7 +34,7 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("tasks/collect.py", "", UNUSED, COLLECTING),
         ("tasks/serving/cpu_server.py", "", UNUSED, {"evaluation"}),
         ("tasks/agent/prompts/compact/base.md", "", "Be brief.\n", {*PLAYING, "data"}),
-        ("tasks/runtime/protocol.py", "", UNUSED, PLAYING),
+        ("tasks/runtime/contract.py", "", UNUSED, PLAYING),
         ("tasks/knapsack/sampling.py", "ATTEMPT_STRIDE = ", "ATTEMPT_STRIDE = 1 + ", {"instances", *PLAYING, "data"}),
         ("tasks/datasets/validation.py", "GIVEN_UP = ", "GIVEN_UP = 2 * ", {"data"}),
         ("tasks/datasets/validation.py", "", UNUSED, set()),
