@@ -75,7 +75,7 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     return function(*positional, **named)
             except (UserError, StorageError) as error:
                 if run.deployment_id is None or run.parent_task_run_id is not None:
-                    raise  # whoever called the flow tells it
+                    raise  # the caller reports it
                 return cast(R, Failed(message=one_line(error)))
 
         return call

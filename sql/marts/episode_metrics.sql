@@ -56,7 +56,7 @@ select
     case episodes.scale
         when 'paper' then 'paper, ' || case
             when episodes.purpose = 'teacher' or episodes.base = 'teacher' then episodes.model_name
-            -- whoever imports rows at this scale says by it whose they are
+            -- rows are imported at this scale only when they are the paper's own
             when episodes.backend = 'imported' then 'Qwen3-8B'
             else coalesce(base_models.model, 'unknown model')
         end

@@ -53,7 +53,7 @@ def lost_episodes(shares: Sequence[Share]) -> pa.Table:
 def losing_plans(shares: Sequence[Share]) -> pa.Table:
     """Return the plans whose execution of an episode is taken from another bundle, with one of their runs.
 
-    Two studies that land an episode at once do not see each other's: only whoever reads both bundles knows the winner.
+    Two studies that land an episode at the same time do not see each other's; only a reader of both bundles can choose.
     """
     runs = {
         (episode.plan_digest, episode.episode_id): share.manifest.run_id

@@ -130,7 +130,7 @@ def _with(spec: Spec, **changes: Any) -> Spec:
 def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
     teacher, training = part.teacher, part.training
     if overrides.teacher_url is not None:
-        # Whoever runs it may refuse fields that the standard lacks, such as those for a chat template.
+        # Another endpoint may refuse fields that the standard lacks, such as those for a chat template.
         endpoint = EndpointSpec(base_url=overrides.teacher_url, extra_body={})
         teacher = _with(teacher, kind="endpoint", endpoint=endpoint)
     if teacher.endpoint is not None:

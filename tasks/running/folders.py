@@ -58,7 +58,7 @@ class Folders:
 
 
 def name_places(home: Path | None = None) -> Folders:
-    """Return the places of a data folder without touching the disk, for whoever only reads.
+    """Return the places of a data folder without touching the disk, for readers.
 
     Raises:
         UserError: A worker names another landing zone than the deployment that it runs.

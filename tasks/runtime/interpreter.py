@@ -277,7 +277,7 @@ class Interpreter:
             return {}
         try:
             return self._state.engine.ask_of_variables("digests")
-        except (StateLostError, RetrievalError):  # whoever runs the next block finds out
+        except (StateLostError, RetrievalError):  # the next block raises it
             return {}
 
     def _refusal(self, code: str) -> BlockError | None:
