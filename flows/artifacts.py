@@ -16,7 +16,7 @@ from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import findings
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.folders import name_places
-from carryover.tasks.traces.study_rows import NightVerdictRow
+from carryover.tasks.traces.result_rows import NightVerdictRow
 
 
 def show_study(plan: StudyPlan) -> None:

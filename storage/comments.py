@@ -14,7 +14,7 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import quoted
 from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, Row
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.tables import TABLES
 
 _RELATIONS = """
 select 'table', schema_name, table_name from duckdb_tables()

@@ -13,7 +13,7 @@ from carryover.tasks.nightly.identity import RunFacts
 from carryover.tasks.nightly.judge import Night, judge_night
 from carryover.tasks.nightly.spec import Thresholds
 from carryover.tasks.plans.run import Run
-from carryover.tasks.traces.study_rows import NightVerdictRow
+from carryover.tasks.traces.result_rows import NightVerdictRow
 
 REGRESSION_EVENT = "carryover.regression"
 

@@ -16,7 +16,7 @@ from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_t
 from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.traces.study_rows import StatisticRow
+from carryover.tasks.traces.result_rows import StatisticRow
 
 VERDICTS_TITLE = (
     "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, and the verdict"

@@ -24,7 +24,8 @@ from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.traces.rows import EpisodeRow, Row
-from carryover.tasks.traces.study_rows import ClaimRow, RunEndRow, RunRow, StatisticRow
+from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
 ComputeStatistics = Callable[[pl.DataFrame, str, dict[str, Any]], list[StatisticRow]]
 """Returns the statistics of episodes of one plan digest, by the settings of a plan (its field `statistics`)."""

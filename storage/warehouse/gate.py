@@ -14,7 +14,8 @@ from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_con
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.checks.run import Check, CheckBackendError, Suite, run_suites
 from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.traces.study_rows import TABLES, CheckResultRow
+from carryover.tasks.traces.result_rows import CheckResultRow
+from carryover.tasks.traces.tables import TABLES
 
 REQUIRED_TABLES = ("runs", "instances", "items", "episodes", "turns", "steps")
 """Tables without which there is nothing to say about a study."""

@@ -17,7 +17,7 @@ from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_m
 from carryover.storage.zone.sources import each_once, losing_plans, lost_episodes, table_source
 from carryover.tasks.running.progress import OpenBar, no_bar
 from carryover.tasks.traces.rows import EpisodeRow
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.tables import TABLES
 
 _EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
 

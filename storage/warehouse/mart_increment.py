@@ -15,7 +15,7 @@ from carryover.storage.warehouse.mart_sources import MartSource
 from carryover.storage.zone.schemas import EPISODE_CHILDREN
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
 from carryover.tasks.traces.rows import EpisodeRow
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.tables import TABLES
 
 LARGEST_SHARE = 0.5
 """Share of the episodes to be measured above which computing everything again costs no more."""

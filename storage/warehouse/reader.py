@@ -26,7 +26,8 @@ from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, find_damage
 from carryover.storage.zone.scans import scan_relation
 from carryover.storage.zone.schemas import row_model
 from carryover.storage.zone.sources import each_once, losing_plans, lost_episodes, table_source
-from carryover.tasks.traces.study_rows import TABLES, ReusedEpisodeRow
+from carryover.tasks.traces.study_rows import ReusedEpisodeRow
+from carryover.tasks.traces.tables import TABLES
 
 _ERRORS_OF_THE_QUERY = (
     duckdb.BinderException, duckdb.CatalogException, duckdb.InterruptException, duckdb.ParserException,

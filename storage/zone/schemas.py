@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import pyarrow as pa
 
 from carryover.tasks.traces.rows import EPISODE_TABLES, EpisodeRow, Row
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.tables import TABLES
 
 EPISODE_CHILDREN: tuple[str, ...] = tuple(row.TABLE for row in EPISODE_TABLES if row is not EpisodeRow)
 """Tables whose rows belong to an episode and enter the warehouse together with it."""

@@ -11,7 +11,7 @@ import polars as pl
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.traces.study_rows import CheckResultRow
+from carryover.tasks.traces.result_rows import CheckResultRow
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext

@@ -26,7 +26,7 @@ from carryover.tasks.running.errors import UserError, name_write_remedy
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
 from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.traces.frames import Frame
-from carryover.tasks.traces.study_rows import TrainingExampleRow, TrainingOverlapRow
+from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -11,7 +11,8 @@ from carryover.tasks.checks.run import Check, FailedChecksError, Suite, run_suit
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.validation import GIVEN_UP, REASONS, rules
 from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.traces.study_rows import CheckResultRow, TrainingExampleRow
+from carryover.tasks.traces.result_rows import CheckResultRow
+from carryover.tasks.traces.training_rows import TrainingExampleRow
 
 ALWAYS_RECORDED = ("file_corrupt", "result_file_missing")
 """Reasons that say something about the recording, not about the teacher."""

@@ -15,7 +15,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import name_places
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
-from carryover.tasks.traces.study_rows import CheckResultRow
+from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.flows.cli.calling import call, import_records, run
 from tests.storage.conftest import build_row
 

@@ -46,7 +46,7 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("tasks/running/progress.py", "def progress_bar(", "def progress_bar(unused, ", set()),
         ("tasks/traces/rows.py", "", UNUSED, set()),
         ("tasks/traces/rows.py", "class ItemRow(Row,", "class ItemRow(Row, ABC,", {"instances", *PLAYING}),
-        ("tasks/traces/study_rows.py", "class ClaimRow(Row,", "class ClaimRow(Row, ABC,", {"analysis"}),
+        ("tasks/traces/result_rows.py", "class ClaimRow(Row,", "class ClaimRow(Row, ABC,", {"analysis"}),
         ("tasks/agent/protocol.py", "class Completion(NamedTuple):", "class Completion(NamedTuple, ABC):", PLAYING),
         ("tasks/analysis/compute.py", "", UNUSED, {"analysis"}),
         ("sql/marts/episode_metrics.sql", "", "-- a comment\n", {"analysis"}),
