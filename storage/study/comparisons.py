@@ -18,8 +18,8 @@ from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
 from carryover.tasks.cave.tracing import agents_source
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.folders import open_places
-from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
+from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.study_rows import RunRow
 
 FLOW = "compare_arms"

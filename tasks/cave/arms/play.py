@@ -26,8 +26,8 @@ from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.objects import Binding, RetrievalError
 from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.results import ToolCall
-from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.result_rows import CaveTurnRow
+from carryover.tasks.traces.rows import Row
 
 
 class Setting(NamedTuple):

@@ -15,8 +15,8 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import readers_copy_path
-from carryover.tasks.traces.rows import FinishReason, InstanceRow
 from carryover.tasks.traces.result_rows import StatisticRow
+from carryover.tasks.traces.rows import FinishReason, InstanceRow
 from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
 from tests.bars import RecordedBars

@@ -65,6 +65,12 @@ def open_one(runtime: Runtime) -> Iterator[Open]:
 
 
 @pytest.fixture
+def interpreter(open_one: Open, contract: Contract) -> Interpreter:
+    """An interpreter of either contract on either backend."""
+    return open_one(contract)
+
+
+@pytest.fixture
 def open_with(runtime: Runtime) -> Iterator[Open]:
     """Open interpreters on either backend with other fields of the spec, of those that the host alone heeds."""
     openers = []
