@@ -1,4 +1,4 @@
--- one row per evaluated cell with its counts, means and intervals; the tables on cells read this
+-- one row per evaluated cell with counts, means and intervals, beside Qwen3-8B's; the tables on cells read this
 with counted_cells as (
     select
         episode_metrics.plan_digest,
@@ -57,7 +57,8 @@ select
     evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
     mean_intervals.* exclude (
         plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract
-    )
+    ),
+    columns(theirs.* exclude (model, train_semantics, runtime_semantics)) as 'qwen3_8b_\0'
 from counted_cells
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join staging.mean_intervals
@@ -69,4 +70,10 @@ left join staging.mean_intervals
     and counted_cells.bucket = mean_intervals.bucket
     and counted_cells.runtime_contract = mean_intervals.runtime_contract
     and counted_cells.train_contract is not distinct from mean_intervals.train_contract
+left join staging.published_cells as theirs
+    on evaluated_buckets.published_split = theirs.split
+    and counted_cells.runtime_contract = theirs.runtime_semantics
+    and counted_cells.train_contract is not distinct from theirs.train_semantics
+    and counted_cells.model <> 'teacher'
+    and evaluated_buckets.is_as_published
 order by plan_digest, variant, base, visibility, header, bucket, condition

@@ -21,16 +21,12 @@ all_cells as (
         'hub' as base,
         published_setting.visibility,
         published_setting.header,
-        table2.split as bucket,
-        upper(table2.train_semantics[1]) || '->' || upper(table2.runtime_semantics[1]) as condition,
-        table2.mean_total_tokens,
-        table3.pct_episodes_unresolved_ref as missing_name_episode_pct,
-        published_behaviour.state_utilization
-    from published.table2
-    left join published.table3 using (split, train_semantics, runtime_semantics)
-    left join staging.published_behaviour using (split, train_semantics, runtime_semantics)
+        published_cells.split as bucket,
+        upper(published_cells.train_semantics[1]) || '->' || upper(published_cells.runtime_semantics[1]) as condition,
+        columns(['mean_total_tokens', 'missing_name_episode_pct', 'state_utilization'])
+    from staging.published_cells
     cross join staging.published_setting
-    where table2.model = 'sft'
+    where published_cells.model = 'sft'
     union all by name
     select
         columns(['variant', 'base', 'visibility', 'header', 'bucket', 'condition', 'measured_on']),
