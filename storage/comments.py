@@ -51,9 +51,7 @@ class Meanings(NamedTuple):
 def comment_on_schema(connection: DuckDBPyConnection, statements: Sequence[tuple[str, str]]) -> None:
     """Comment on every relation and column of a warehouse that has no comment yet.
 
-    Args:
-        connection: The warehouse.
-        statements: Names and queries of the relations that SQL files define; each begins with a comment on its rows.
+    `statements` are names and queries of the relations that SQL files define; each begins with a comment on its rows.
     """
     relations, columns = read_meanings()
     from_sql = {}

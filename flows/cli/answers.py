@@ -32,11 +32,7 @@ UNKNOWN_SHAPE = "Base model of unknown size: no memory is estimated, and trainin
 
 
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
-    """Print what every stage of a plan would take; nothing is run, and every figure is an estimate.
-
-    Raises:
-        UserError: A training's setting cannot work.
-    """
+    """Print an estimate of every stage of a plan, running none; raise `UserError` for a setting that cannot work."""
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
     has_prices = not limits.prices.is_free
     title = f"{plan.name} (plan {plan.digest}): estimates, nothing was run"

@@ -46,11 +46,7 @@ def print_health(home: Path | None) -> None:
 
 
 def print_damage(home: Path | None) -> None:
-    """Read every landed file and compare it with its checksum.
-
-    Raises:
-        UserError: There is no data folder, or a bundle is damaged.
-    """
+    """Compare every landed file with its checksum; raise `UserError` for damage, or where there is no data folder."""
     zone = LandingZone(find_places(home).landing)
     damage = find_damage(zone)
     for refusal in damage:

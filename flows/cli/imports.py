@@ -31,10 +31,7 @@ PLAN_EPISODES = "select * from marts.episode_metrics where plan_digest = $plan"
 def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any]) -> int:
     """Land foreign episodes under a run of their own, merge them, compute their plan's statistics; return their count.
 
-    Args:
-        source: What `import_traces` reads.
-        home: Data folder, which is made where there is none.
-        setting: Fields of `ImportSetting` but the run.
+    `setting` holds fields of `ImportSetting`; the data folder is made where there is none.
 
     Raises:
         UserError: The source cannot be read or holds no trace, a setting cannot be, or another model has the place in

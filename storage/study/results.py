@@ -82,10 +82,8 @@ def keep_results(
 
     Rows of the same plans are replaced. A teacher's trace that the folder holds already is not added again: parts that
     ran apart play the same ones. `where` is a condition on the columns of `marts.episode_metrics`, which keeps cells
-    out that a run has not finished.
-
-    Raises:
-        WarehouseError: A plan has no run here, or an episode of a trained model is there under two plans.
+    out that a run has not finished. Raise `WarehouseError` for a plan without a run here, and for an episode of a
+    trained model under two plans.
     """
     digests = list(dict.fromkeys(plan_digests))
     new_plans = [
@@ -122,9 +120,7 @@ def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
     """Compute the statistics of a folder's kept episodes again, write them, and return how many there are.
 
     The episodes are read as one plan that bears the folder's name, with the settings of the plan that was kept last.
-
-    Raises:
-        WarehouseError: The folder holds no results.
+    Raise `WarehouseError` for a folder without results.
     """
     settings = _plans_of(folder)[-1].plan.get("statistics", {})
     episodes = pl.read_parquet(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
@@ -144,10 +140,8 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
 
     The one plan of that warehouse bears the folder's name, and its run has finished; the digest of the plan that a row
     ran under stands in the column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not kept, so
-    their tables are empty, as those of training sets are where a folder has none.
-
-    Raises:
-        WarehouseError: The folder holds no results.
+    their tables are empty, as those of training sets are where a folder has none. Raise `WarehouseError` for a folder
+    without results.
     """
     plans = _plans_of(folder)
     connection = open_memory()

@@ -37,9 +37,7 @@ def miscounted_conditions(plans: pl.DataFrame, played: pl.DataFrame) -> pl.DataF
     has played. Plans of another version are left out, and so are variants that a plan does not name: those of a
     re-evaluation.
 
-    Args:
-        plans: Rows of `PLANS`.
-        played: Rows of `PLAYED`.
+    The frames hold rows of `PLANS` and `PLAYED`.
     """
     wanted: dict[tuple[object, ...], set[int]] = defaultdict(set)
     for plan_digest, plan_json in plans.iter_rows():

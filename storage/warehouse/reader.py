@@ -180,9 +180,6 @@ def _require_landing_zone(store: FileStore) -> None:
     """Return when nothing has landed at a place where something may: an empty folder, or one with its `bundles`.
 
     Folders of tables alone are such a place too: the first bundle's files are written before its manifest.
-
-    Raises:
-        WarehouseError: There is nothing, or it is something else.
     """
     try:
         names = store.names()

@@ -24,9 +24,7 @@ def copy_for_readers(warehouse_path: Path) -> None:
     """Replace the readers' copy by the live file as it is, atomically.
 
     The caller owns the warehouse and has closed its connection. Readers of the former copy keep it until they close.
-
-    Raises:
-        WarehouseError: The copy cannot be written.
+    Raise `WarehouseError` where the copy cannot be written.
     """
     copy = readers_copy_path(warehouse_path)
     try:

@@ -29,11 +29,7 @@ def table_names(*, is_cave: bool = False) -> list[str]:
 
 
 def table_query(name: str) -> TableQuery:
-    """Return a table's query by name; `table_2` and `2` mean `table_02`.
-
-    Raises:
-        ValueError: if there is no such table.
-    """
+    """Return a table's query by name; `table_2` and `2` mean `table_02`. Raise `ValueError` for an unknown one."""
     digits = re.fullmatch(r"(?:table_?)?(\d{1,2})", name)
     stem = f"table_{int(digits[1]):02d}" if digits else name
     known = [*table_names(), *table_names(is_cave=True)]

@@ -88,10 +88,7 @@ def run_suites(
 ) -> list[CheckResultRow]:
     """Evaluate every suite, write Data Docs to `docs_folder/index.html`, and return one row per check.
 
-    `open_bar` shows the checks, a suite at a time.
-
-    Raises:
-        CheckBackendError: A check could not be evaluated.
+    `open_bar` shows the checks, a suite at a time. Raise `CheckBackendError` where one could not be evaluated.
     """
     context = _open_context(docs_folder)
     rows = []

@@ -72,11 +72,7 @@ class PreparedDataset:
         return buffer.getvalue()
 
     def write(self, folder: Path) -> dict[str, Path]:
-        """Write `CONTRACT.jsonl` and `CONTRACT.parquet` and return the JSONL path of every contract.
-
-        Raises:
-            UserError: A file cannot be written, e.g. as the disk is full; none is there half.
-        """
+        """Write `CONTRACT.jsonl` and `CONTRACT.parquet`, each whole; return the JSONL paths, or raise `UserError`."""
         folder.mkdir(parents=True, exist_ok=True)
         for contract in self.contracts:
             for path, content in {

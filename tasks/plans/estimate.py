@@ -77,12 +77,8 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
     """Return one estimate per stage and arm of a plan; generating, preparing and analysing take seconds to minutes.
 
     What parts share, the traces of a variant, the base of a variant and the models of a variant, base and seed, has one
-    row, under the name of the first of them.
-
-    `concurrency` counts the models' episodes at a time, taken to share nothing; a teacher's endpoint has its own.
-
-    Raises:
-        UserError: A training's sequences are beyond its model's positions.
+    row, under the name of the first of them. `concurrency` counts the models' episodes at a time, taken to share
+    nothing; a teacher's endpoint has its own. Raise `UserError` for sequences beyond a model's positions.
     """
     rows: list[StageEstimate] = []
     shared: set[tuple[object, ...]] = set()

@@ -94,11 +94,7 @@ class Overrides(FrozenModel):
 
 
 def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
-    """Return the plan with what the overrides name changed.
-
-    Raises:
-        UserError: An override has nothing in the plan that it could change, or the whole is no plan.
-    """
+    """Return the plan with overrides applied; raise `UserError` where one changes nothing or makes no valid plan."""
     serving = plan.serving
     if overrides.endpoint_url is not None:
         key_variable = overrides.endpoint_key_variable
