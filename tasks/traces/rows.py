@@ -9,13 +9,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import ConfigDict, model_validator
 
 from carryover.tasks.running.frozen_model import FrozenModel
 
 
 class Row(FrozenModel):
     """A row of one table; every row names the run that landed it."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
