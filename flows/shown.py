@@ -15,8 +15,7 @@ from prefect.states import Failed
 from carryover.flows.cli.errors import one_line
 from carryover.flows.cli.messages import silence_exit
 from carryover.storage.errors import StorageError
-from carryover.storage.study.reevaluation import NoStudyError, choose_study
-from carryover.storage.study.runs import landed_plan
+from carryover.storage.study.runs import choose_study, landed_plan
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.errors import UserError
@@ -51,10 +50,7 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     A run of a deployment that fails for what a person can mend ends as `Failed` with that line, without a traceback.
     """
-    for name in (
-        "prefect.flow_runs",
-        "prefect.task_runs",
-    ):
+    for name in ("prefect.flow_runs", "prefect.task_runs"):
         logging.getLogger(name).addFilter(keep_to_a_line)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -91,5 +87,5 @@ def _plan_of(parameters: Mapping[str, Any]) -> StudyPlan | None:
         if "overrides" in parameters:
             return resolve_plan(parameters["scale"], parameters["overrides"])
         return landed_plan(choose_study(resolve_plan(parameters["scale"])))
-    except (UserError, StorageError, NoStudyError):
+    except (UserError, StorageError):
         return None

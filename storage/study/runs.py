@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -31,6 +31,10 @@ SERVER_KEY = "server"
 
 _opened: set[str] = set()
 """Runs that this process opened: their environment is that of every stage that joins them here."""
+
+
+class NoStudyError(UserError):
+    """No study has finished that could be evaluated again."""
 
 
 @contextmanager
@@ -93,24 +97,36 @@ def landed_run(zone: LandingZone, row: RunRow) -> Iterator[None]:
     _land_end(zone, row.run_id, "finished", "")
 
 
-def finished_runs(flow: str, plan_name: str | None = None, plan_digest: str | None = None) -> list[str]:
-    """Return the ids of a flow's finished runs, earliest first, of one plan where that is asked for."""
+def finished_runs(flow: str, plan_name: str) -> list[str]:
+    """Return the ids of a flow's finished runs of a plan's name, earliest first."""
     zone = LandingZone(name_places().landing)
-    runs = zone.scan("runs").filter(pl.col("flow") == flow)
-    if plan_name is not None:
-        runs = runs.filter(pl.col("plan_name") == plan_name)
-    if plan_digest is not None:
-        runs = runs.filter(pl.col("plan_digest") == plan_digest)
+    runs = zone.scan("runs").filter(pl.col("flow") == flow, pl.col("plan_name") == plan_name)
     ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
     return runs.join(ends, on="run_id", how="semi").sort("started_at").collect()["run_id"].to_list()
 
 
-def landed_plan(run_id: str) -> StudyPlan:
-    """Return the plan of a run, as it was resolved then.
+def choose_study(preset: StudyPlan) -> str:
+    """Return the run of the latest finished study that ran a preset; one of its scale with overrides if there is none.
 
     Raises:
-        UserError: There is no run of that id, or another version resolved its plan.
+        NoStudyError: No study of that scale has finished.
     """
+    scale = preset.name
+    studies = finished_runs("reproduce_study", plan_name=scale)
+    if not studies:
+        raise NoStudyError(
+            f"no finished study of scale {scale!r} to evaluate again; `carryover run --scale {scale}` makes one"
+        )
+    for run_id in reversed(studies):
+        with suppress(UserError):  # a plan of another version
+            plan = landed_plan(run_id)
+            if plan.model_copy(update={"source": preset.source}).digest == preset.digest:
+                return run_id
+    return studies[-1]
+
+
+def landed_plan(run_id: str) -> StudyPlan:
+    """Return the plan that a run resolved; raise `UserError` for an unknown run, or a plan of another version."""
     zone = LandingZone(name_places().landing)
     rows = zone.read("runs", ["plan_json", "plan_digest"], pl.col("run_id") == run_id).to_pylist()
     if not rows:
