@@ -67,15 +67,9 @@ select
         when 'import' then 'imported rows'
         else episodes.scale || ', not Qwen3-8B'
     end as measured_on,
-    episodes.purpose,
-    episodes.variant,
+    columns(['purpose', 'variant']),
     episodes.base,
-    episodes.model_name,
-    episodes.train_contract,
-    episodes.runtime_contract,
-    episodes.visibility,
-    episodes.header,
-    episodes.bucket,
+    columns(['model_name', 'train_contract', 'runtime_contract', 'visibility', 'header', 'bucket']),
     -- split of the paper that a bucket stands for: Hard is the paper's held-out one
     case
         when episodes.bucket in ('easy', 'hard') then episodes.bucket

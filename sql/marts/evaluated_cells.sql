@@ -3,10 +3,7 @@ with counted_cells as (
     select
         episode_metrics.plan_digest,
         columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        episode_metrics.model,
-        episode_metrics.train_contract,
-        episode_metrics.runtime_contract,
-        episode_metrics.condition,
+        columns(['train_contract', 'runtime_contract', 'condition', 'model']),
         count(*) as episode_count,
         count(*) filter (episode_metrics.finish_category = 'normal') as ended_count,
         count(distinct episode_metrics.instance_id) as instance_count,
@@ -39,12 +36,10 @@ with counted_cells as (
         count(*) filter (episode_metrics.failure_class = 'execution_instability') as instability_count,
         count(*) filter (episode_metrics.failure_class = 'silent_suboptimality') as silent_suboptimality_count,
         count(*) filter (episode_metrics.failure_class is null) as not_normally_ended_count,
-        avg(episode_metrics.context_lifespan) as context_lifespan,
-        avg(episode_metrics.interpreter_lifespan) as interpreter_lifespan,
-        avg(episode_metrics.imports_per_step) as imports_per_step,
-        avg(episode_metrics.state_utilization) as state_utilization,
-        avg(episode_metrics.redefinitions_per_step) as redefinitions_per_step,
-        avg(episode_metrics.state_footprint) as state_footprint,
+        avg(columns([
+            'context_lifespan', 'interpreter_lifespan', 'imports_per_step',
+            'state_utilization', 'redefinitions_per_step', 'state_footprint'
+        ])) as '\0',
         cast(sum(episode_metrics.unparsed_step_count) as bigint) as unparsed_step_count
     from marts.episode_metrics
     where episode_metrics.purpose = 'evaluation'

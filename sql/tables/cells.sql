@@ -40,10 +40,5 @@ left join token_ratios
 where evaluated_cells.plan_digest = $plan_digest
     and evaluated_cells.model = 'sft'
 order by
-    variant <> 'main',
-    variant,
-    list_position(['scratch', 'common', 'both'], base) nulls last,
-    bucket,
-    visibility desc,
-    header desc,
-    condition
+    variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
+    visibility desc, header desc, condition

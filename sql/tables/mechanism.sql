@@ -61,9 +61,5 @@ left join (
 ) as ended_pairs using (variant, base, visibility, header, bucket)
 left join tested_settings using (variant, base, visibility, header, bucket)
 order by
-    variant <> 'main',
-    variant,
-    list_position(['scratch', 'common', 'both'], base) nulls last,
-    bucket,
-    visibility desc,
-    header desc
+    variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
+    visibility desc, header desc

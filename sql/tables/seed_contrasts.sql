@@ -2,10 +2,7 @@
 with contrasted_instances as (
     select
         columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        episode_metrics.measured_on,
-        episode_metrics.train_contract,
-        episode_metrics.training_seed,
-        episode_metrics.instance_id,
+        columns(['measured_on', 'train_contract', 'training_seed', 'instance_id']),
         avg(episode_metrics.total_tokens) filter (episode_metrics.runtime_contract = 'persistent')
         - avg(episode_metrics.total_tokens) filter (episode_metrics.runtime_contract = 'stateless') as contrast
     from marts.episode_metrics
