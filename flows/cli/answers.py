@@ -10,13 +10,12 @@ import polars as pl
 import typer
 from rich.table import Table
 
-from carryover.flows.cli.places import command_sql
 from carryover.flows.cli.screen import screen
 from carryover.flows.cli.tables import read_table
 from carryover.storage.study.finished import count_failed_episodes
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.analysis.queries import command_sql, table_query
 from carryover.tasks.analysis.summary import study_summary
 from carryover.tasks.plans.estimate import StageEstimate, estimate_study
 from carryover.tasks.plans.run import Limits

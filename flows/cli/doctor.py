@@ -5,13 +5,14 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from carryover.flows.cli.places import HOW_TO_FILL, command_sql, find_places
+from carryover.flows.cli.places import HOW_TO_FILL, find_places
 from carryover.flows.cli.screen import screen
 from carryover.storage.errors import StorageError
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import has_current_copy
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import find_damage
+from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.open import open_runtime

@@ -8,14 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from carryover.flows.cli.places import command_sql
-from carryover.storage.study.runs import new_run_id
+from carryover.storage.study.runs import landed_run, new_run_id
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import compute_statistics
+from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.interchange.authors_import import KnownInstance
 from carryover.tasks.interchange.formats import import_traces
 from carryover.tasks.interchange.setting import ImportSetting

@@ -10,6 +10,7 @@ import typer
 from carryover.storage.study.results import open_results
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.claims import published_claims
+from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import Folders, name_places
 
@@ -72,8 +73,3 @@ def choose_plan(warehouse: Warehouse, plan_digest: str | None) -> str:
     if chosen is None:
         raise UserError(f"no study has finished; name one of the plans with --plan: {', '.join(known[:5])}")
     return chosen
-
-
-def command_sql(name: str) -> str:
-    """Return the query `sql/commands/NAME.sql`."""
-    return (files("carryover.sql") / "commands" / f"{name}.sql").read_text(encoding="utf-8")

@@ -7,10 +7,9 @@ from pathlib import Path
 import polars as pl
 import typer
 
-from carryover.flows.cli.places import command_sql
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
+from carryover.tasks.analysis.queries import TableQuery, command_sql, table_names, table_query
 from carryover.tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
 from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools

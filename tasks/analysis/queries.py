@@ -1,4 +1,4 @@
-"""The tables of the study as files: `sql/tables/NAME.sql`, each a query with `$named` parameters."""
+"""Queries as files, with `$named` parameters: the tables of the study, and what commands ask."""
 
 import re
 from importlib.resources import files
@@ -38,3 +38,8 @@ def table_query(name: str) -> TableQuery:
     sql = (files("carryover.sql") / "tables" / f"{stem}.sql").read_text(encoding="utf-8")
     title = sql.partition("\n")[0].removeprefix("--").strip()
     return TableQuery(stem, title, sql, tuple(sorted(set(re.findall(r"\$([a-z_]+)", sql)))))
+
+
+def command_sql(name: str) -> str:
+    """Return the query `sql/commands/NAME.sql`."""
+    return (files("carryover.sql") / "commands" / f"{name}.sql").read_text(encoding="utf-8")
