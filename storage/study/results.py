@@ -14,7 +14,6 @@ from typing import Any
 
 import polars as pl
 from duckdb import DuckDBPyConnection
-from pydantic import BaseModel, ConfigDict
 
 from carryover.storage.errors import WarehouseError
 from carryover.storage.study.kept_training import insert_training, keep_training
@@ -23,6 +22,7 @@ from carryover.storage.warehouse.marts import create_views, refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow, Row
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
@@ -53,10 +53,8 @@ select * from marts.episode_metrics
 where plan_digest in (select unnest($digests)) and is_counted"""
 
 
-class KeptPlan(BaseModel):
+class KeptPlan(FrozenModel):
     """What a plan digest in the rows stands for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
     plan_name: str

@@ -2,15 +2,12 @@
 
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.frozen_model import FrozenModel
 
 
-class StatisticsSpec(BaseModel):
+class StatisticsSpec(FrozenModel):
     """Parameters of every test and interval; each lands in the `method` of the rows it shaped."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     resample_count: int = 5_000
     """Bootstrap resamples (arXiv 2603.01209, Table 2)."""
