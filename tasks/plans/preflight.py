@@ -39,7 +39,7 @@ def check_needs(
     find_free: Callable[[Path], int] | None = None,
     hub_url: str | None = None,
 ) -> None:
-    """Return when the plan can run here.
+    """Return when the plan can run here; with `trains_here` its trainings stay in this process.
 
     `gpu_pool_lacks` says what the work pool `gpu` lacks to take a training, or nothing. A model that is not here is
     looked for at `hub_url`, by default where HF_ENDPOINT or the library says.
