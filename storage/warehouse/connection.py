@@ -106,13 +106,12 @@ def require_query(connection: DuckDBPyConnection, sql: str) -> None:
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"{len(statements) or 'no'} statements in {sql!r:.60}; give one query")
-    for statement in statements:
-        is_run = statement.type in _QUERIES or (
-            statement.type == StatementType.EXPLAIN and not _ANALYZE.match(_without_asides(statement.query))
-        )
-        if not is_run:
-            kind = "EXPLAIN ANALYZE" if statement.type == StatementType.EXPLAIN else statement.type.name
-            raise QueryError(why_no_query(kind))
+    (statement,) = statements
+    is_explained = statement.type == StatementType.EXPLAIN
+    if is_explained and _ANALYZE.match(_without_asides(statement.query)):
+        raise QueryError(why_no_query("EXPLAIN ANALYZE"))
+    if not is_explained and statement.type not in _QUERIES:
+        raise QueryError(why_no_query(statement.type.name))
 
 
 def why_no_query(kind: str) -> str:

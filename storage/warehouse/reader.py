@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import duckdb
@@ -151,9 +150,7 @@ class Warehouse:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.close()
 
 
@@ -177,7 +174,7 @@ def _open_file(path: Path) -> DuckDBPyConnection:
 
 
 def _require_landing_zone(store: FileStore) -> None:
-    """Return when nothing has landed at a place where something may: an empty folder, or one with its `bundles`.
+    """Raise `WarehouseError` unless a place without bundles may be a landing zone: empty, or with its folders alone.
 
     Folders of tables alone are such a place too: the first bundle's files are written before its manifest.
     """

@@ -99,32 +99,16 @@ INJECTION_COMPARISONS: tuple[Comparison, ...] = tuple(
 """The contrasts of the study of four contracts."""
 
 MEAN_METRICS: tuple[str, ...] = (
-    "score",
-    "is_solved",
-    "total_tokens",
-    "prompt_tokens",
-    "completion_tokens",
-    "tokens_per_turn",
-    "step_count",
-    "missing_name_count",
-    "has_missing_name",
-    "context_lifespan",
-    "interpreter_lifespan",
-    "imports_per_step",
-    "state_utilization",
-    "redefinitions_per_step",
-)
+    "score", "is_solved", "total_tokens", "prompt_tokens", "completion_tokens", "tokens_per_turn", "step_count",
+    "missing_name_count", "has_missing_name", "context_lifespan", "interpreter_lifespan", "imports_per_step",
+    "state_utilization", "redefinitions_per_step",
+)  # fmt: skip
 """Metrics whose mean per cell gets an interval."""
 
 DIFFERENCE_METRICS: tuple[str, ...] = (
-    "score",
-    "total_tokens",
-    "completion_tokens",
-    "missing_name_count",
-    "has_missing_name",
-    "imports_per_step",
+    "score", "total_tokens", "completion_tokens", "missing_name_count", "has_missing_name", "imports_per_step",
     "state_utilization",
-)
+)  # fmt: skip
 """Metrics whose paired difference gets an interval."""
 
 RANK_TEST_METRICS: tuple[str, ...] = ("score", "total_tokens")
@@ -143,12 +127,7 @@ INTERACTION_RATIO_METRICS: tuple[str, ...] = ("total_tokens",)
 """Metrics whose interaction is also stated as a ratio of ratios."""
 
 REPLICATE_METRICS: tuple[str, ...] = (
-    "score",
-    "total_tokens",
-    "completion_tokens",
-    "step_count",
-    "missing_name_count",
-    "imports_per_step",
+    "score", "total_tokens", "completion_tokens", "step_count", "missing_name_count", "imports_per_step",
     "state_utilization",
-)
+)  # fmt: skip
 """Metrics whose replicates are tested against each other."""

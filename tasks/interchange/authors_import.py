@@ -31,7 +31,7 @@ class KnownInstance(NamedTuple):
 def read_authors(
     folder: Path, setting: ImportSetting, instance_ids: Mapping[KnownInstance, str] | None = None
 ) -> Iterator[ImportedRows]:
-    """Yield the rows of every `X.trace.json` with its `X.json` under a folder, ordered by path.
+    """Yield the rows of every `X.trace.json` with its `X.json` under a folder, at any depth, ordered by path.
 
     A `contract` that a file declares goes before the setting's. `instance_ids` are the content hashes of known
     instances; any other task becomes an instance of its own name.

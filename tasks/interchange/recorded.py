@@ -91,10 +91,3 @@ def with_paths(
         episode_of[path] = trace.episode.episode_id
         path.parent.mkdir(parents=True, exist_ok=True)
         yield trace, path
-
-
-def _grouped(frame: Frame, order: str) -> dict[str, list[dict[str, object]]]:
-    groups: dict[str, list[dict[str, object]]] = {}
-    for values in lazy(frame).sort("episode_id", order).collect().iter_rows(named=True):
-        groups.setdefault(values["episode_id"], []).append(values)
-    return groups

@@ -116,21 +116,9 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     """One agent run on one instance."""
 
     SAME_EPISODE: ClassVar[tuple[str, ...]] = (
-        "plan_digest",
-        "purpose",
-        "variant",
-        "base",
-        "model_name",
-        "train_contract",
-        "runtime_contract",
-        "visibility",
-        "header",
-        "bucket",
-        "split",
-        "instance_id",
-        "training_seed",
-        "replicate",
-    )
+        "plan_digest", "purpose", "variant", "base", "model_name", "train_contract", "runtime_contract", "visibility",
+        "header", "bucket", "split", "instance_id", "training_seed", "replicate",
+    )  # fmt: skip
     """Rows that agree in these are attempts at one episode, also of a model trained anew; the last one counts."""
 
     episode_id: str

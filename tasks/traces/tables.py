@@ -14,22 +14,10 @@ from carryover.tasks.traces.training_rows import (
 TABLES: dict[str, type[Row]] = {
     row.TABLE: row
     for row in (
-        RunRow,
-        RunEndRow,
-        PlanStageRow,
-        ReusedEpisodeRow,
-        InstanceRow,
-        ItemRow,
-        TraceVerdictRow,
-        TrainingExampleRow,
-        TrainingOverlapRow,
-        TrainingRunRow,
-        TrainingMetricRow,
-        CheckResultRow,
-        StatisticRow,
-        NightVerdictRow,
-        ClaimRow,
-        CaveTurnRow,
+        *(RunRow, RunEndRow, PlanStageRow, ReusedEpisodeRow),
+        *(InstanceRow, ItemRow),
+        *(TraceVerdictRow, TrainingExampleRow, TrainingOverlapRow, TrainingRunRow, TrainingMetricRow),
+        *(CheckResultRow, StatisticRow, NightVerdictRow, ClaimRow, CaveTurnRow),
         *EPISODE_TABLES,
     )
 }
