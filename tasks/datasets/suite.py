@@ -103,16 +103,11 @@ def gate_examples(
     frame = pl.DataFrame(retained, schema=list(columns)).with_columns(
         arm_count=pl.col("contract").n_unique().over("position")
     )
+    longest = spec.maximum_sequence_tokens
     checks = [
         Check(name="examples_exist", kind="row_count", minimum=1, maximum=spec.maximum_kept),
         Check(name="token_limit", kind="between", column="token_count", minimum=1, maximum=spec.token_budget),
-        Check(
-            name="sequence_limit",
-            kind="between",
-            column="sequence_token_count",
-            minimum=1,
-            maximum=spec.maximum_sequence_tokens,
-        ),
+        Check(name="sequence_limit", kind="between", column="sequence_token_count", minimum=1, maximum=longest),
         Check(name="message_count", kind="between", column="message_count", minimum=2),
     ]
     if spec.retention == "paired":
