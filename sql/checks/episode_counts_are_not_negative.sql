@@ -4,9 +4,9 @@ select
     columns(['turn_count', 'max_turns', 'step_count'])
 from main.episodes
 where least(
-    *columns(['turn_count', 'step_count', 'call_site_count', 'executed_call_count', 'injected_fault_count']),
-    *columns(['taken_count', 'inspected_count', 'value_taken', 'weight_taken']),
-    *columns(['prompt_tokens', 'cached_prompt_tokens', 'completion_tokens'])
+    episodes.turn_count, episodes.step_count, episodes.call_site_count, episodes.executed_call_count,
+    episodes.taken_count, episodes.inspected_count, episodes.value_taken, episodes.weight_taken,
+    episodes.prompt_tokens, episodes.cached_prompt_tokens, episodes.completion_tokens, episodes.injected_fault_count
 ) < 0
 or least(episodes.model_seconds, episodes.execution_seconds, episodes.wall_seconds) < 0
 or not isfinite(episodes.model_seconds + episodes.execution_seconds + episodes.wall_seconds)
