@@ -7,16 +7,15 @@ import polars as pl
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
 from carryover.flows.cli.documents import draw_cells, write_report
-from carryover.flows.cli.places import command_sql
 from carryover.flows.cli.tables import read_table
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.figures import Drawing
-from carryover.tasks.analysis.queries import table_names, table_query
+from carryover.tasks.analysis.queries import command_sql, table_names, table_query
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import findings
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.folders import name_places
-from carryover.tasks.traces.study_rows import NightVerdictRow
+from carryover.tasks.traces.result_rows import NightVerdictRow
 
 
 def show_study(plan: StudyPlan) -> None:

@@ -34,11 +34,7 @@ def evaluate_part(
 ) -> None:
     """Serve a part's models and play the chosen cells of its evaluations.
 
-    Args:
-        run: The run that lands the episodes.
-        part: Models and evaluations.
-        chosen: The cells.
-        night: What a re-evaluation plays instead, in its series; without it the plan's own, as often as the plan says.
+    With `night`, that plays what a re-evaluation does, in its series; else the plan's own, as often as the plan says.
     """
     model = None if night is None else night.model()
     if model is not None:

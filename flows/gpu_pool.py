@@ -48,11 +48,7 @@ def gpu_pool_lacks() -> str | None:
 
 
 def train_on_gpu_pool(parameters: dict[str, object], places: Folders) -> None:
-    """Run the training deployment on its work pool and wait for its end; it lands where the study does.
-
-    Raises:
-        UserError: It did not complete.
-    """
+    """Run the training deployment to its end, landing where the study does; raise `UserError` where it fails."""
     # Typed as a coroutine; called from a flow that is not async, it returns the flow run, here without waiting for it.
     variables = {"env": {DEPLOYED_VARIABLE: places.landing}} if places.is_shared else None
     flow_run: Any = run_deployment(

@@ -11,8 +11,7 @@ from carryover.flows.artifacts import show_verdicts
 from carryover.flows.cli.messages import say
 from carryover.flows.evaluate_models import evaluate_part
 from carryover.flows.shown import name_run, shown_as
-from carryover.storage.study.reevaluation import NoStudyError, choose_study
-from carryover.storage.study.runs import landed_plan, start_run
+from carryover.storage.study.runs import NoStudyError, choose_study, landed_plan, start_run
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.judge import judge_episodes
 from carryover.tasks.merge import merge_landing

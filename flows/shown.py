@@ -15,8 +15,7 @@ from prefect.states import Failed
 from carryover.flows.cli.errors import one_line
 from carryover.flows.cli.messages import silence_exit
 from carryover.storage.errors import StorageError
-from carryover.storage.study.reevaluation import NoStudyError, choose_study
-from carryover.storage.study.runs import landed_plan
+from carryover.storage.study.runs import choose_study, landed_plan
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.errors import UserError
@@ -54,10 +53,7 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     A run of a deployment that fails for what a person can mend ends as `Failed` with that line, without a traceback.
     """
-    for name in (
-        "prefect.flow_runs",
-        "prefect.task_runs",
-    ):
+    for name in ("prefect.flow_runs", "prefect.task_runs"):
         logging.getLogger(name).addFilter(keep_to_a_line)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -78,7 +74,7 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     return function(*positional, **named)
             except (UserError, StorageError) as error:
                 if run.deployment_id is None or run.parent_task_run_id is not None:
-                    raise  # whoever called the flow tells it
+                    raise  # the caller reports it
                 return cast(R, Failed(message=one_line(error)))
 
         return call
@@ -96,5 +92,5 @@ def _plan_of(parameters: Mapping[str, Any]) -> "StudyPlan | SuitePlan | None":
         if "overrides" in parameters:
             return resolve_plan(parameters["scale"], parameters["overrides"])
         return landed_plan(choose_study(resolve_plan(parameters["scale"])))
-    except (UserError, StorageError, NoStudyError):
+    except (UserError, StorageError):
         return None

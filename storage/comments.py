@@ -1,20 +1,18 @@
 """What relations and columns mean, as comments in the database: from the row models, the SQL files and a glossary."""
 
-import ast
 import csv
 import inspect
-import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import quoted
-from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, Row
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.rows import EpisodeRow, InstanceRow
+from carryover.tasks.traces.tables import TABLES
 
 _RELATIONS = """
 select 'table', schema_name, table_name from duckdb_tables()
@@ -51,9 +49,7 @@ class Meanings(NamedTuple):
 def comment_on_schema(connection: DuckDBPyConnection, statements: Sequence[tuple[str, str]]) -> None:
     """Comment on every relation and column of a warehouse that has no comment yet.
 
-    Args:
-        connection: The warehouse.
-        statements: Names and queries of the relations that SQL files define; each begins with a comment on its rows.
+    `statements` are names and queries of the relations that SQL files define; each begins with a comment on its rows.
     """
     relations, columns = read_meanings()
     from_sql = {}
@@ -86,12 +82,12 @@ def read_meanings() -> Meanings:
     """Return the docstrings of the row models and the entries of `sql/glossary.csv`, which come second."""
     relations, columns = {}, {}
     for model in (EpisodeRow, InstanceRow, *TABLES.values()):
-        documented = _field_docstrings(model)
         relations[f"main.{model.TABLE}"] = f"{inspect.getdoc(model)} Key: {', '.join(model.KEY)}."
-        for column in model.model_fields:
-            if column in documented:
-                columns[f"main.{model.TABLE}", column] = documented[column]
-                columns.setdefault(("*", column), documented[column])
+        for column, field in model.model_fields.items():
+            if field.description:
+                meaning = " ".join(field.description.split())
+                columns[f"main.{model.TABLE}", column] = meaning
+                columns.setdefault(("*", column), meaning)
     with (files("carryover.sql") / "glossary.csv").open(encoding="utf-8") as file:
         for relation, column, meaning in csv.reader(file):
             if column:
@@ -99,24 +95,3 @@ def read_meanings() -> Meanings:
             else:
                 relations.setdefault(relation, meaning)
     return Meanings(relations, columns)
-
-
-def _field_docstrings(model: type[Row]) -> dict[str, str]:
-    """Return the docstrings below a model's fields, inherited ones included."""
-    classes = _classes(model.__module__) | _classes(Row.__module__)
-    return {
-        field.target.id: " ".join(text.value.value.split())
-        for each in (Row, model)
-        for field, text in pairwise(classes[each.__name__].body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }
-
-
-@cache
-def _classes(module: str) -> dict[str, ast.ClassDef]:
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}

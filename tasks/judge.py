@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime
-from importlib.resources import files
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -10,11 +9,12 @@ from prefect.events import emit_event
 
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.nightly.identity import RunFacts
 from carryover.tasks.nightly.judge import Night, judge_night
 from carryover.tasks.nightly.spec import Thresholds, study_variant
 from carryover.tasks.plans.run import Run
-from carryover.tasks.traces.study_rows import NightVerdictRow
+from carryover.tasks.traces.result_rows import NightVerdictRow
 
 REGRESSION_EVENT = "carryover.regression"
 
@@ -26,7 +26,7 @@ def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightV
     Every regression is emitted as an event, too.
     """
     with Warehouse.open(run.places.warehouse) as warehouse:
-        episodes = warehouse.sql(_command_sql("judged_episodes"), plan_digest=run.plan.digest).polars()
+        episodes = warehouse.sql(command_sql("judged_episodes"), plan_digest=run.plan.digest).polars()
         facts = {run_id: _facts(warehouse, run_id) for run_id in episodes["run_id"].unique()}
     night = Night(
         run_id=run.run_id,
@@ -64,10 +64,6 @@ def announce(row: NightVerdictRow, run: Run) -> None:
 
 def _facts(warehouse: Warehouse, run_id: str) -> RunFacts:
     described = warehouse.sql("select environment_json from runs where run_id = $run_id", run_id=run_id).rows()
-    servers = warehouse.sql(_command_sql("run_servers"), run_id=run_id).rows()
+    servers = warehouse.sql(command_sql("run_servers"), run_id=run_id).rows()
     environment = json.loads(described[0][0]) if described else {}
     return RunFacts(environment, tuple(json.loads(server) for (server,) in servers))
-
-
-def _command_sql(name: str) -> str:
-    return (files("carryover.sql") / "commands" / f"{name}.sql").read_text(encoding="utf-8")

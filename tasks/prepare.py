@@ -27,7 +27,7 @@ from carryover.tasks.running.folders import Folders
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.sft.load import load_training_tokenizer
-from carryover.tasks.traces.study_rows import CheckResultRow
+from carryover.tasks.traces.result_rows import CheckResultRow
 
 
 class TrainingData(FrozenModel):

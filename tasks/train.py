@@ -32,7 +32,7 @@ from carryover.tasks.sft.resources import unknown_size
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, read_trained
 from carryover.tasks.sft.train_process import train_in_process
 from carryover.tasks.sft.training_log import TrainingMetric
-from carryover.tasks.traces.study_rows import TrainingMetricRow, TrainingRunRow
+from carryover.tasks.traces.training_rows import TrainingMetricRow, TrainingRunRow
 
 
 class TrainedFolder(KeptFolder):

@@ -10,13 +10,12 @@ import polars as pl
 import typer
 from rich.table import Table
 
-from carryover.flows.cli.places import command_sql
 from carryover.flows.cli.screen import screen
 from carryover.flows.cli.tables import read_table
 from carryover.storage.study.finished import count_failed_episodes
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.analysis.queries import command_sql, table_query
 from carryover.tasks.analysis.summary import study_summary
 from carryover.tasks.plans.estimate import StageEstimate, estimate_study
 from carryover.tasks.plans.run import Limits
@@ -32,11 +31,7 @@ UNKNOWN_SHAPE = "Base model of unknown size: no memory is estimated, and trainin
 
 
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
-    """Print what every stage of a plan would take; nothing is run, and every figure is an estimate.
-
-    Raises:
-        UserError: A training's setting cannot work.
-    """
+    """Print an estimate of every stage of a plan, running none; raise `UserError` for a setting that cannot work."""
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
     has_prices = not limits.prices.is_free
     title = f"{plan.name} (plan {plan.digest}): estimates, nothing was run"

@@ -5,13 +5,14 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from carryover.flows.cli.places import HOW_TO_FILL, command_sql, find_places
+from carryover.flows.cli.places import HOW_TO_FILL, find_places
 from carryover.flows.cli.screen import screen
 from carryover.storage.errors import StorageError
-from carryover.storage.warehouse.published import is_published
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.warehouse.readers_copy import has_current_copy
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import find_damage
+from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.open import open_runtime
@@ -46,11 +47,7 @@ def print_health(home: Path | None) -> None:
 
 
 def print_damage(home: Path | None) -> None:
-    """Read every landed file and compare it with its checksum.
-
-    Raises:
-        UserError: There is no data folder, or a bundle is damaged.
-    """
+    """Compare every landed file with its checksum; raise `UserError` for damage, or where there is no data folder."""
     zone = LandingZone(find_places(home).landing)
     damage = find_damage(zone)
     for refusal in damage:
@@ -83,8 +80,8 @@ def _warehouse_lines(home: Path | None) -> list[str]:
     lines.append(f"warehouse {places.warehouse}: {', '.join(counts)}")
     if waiting:
         lines.append(f"{len(waiting)} landed bundles are not merged yet; `carryover merge` takes them in")
-    elif not is_published(places.warehouse):
-        lines.append("the published copy is older than the warehouse; `carryover merge` publishes it again")
+    elif not has_current_copy(places.warehouse):
+        lines.append("the readers' copy is older than the warehouse; `carryover merge` replaces it")
     if run_count:
         lines.append(
             f"{run_count} re-evaluations ran on other source than their study: {episode_count:,} episodes; their rows "

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.flows.cli.places import command_sql
 from carryover.flows.cli.tables import read_table
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
 from carryover.tasks.analysis.formatting import describe_setting
 from carryover.tasks.analysis.pictures import cells_of, cells_svg
-from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
+from carryover.tasks.analysis.queries import TableQuery, command_sql, table_names, table_query
 from carryover.tasks.analysis.report import ReportContent, ReportTable, render_report
 from carryover.tasks.analysis.summary import findings
 

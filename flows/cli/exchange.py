@@ -7,8 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.flows.cli.places import choose_plan, command_sql
+from carryover.flows.cli.places import choose_plan
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.queries import command_sql
+from carryover.tasks.interchange.chat import conversation
 from carryover.tasks.interchange.formats import Format, export_traces
 from carryover.tasks.interchange.recorded import recorded_traces
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
@@ -90,16 +92,7 @@ def write_rewards(warehouse: Warehouse, file: Path) -> int:
     rows = warehouse.sql(command_sql("cave_rewards")).arrow().to_pylist()
     with file.open("w", encoding="utf-8") as lines:
         for row in rows:
-            messages = _messages(row.pop("opening"), row.pop("replies"))
+            replies = [(reply["assistant_text"], reply["observation"]) for reply in row.pop("replies")]
+            messages = conversation(json.loads(row.pop("opening")), replies)
             lines.write(json.dumps({**row, "messages": messages}) + "\n")
     return len(rows)
-
-
-def _messages(opening: str, replies: list[dict[str, str | None]]) -> list[dict[str, str]]:
-    """Return an episode's messages: the opening ones, then each reply with what followed it."""
-    messages = json.loads(opening)
-    for reply in replies:
-        messages.append({"role": "assistant", "content": reply["assistant_text"]})
-        if reply["observation"] is not None:
-            messages.append({"role": "user", "content": reply["observation"]})
-    return messages

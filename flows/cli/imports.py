@@ -8,14 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from carryover.flows.cli.places import command_sql
-from carryover.storage.study.runs import new_run_id
+from carryover.storage.study.runs import landed_run, new_run_id
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import compute_statistics
+from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.interchange.authors_import import KnownInstance
 from carryover.tasks.interchange.formats import import_traces
 from carryover.tasks.interchange.setting import ImportSetting
@@ -23,7 +23,7 @@ from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import name_places
 from carryover.tasks.running.progress import progress_bar, waiting_line
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.tasks.traces.study_rows import RunRow
 
 PLAN_EPISODES = "select * from marts.episode_metrics where plan_digest = $plan"
 
@@ -31,10 +31,7 @@ PLAN_EPISODES = "select * from marts.episode_metrics where plan_digest = $plan"
 def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any]) -> int:
     """Land foreign episodes under a run of their own, merge them, compute their plan's statistics; return their count.
 
-    Args:
-        source: What `import_traces` reads.
-        home: Data folder, which is made where there is none.
-        setting: Fields of `ImportSetting` but the run.
+    `setting` holds fields of `ImportSetting`; the data folder is made where there is none.
 
     Raises:
         UserError: The source cannot be read or holds no trace, a setting cannot be, or another model has the place in
@@ -73,18 +70,16 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         environment_json=json.dumps(describe_environment()),
         started_at=datetime.now(UTC),
     )
-    zone.write({"runs": [run]}, run_id)
-    with progress_bar(f"import {source.name}", count, "episodes") as advance, BatchedLanding(zone, run_id) as batch:
-        for rows in import_traces(source, chosen, known):
-            batch.add(rows.tables())
-            advance(1)
-    merge(zone, places.warehouse, open_bar=progress_bar)
-    with Warehouse.open(places.warehouse) as warehouse:
-        episodes = warehouse.sql(PLAN_EPISODES, plan=chosen.plan).polars()
-    statistics = compute_statistics(episodes, plan_digest=chosen.plan, run_id=run_id, open_bar=progress_bar)
-    zone.write({"statistics": statistics, "claims": published_claims(run_id)}, run_id)
-    end = RunEndRow(run_id=run_id, status="finished", message="", finished_at=datetime.now(UTC))
-    zone.write({"run_ends": [end]}, run_id)
+    with landed_run(zone, run):
+        with progress_bar(f"import {source.name}", count, "episodes") as advance, BatchedLanding(zone, run_id) as batch:
+            for rows in import_traces(source, chosen, known):
+                batch.add(rows.tables())
+                advance(1)
+        merge(zone, places.warehouse, open_bar=progress_bar)
+        with Warehouse.open(places.warehouse) as warehouse:
+            episodes = warehouse.sql(PLAN_EPISODES, plan=chosen.plan).polars()
+        statistics = compute_statistics(episodes, plan_digest=chosen.plan, run_id=run_id, open_bar=progress_bar)
+        zone.write({"statistics": statistics, "claims": published_claims(run_id)}, run_id)
     merge(zone, places.warehouse)
     return count
 

@@ -229,7 +229,7 @@ def diff(first_run: str, second_run: str, home: Home = None) -> None:
 
 @app.command()
 def merge(home: Home = None) -> None:
-    """Take every landed bundle into the warehouse and publish a copy for readers."""
+    """Take every landed bundle into the warehouse and replace the readers' copy."""
     from carryover.storage.warehouse.merger import merge as merge_landing
 
     places = find_places(home)

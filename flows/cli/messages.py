@@ -73,11 +73,7 @@ def say_errors(collected: Sequence[Collected]) -> None:
 
 
 def refuse_failure(collected: Sequence[Collected]) -> None:
-    """Refuse a stage of which every planned episode was played now and ended with an error.
-
-    Raises:
-        UserError: Every episode ended with an error.
-    """
+    """Raise `UserError` where every planned episode of a stage was played now and ended with an error."""
     count = sum(one.error_count for one in collected)
     if 0 < count == sum(one.planned_count for one in collected):
         raise UserError(f"every episode, {count} in all, ended with an error; fix the cause and run it again")

@@ -10,6 +10,7 @@ import typer
 from carryover.storage.study.results import open_results
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.claims import published_claims
+from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import Folders, name_places
 
@@ -17,11 +18,7 @@ HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in two minutes), `carryover mer
 
 
 def find_places(home: Path | None) -> Folders:
-    """Return the existing data folder; a reader never makes one.
-
-    Raises:
-        UserError: There is none.
-    """
+    """Return the data folder; raise `UserError` where there is none: a reader never makes one."""
     places = name_places(home)
     if not places.home.is_dir():
         raise UserError(f"no data folder {places.home}; {HOW_TO_FILL}")
@@ -53,11 +50,7 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator[Wa
 
 
 def find_results(name_or_folder: str) -> Path:
-    """Return the folder of kept results, by its path or by a name among those that come with Carryover.
-
-    Raises:
-        UserError: There is neither.
-    """
+    """Return kept results by folder, or by a name that comes with Carryover; raise `UserError` where there are none."""
     own = Path(str(files("carryover.sql") / "results"))
     names = sorted(entry.name for entry in own.iterdir() if entry.is_dir()) if own.is_dir() else []
     if name_or_folder in names:
@@ -80,8 +73,3 @@ def choose_plan(warehouse: Warehouse, plan_digest: str | None) -> str:
     if chosen is None:
         raise UserError(f"no study has finished; name one of the plans with --plan: {', '.join(known[:5])}")
     return chosen
-
-
-def command_sql(name: str) -> str:
-    """Return the query `sql/commands/NAME.sql`."""
-    return (files("carryover.sql") / "commands" / f"{name}.sql").read_text(encoding="utf-8")

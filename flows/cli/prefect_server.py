@@ -49,11 +49,7 @@ def prefect_server() -> Iterator[None]:
 
 @contextmanager
 def own_server(home: Path, log: Path) -> Iterator[str]:
-    """Run a server with a data folder of its own for as long as the block lasts, and yield its address.
-
-    Raises:
-        ServerError: It does not start; the message quotes its log.
-    """
+    """Yield the address of a server with a data folder of its own; raise `ServerError` with its log where it fails."""
     environment = os.environ | QUIET | {"PREFECT_HOME": str(home)}
 
     def start(port: int) -> ManagedProcess:

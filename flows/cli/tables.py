@@ -7,16 +7,15 @@ from pathlib import Path
 import polars as pl
 import typer
 
-from carryover.flows.cli.places import command_sql
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.analysis.queries import TableQuery, table_names, table_query
+from carryover.tasks.analysis.queries import TableQuery, command_sql, table_names, table_query
 from carryover.tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
 from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.traces.study_rows import StatisticRow
+from carryover.tasks.traces.result_rows import StatisticRow
 
 VERDICTS_TITLE = (
     "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, and the verdict"
@@ -24,22 +23,14 @@ VERDICTS_TITLE = (
 
 
 def print_tables(warehouse: Warehouse, plan_digest: str, name: str | None, table_format: TableFormat) -> None:
-    """Print one table of a plan, or all of them.
-
-    Raises:
-        UserError: There is no such table.
-    """
+    """Print one table of a plan, or all of them; raise `UserError` for an unknown one."""
     _print_queries(warehouse, plan_digest, [name] if name else table_names(), table_format)
 
 
 def print_cave_tables(
     warehouse: Warehouse, plan_digest: str | None, name: str | None, table_format: TableFormat
 ) -> None:
-    """Print one table of CaveAgent's studies, or all of them, of the latest comparison by default.
-
-    Raises:
-        UserError: There is no such table.
-    """
+    """Print one or all of CaveAgent's tables, by default of the latest comparison; raise as `print_tables`."""
     _print_queries(
         warehouse, _comparison(warehouse, plan_digest), [name] if name else table_names(is_cave=True), table_format
     )
@@ -102,11 +93,7 @@ def read_verdicts(warehouse: Warehouse, plan_digest: str) -> pl.DataFrame:
 
 
 def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) -> None:
-    """Print one question or all of them, each with its query and its answer here.
-
-    Raises:
-        UserError: There is no such question.
-    """
+    """Print one question or all, each with its query and answer; raise `UserError` for an unknown one."""
     console = screen()
     questions = read_questions(readme_text())
     chosen = [question for question in questions if number in (None, question.number)]
@@ -119,11 +106,7 @@ def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) 
 
 
 def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: Container[int]) -> list[int]:
-    """Write this warehouse's answers to some questions into a copy of `sql/README.md`; return which were written.
-
-    Raises:
-        UserError: The file asks none of them.
-    """
+    """Write answers into a copy of `sql/README.md` and return their numbers; raise `UserError` where it asks none."""
     text = path.read_text(encoding="utf-8")
     asked = [question for question in read_questions(text) if question.number in numbers]
     if not asked:

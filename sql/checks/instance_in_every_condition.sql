@@ -4,7 +4,7 @@
 -- a failed episode counts as played: Table 6 shows it, and the next start plays it again
 with played as (
     select distinct
-        columns(['plan_digest', 'purpose', 'instance_id', 'variant', 'base', 'visibility', 'header', 'bucket']),
+        plan_digest, purpose, instance_id, variant, base, visibility, header, bucket,
         coalesce(plan_episodes.train_contract, 'none')
         || ' -> ' || plan_episodes.runtime_contract
         || coalesce(' seed ' || plan_episodes.training_seed, '')
@@ -28,7 +28,7 @@ wanted as (
 
 select
     wanted.instance_id,
-    columns(['plan_digest', 'purpose', 'variant', 'base', 'visibility', 'header', 'bucket']),
+    plan_digest, purpose, variant, base, visibility, header, bucket,
     wanted.condition as missing_condition
 from wanted
 anti join played using (instance_id, plan_digest, purpose, variant, base, visibility, header, bucket, condition)

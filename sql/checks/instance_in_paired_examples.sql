@@ -1,6 +1,6 @@
 -- instances of training examples that stand, in a paired data set, at one position in one arm and not in the other
 with retained as (
-    select distinct columns(['run_id', 'variant', 'text_format', 'matching', 'position', 'contract', 'instance_id'])
+    select distinct run_id, variant, text_format, matching, position, contract, instance_id
     from main.training_examples
     where training_examples.status = 'retained'
         and training_examples.retention = 'paired'

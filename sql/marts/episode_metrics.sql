@@ -45,6 +45,10 @@ counted_by_source as (
         if(episodes.token_source = 'imported', nullif(episodes.completion_tokens, 0), episodes.completion_tokens)
             as completion_tokens
     from main.episodes
+),
+
+abbreviations as (
+    select map(['persistent', 'stateless', 'injected', 'injected+persistent'], ['P', 'S', 'I', 'IP']) as letters
 )
 
 select
@@ -56,22 +60,16 @@ select
     case episodes.scale
         when 'paper' then 'paper, ' || case
             when episodes.purpose = 'teacher' or episodes.base = 'teacher' then episodes.model_name
-            -- whoever imports rows at this scale says by it whose they are
+            -- rows are imported at this scale only when they are the paper's own
             when episodes.backend = 'imported' then 'Qwen3-8B'
             else coalesce(base_models.model, 'unknown model')
         end
         when 'import' then 'imported rows'
         else episodes.scale || ', not Qwen3-8B'
     end as measured_on,
-    episodes.purpose,
-    episodes.variant,
+    purpose, variant,
     episodes.base,
-    episodes.model_name,
-    episodes.train_contract,
-    episodes.runtime_contract,
-    episodes.visibility,
-    episodes.header,
-    episodes.bucket,
+    model_name, train_contract, runtime_contract, visibility, header, bucket,
     -- split of the paper that a bucket stands for: Hard is the paper's held-out one
     case
         when episodes.bucket in ('easy', 'hard') then episodes.bucket
@@ -84,19 +82,8 @@ select
         when episodes.train_contract is null then 'base'
         else 'sft'
     end as model,
-    case episodes.train_contract
-        when 'persistent' then 'P'
-        when 'stateless' then 'S'
-        when 'injected' then 'I'
-        when 'injected+persistent' then 'IP'
-        else coalesce(episodes.train_contract, episodes.base)
-    end || '->' || case episodes.runtime_contract
-        when 'persistent' then 'P'
-        when 'stateless' then 'S'
-        when 'injected' then 'I'
-        when 'injected+persistent' then 'IP'
-        else episodes.runtime_contract
-    end as condition,
+    coalesce(letters[episodes.train_contract], episodes.train_contract, episodes.base)
+    || '->' || coalesce(letters[episodes.runtime_contract], episodes.runtime_contract) as condition,
     episodes.split,
     episodes.is_out_of_distribution,
     episodes.instance_id,
@@ -130,17 +117,12 @@ select
     counted_by_source.model_seconds,
     counted_by_source.execution_seconds,
     counted_by_source.wall_seconds,
-    coalesce(own_errors.interpreter_error_count, 0) as interpreter_error_count,
-    coalesce(own_errors.tool_error_count, 0) as tool_error_count,
-    coalesce(own_errors.caught_tool_error_count, 0) as caught_tool_error_count,
-    coalesce(own_errors.cap_error_count, 0) as cap_error_count,
-    coalesce(own_errors.protocol_error_count, 0) as protocol_error_count,
-    coalesce(own_errors.model_error_count, 0) as model_error_count,
-    coalesce(own_errors.missing_name_count, 0) as missing_name_count,
+    coalesce(columns(own_errors.* exclude (episode_id)), 0) as '\0',
     coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
     episode_failures.failure_class,
     episode_behaviour.* exclude (episode_id, reading, is_default)
 from staging.plan_episodes as episodes
+cross join abbreviations
 inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
 inner join staging.attempts
     on episodes.plan_digest = attempts.plan_digest and episodes.episode_id = attempts.episode_id

@@ -2,7 +2,7 @@
 with described_buckets as (
     select
         episode_metrics.plan_digest,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+        variant, base, visibility, header, bucket,
         -- a bucket is one row even where its episodes disagree: imports may name a scale each
         min(episode_metrics.scale) as scale,
         min(episode_metrics.measured_on) as measured_on,

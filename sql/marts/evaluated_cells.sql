@@ -1,12 +1,9 @@
--- one row per evaluated cell with its counts, means and intervals; the tables on cells read this
+-- one row per evaluated cell with counts, means and intervals, beside Qwen3-8B's; the tables on cells read this
 with counted_cells as (
     select
         episode_metrics.plan_digest,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        episode_metrics.model,
-        episode_metrics.train_contract,
-        episode_metrics.runtime_contract,
-        episode_metrics.condition,
+        variant, base, visibility, header, bucket,
+        train_contract, runtime_contract, condition, model,
         count(*) as episode_count,
         count(*) filter (episode_metrics.finish_category = 'normal') as ended_count,
         count(distinct episode_metrics.instance_id) as instance_count,
@@ -39,12 +36,10 @@ with counted_cells as (
         count(*) filter (episode_metrics.failure_class = 'execution_instability') as instability_count,
         count(*) filter (episode_metrics.failure_class = 'silent_suboptimality') as silent_suboptimality_count,
         count(*) filter (episode_metrics.failure_class is null) as not_normally_ended_count,
-        avg(episode_metrics.context_lifespan) as context_lifespan,
-        avg(episode_metrics.interpreter_lifespan) as interpreter_lifespan,
-        avg(episode_metrics.imports_per_step) as imports_per_step,
-        avg(episode_metrics.state_utilization) as state_utilization,
-        avg(episode_metrics.redefinitions_per_step) as redefinitions_per_step,
-        avg(episode_metrics.state_footprint) as state_footprint,
+        avg(columns([
+            'context_lifespan', 'interpreter_lifespan', 'imports_per_step',
+            'state_utilization', 'redefinitions_per_step', 'state_footprint'
+        ])) as '\0',
         cast(sum(episode_metrics.unparsed_step_count) as bigint) as unparsed_step_count
     from marts.episode_metrics
     where episode_metrics.purpose = 'evaluation'
@@ -57,7 +52,8 @@ select
     evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
     mean_intervals.* exclude (
         plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract
-    )
+    ),
+    columns(theirs.* exclude (model, train_semantics, runtime_semantics)) as 'qwen3_8b_\0'
 from counted_cells
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join staging.mean_intervals
@@ -69,4 +65,10 @@ left join staging.mean_intervals
     and counted_cells.bucket = mean_intervals.bucket
     and counted_cells.runtime_contract = mean_intervals.runtime_contract
     and counted_cells.train_contract is not distinct from mean_intervals.train_contract
+left join staging.published_cells as theirs
+    on evaluated_buckets.published_split = theirs.split
+    and counted_cells.runtime_contract = theirs.runtime_semantics
+    and counted_cells.train_contract is not distinct from theirs.train_semantics
+    and counted_cells.model <> 'teacher'
+    and evaluated_buckets.is_as_published
 order by plan_digest, variant, base, visibility, header, bucket, condition

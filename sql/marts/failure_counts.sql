@@ -1,7 +1,7 @@
 -- one row per evaluated cell and reading of the failure classes, with its counts of episodes
 select
-    columns(['plan_digest', 'measured_on']),
-    columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
+    plan_digest, measured_on,
+    variant, base, visibility, header, bucket, model, condition,
     episode_failures.reading,
     episode_failures.is_sensitivity,
     episode_failures.is_default,

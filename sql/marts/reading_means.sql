@@ -1,7 +1,7 @@
 -- one row per evaluated cell and reading of the behaviour metrics, with its means over episodes
 select
-    columns(['plan_digest', 'measured_on']),
-    columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
+    plan_digest, measured_on,
+    variant, base, visibility, header, bucket, model, condition,
     episode_behaviour.reading,
     episode_behaviour.is_default,
     avg(episode_behaviour.context_lifespan) as context_lifespan,

@@ -1,8 +1,8 @@
 -- one row per comparison of two cells: every paired statistic on scores, ours beside Qwen3-8B; Tables 7 and 8 read this
 with grouped_statistics as (
     select
-        columns(['plan_digest', 'variant', 'base', 'visibility', 'header', 'bucket', 'comparison_group']),
-        columns(['train_a', 'runtime_a', 'train_b', 'runtime_b']),
+        plan_digest, variant, base, visibility, header, bucket, comparison_group,
+        train_a, runtime_a, train_b, runtime_b,
         max(statistics) filter (analysis = 'wilcoxon' and metric = 'score') as scores,
         max(statistics) filter (
             analysis = 'difference' and metric = 'score' and interval_kind = 'percentile'
@@ -20,7 +20,7 @@ with grouped_statistics as (
 
 select
     ours.plan_digest,
-    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    variant, base, visibility, header, bucket,
     ours.comparison_group,
     ours.train_a,
     ours.runtime_a,

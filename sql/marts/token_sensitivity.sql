@@ -13,7 +13,7 @@ with trained_episodes as (
 
 paired_episodes as (
     select
-        columns(['plan_digest', 'variant', 'base', 'visibility', 'header', 'bucket']),
+        plan_digest, variant, base, visibility, header, bucket,
         trained_episodes.measured_on,
         trained_episodes.condition,
         trained_episodes.total_tokens,
@@ -29,7 +29,7 @@ paired_episodes as (
 )
 
 select
-    columns(['plan_digest', 'variant', 'base', 'visibility', 'header', 'bucket']),
+    plan_digest, variant, base, visibility, header, bucket,
     min(paired_episodes.measured_on) as measured_on,
     paired_episodes.condition,
     count(*) as pair_count,

@@ -31,7 +31,7 @@ select
     5 as window_step_count,
     all_readings.window_error_minimum,
     cast(all_readings.density as double) as density,
-    columns(['counts_cap_errors', 'counts_caught_errors', 'counts_class_probing', 'is_sensitivity']),
+    counts_cap_errors, counts_caught_errors, counts_class_probing, is_sensitivity,
     all_readings.reading = 'k=3 density=0.5' as is_default
 from all_readings
 order by reading

@@ -3,7 +3,7 @@
 with widest_intervals as (
     select
         statistics.plan_digest,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+        variant, base, visibility, header, bucket,
         statistics.train_a as train_contract,
         statistics.runtime_a as runtime_contract,
         max(statistics) filter (metric = 'score' and interval_kind = 'percentile') as score,
@@ -20,7 +20,7 @@ with widest_intervals as (
 )
 
 select
-    columns(['plan_digest', 'variant', 'base', 'visibility', 'header', 'bucket', 'train_contract', 'runtime_contract']),
+    plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract,
     100 * score.low as score_pct_low,
     100 * score.high as score_pct_high,
     total_tokens.low as mean_total_tokens_low,

@@ -1,7 +1,7 @@
 -- The 2x2: tokens, missing names and scores per trained cell, with the wider of the intervals; token ratios are to P->P
 with token_ratios as (
     select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+        variant, base, visibility, header, bucket,
         statistics.train_a as train_contract,
         statistics.runtime_a as runtime_contract,
         arg_max(statistics, high - low) as widest,
@@ -16,15 +16,15 @@ with token_ratios as (
 )
 
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    variant, base, visibility, header, bucket,
     evaluated_cells.measured_on,
     evaluated_cells.condition,
     evaluated_cells.seed_count,
-    columns(['episode_count', 'ended_count']),
+    episode_count, ended_count,
     evaluated_cells.mean_total_tokens as mean_tokens,
-    columns(['median_tokens', 'mean_tokens_of_ended']),
+    median_tokens, mean_tokens_of_ended,
     evaluated_cells.missing_name_episode_pct as missing_name_pct,
-    columns(['score_pct', 'median_score_pct', 'score_of_ended_pct', 'imports_per_step', 'state_utilization']),
+    score_pct, median_score_pct, score_of_ended_pct, imports_per_step, state_utilization,
     evaluated_cells.widest_mean_total_tokens_low as mean_tokens_low,
     evaluated_cells.widest_mean_total_tokens_high as mean_tokens_high,
     evaluated_cells.widest_missing_name_episode_pct_low as missing_name_pct_low,
@@ -40,10 +40,5 @@ left join token_ratios
 where evaluated_cells.plan_digest = $plan_digest
     and evaluated_cells.model = 'sft'
 order by
-    variant <> 'main',
-    variant,
-    list_position(['scratch', 'common', 'both'], base) nulls last,
-    bucket,
-    visibility desc,
-    header desc,
-    condition
+    variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
+    visibility desc, header desc, condition

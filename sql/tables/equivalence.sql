@@ -1,8 +1,8 @@
 -- Equal scores within 2, 5 and 10 points: two one-sided tests per comparison, decided by the p-value that Holm corrects
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    variant, base, visibility, header, bucket,
     evaluated_buckets.measured_on,
-    columns(['comparison_group', 'train_a', 'runtime_a']),
+    comparison_group, train_a, runtime_a,
     coalesce(statistics.train_b, 'base') as train_b,
     statistics.runtime_b,
     max(statistics.pair_count) as pair_count,

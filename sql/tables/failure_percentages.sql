@@ -1,12 +1,8 @@
 -- Section 4.3: what unsolved episodes ended in, as percentages per cell; ours beside Qwen3-8B P->S on Hard
 with named_endings as (
     select
-        episode_metrics.plan_digest,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        episode_metrics.model,
-        episode_metrics.train_contract,
-        episode_metrics.runtime_contract,
-        episode_metrics.condition,
+        plan_digest, variant, base, visibility, header, bucket,
+        model, train_contract, runtime_contract, condition,
         case
             when episode_metrics.table_6_category = 'budget_exhaustion' then 'turn_or_context_exhaustion'
             when episode_metrics.table_6_category <> 'normal' then 'abnormal_end'
@@ -43,7 +39,7 @@ counted_endings as (
 )
 
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
+    variant, base, visibility, header, bucket, model, condition,
     evaluated_buckets.measured_on,
     counted_endings.category,
     counted_endings.episode_count,

@@ -1,6 +1,6 @@
 -- Four contracts: every model under every runtime, where objects are injected too; with the wider of the intervals
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    variant, base, visibility, header, bucket,
     evaluated_cells.measured_on,
     evaluated_cells.condition,
     evaluated_cells.seed_count,
@@ -28,10 +28,6 @@ qualify bool_or(evaluated_cells.runtime_contract like 'injected%') over (
     partition by variant, base, visibility, header, bucket
 )
 order by
-    variant,
-    base desc,
-    bucket,
-    visibility desc,
-    header desc,
+    variant, base desc, bucket, visibility desc, header desc,
     list_position(['persistent', 'stateless', 'injected', 'injected+persistent'], train_contract) nulls last,
     list_position(['persistent', 'stateless', 'injected', 'injected+persistent'], runtime_contract)

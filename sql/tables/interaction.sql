@@ -1,21 +1,14 @@
 -- The train x runtime interaction, (P->P - P->S) - (S->P - S->S) and as a ratio of ratios; ours beside Qwen3-8B
-with published_cells as (
-    select
-        table2.split,
-        table2.train_semantics,
-        table2.runtime_semantics,
-        table2.score_pct / 100 as score,
-        cast(table2.mean_total_tokens as double) as total_tokens,
-        table3.unresolved_ref_per_episode as missing_name_count,
-        published_behaviour.imports_per_step
-    from published.table2
-    left join published.table3 using (split, train_semantics, runtime_semantics)
-    left join staging.published_behaviour using (split, train_semantics, runtime_semantics)
-    where table2.model = 'sft'
-),
-
-published_metrics as (
-    unpivot published_cells
+with published_metrics as (
+    unpivot (
+        select
+            split, train_semantics, runtime_semantics, imports_per_step,
+            published_cells.score_pct / 100 as score,
+            cast(published_cells.mean_total_tokens as double) as total_tokens,
+            published_cells.missing_names_per_episode as missing_name_count
+        from staging.published_cells
+        where published_cells.model = 'sft'
+    )
     on score, total_tokens, missing_name_count, imports_per_step
     into name metric value mean
 ),
@@ -33,29 +26,23 @@ crossed_cells as (
 ),
 
 published_interactions as (
-    select split, metric, 'interaction' as analysis, (pp - ps) - (sp - ss) as estimate from crossed_cells
+    select split, metric, 'interaction' as analysis, (pp - ps) - (sp - ss) as qwen3_8b_estimate from crossed_cells
     union all by name
-    select split, metric, 'interaction_ratio' as analysis, (pp / ps) / (sp / ss) as estimate from crossed_cells
+    select split, metric, 'interaction_ratio' as analysis, (pp / ps) / (sp / ss) as qwen3_8b_estimate from crossed_cells
 )
 
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    variant, base, visibility, header, bucket,
     evaluated_buckets.measured_on,
     statistics.analysis,
     statistics.metric,
     statistics.interval_kind,
-    statistics.pair_count,
-    statistics.estimate,
-    statistics.low,
-    statistics.high,
+    pair_count, estimate, low, high,
     statistics.verdict,
-    statistics.p_value,
-    statistics.p_holm,
-    statistics.effect_size,
-    statistics.note,
+    p_value, p_holm, effect_size, note,
     evaluated_buckets.published_split as qwen3_8b_split,
-    published_interactions.estimate as qwen3_8b_estimate,
-    if(has_published_model, statistics.estimate - published_interactions.estimate, null) as estimate_difference
+    published_interactions.qwen3_8b_estimate,
+    if(has_published_model, statistics.estimate - qwen3_8b_estimate, null) as estimate_difference
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join published_interactions

@@ -2,7 +2,7 @@
 with crossed_cells as (
     select
         evaluated_cells.measured_on,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+        variant, base, visibility, header, bucket,
         max(seed_count) as seed_count,
         min(episode_count) as episodes_per_cell,
         max(missing_name_episode_pct) filter (condition = 'P->S') as p_on_s_missing_name_pct,
@@ -29,7 +29,7 @@ group_statistics as (
 -- with several seeds there are two intervals of the interaction, of which the wider one leads
 tested_settings as (
     select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+        variant, base, visibility, header, bucket,
         max(estimate) filter (cell = 'persistent stateless') as p_on_s_token_ratio,
         max(estimate) filter (cell = 'stateless persistent') as s_on_p_token_ratio,
         max(estimate) filter (cell = 'stateless stateless') as s_on_s_token_ratio,
@@ -61,9 +61,5 @@ left join (
 ) as ended_pairs using (variant, base, visibility, header, bucket)
 left join tested_settings using (variant, base, visibility, header, bucket)
 order by
-    variant <> 'main',
-    variant,
-    list_position(['scratch', 'common', 'both'], base) nulls last,
-    bucket,
-    visibility desc,
-    header desc
+    variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
+    visibility desc, header desc

@@ -21,20 +21,16 @@ all_cells as (
         'hub' as base,
         published_setting.visibility,
         published_setting.header,
-        table2.split as bucket,
-        upper(table2.train_semantics[1]) || '->' || upper(table2.runtime_semantics[1]) as condition,
-        table2.mean_total_tokens,
-        table3.pct_episodes_unresolved_ref as missing_name_episode_pct,
-        published_behaviour.state_utilization
-    from published.table2
-    left join published.table3 using (split, train_semantics, runtime_semantics)
-    left join staging.published_behaviour using (split, train_semantics, runtime_semantics)
+        published_cells.split as bucket,
+        upper(published_cells.train_semantics[1]) || '->' || upper(published_cells.runtime_semantics[1]) as condition,
+        mean_total_tokens, missing_name_episode_pct, state_utilization
+    from staging.published_cells
     cross join staging.published_setting
-    where table2.model = 'sft'
+    where published_cells.model = 'sft'
     union all by name
     select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'condition', 'measured_on']),
-        columns(['mean_total_tokens', 'missing_name_episode_pct', 'state_utilization'])
+        variant, base, visibility, header, bucket, condition, measured_on,
+        mean_total_tokens, missing_name_episode_pct, state_utilization
     from marts.evaluated_cells
     where evaluated_cells.plan_digest = $plan_digest
         and evaluated_cells.model = 'sft'
@@ -42,7 +38,7 @@ all_cells as (
 
 measured_groups as (
     select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'measured_on']),
+        variant, base, visibility, header, bucket, measured_on,
         max(mean_total_tokens) filter (condition = 'S->S')
         - max(mean_total_tokens) filter (condition = 'S->P') as saving_stateless,
         max(mean_total_tokens) filter (condition = 'P->S')
@@ -58,7 +54,7 @@ measured_groups as (
 -- savings of S minus savings of P; seeds and instances are resampled, as McNemar's pairs of several seeds are dependent
 tested_groups as (
     select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+        variant, base, visibility, header, bucket,
         max(statistics) filter (analysis = 'interaction' and metric = 'total_tokens') as saving,
         max(statistics) filter (
             analysis = 'difference' and metric = 'has_missing_name' and runtime_a = 'stateless'
@@ -75,7 +71,7 @@ tested_groups as (
 
 all_values as (
     select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'measured_on']),
+        variant, base, visibility, header, bucket, measured_on,
         measured_groups.measured_on <> 'published, Qwen3-8B' as has_interval,
         unnest(
             [
@@ -135,10 +131,10 @@ judged as (
 
 select
     judged.measured_on,
-    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    variant, base, visibility, header, bucket,
     judged.prediction,
-    columns(['subject', 'statement', 'wording']),
-    columns(['trained_stateless', 'trained_persistent', 'difference_low', 'difference_high']),
+    subject, statement, wording,
+    trained_stateless, trained_persistent, difference_low, difference_high,
     judged.rule,
     case
         when judged.is_refuted then 'refuted'

@@ -1,11 +1,8 @@
 -- What chance does to a model: its tokens on persistent minus on stateless, for two training seeds of one contract
 with contrasted_instances as (
     select
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
-        episode_metrics.measured_on,
-        episode_metrics.train_contract,
-        episode_metrics.training_seed,
-        episode_metrics.instance_id,
+        variant, base, visibility, header, bucket,
+        measured_on, train_contract, training_seed, instance_id,
         avg(episode_metrics.total_tokens) filter (episode_metrics.runtime_contract = 'persistent')
         - avg(episode_metrics.total_tokens) filter (episode_metrics.runtime_contract = 'stateless') as contrast
     from marts.episode_metrics
@@ -17,7 +14,7 @@ with contrasted_instances as (
 )
 
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket', 'measured_on', 'train_contract']),
+    variant, base, visibility, header, bucket, measured_on, train_contract,
     contrasted_instances.training_seed as seed_a,
     others.training_seed as seed_b,
     count(*) as pair_count,

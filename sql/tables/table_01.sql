@@ -1,7 +1,7 @@
 -- Table 1: teachers' episodes, one row per metric; ours beside Gemini 3 Flash on Easy
 with measured_teachers as (
     select
-        columns(['scale', 'model_name', 'variant', 'bucket', 'published_split', 'runtime_contract']),
+        scale, model_name, variant, bucket, published_split, runtime_contract,
         cast(count(*) as double) as episode_count,
         100 * avg(cast(episode_metrics.is_solved as integer)) as teacher_success_rate,
         avg(episode_metrics.score) as avg_teacher_optimality,
@@ -31,7 +31,7 @@ unpivoted_metrics as (
 
 paired_contracts as (
     select
-        columns(['scale', 'model_name', 'variant', 'bucket', 'published_split', 'metric']),
+        scale, model_name, variant, bucket, published_split, metric,
         max(unpivoted_metrics.measured) filter (unpivoted_metrics.runtime_contract = 'persistent') as persistent,
         max(unpivoted_metrics.measured) filter (unpivoted_metrics.runtime_contract = 'stateless') as stateless
     from unpivoted_metrics

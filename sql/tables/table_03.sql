@@ -1,11 +1,11 @@
 -- Table 3: missing names and failure classes per cell; ours beside Qwen3-8B on Hard, classes as counts and as shares
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition', 'measured_on']),
+    variant, base, visibility, header, bucket, model, condition, measured_on,
     ours.episode_count,
-    columns(['missing_name_episode_pct', 'missing_name_total', 'missing_names_per_episode']),
-    columns(['missing_names_per_affected_episode', 'optimal_count', 'normally_ended_not_optimal_count']),
-    columns(['capacity_violation_count', 'class_violation_count', 'protocol_violation_count']),
-    columns(['violation_count', 'instability_count', 'silent_suboptimality_count', 'not_normally_ended_count']),
+    missing_name_episode_pct, missing_name_total, missing_names_per_episode,
+    missing_names_per_affected_episode, optimal_count, normally_ended_not_optimal_count,
+    capacity_violation_count, class_violation_count, protocol_violation_count,
+    violation_count, instability_count, silent_suboptimality_count, not_normally_ended_count,
     -- the paper counts classes among 100 episodes of a cell, so its counts are the shares that ours compare with
     100 * ours.normally_ended_not_optimal_count / ours.episode_count as normally_ended_not_optimal_pct,
     100 * ours.violation_count / ours.episode_count as violation_pct,

@@ -2,8 +2,8 @@
 with counted_signals as (
     select
         episode_metrics.measured_on,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
-        columns(['finish_reason', 'finish_category', 'table_6_category']),
+        variant, base, visibility, header, bucket, model, condition,
+        finish_reason, finish_category, table_6_category,
         count(*) as episode_count,
         count(*) filter (not episode_metrics.is_solved) as unsolved_count
     from marts.episode_metrics
@@ -23,7 +23,7 @@ signals as (
     union
     -- a signal that nobody listed is of the category `other`
     select
-        columns(['finish_reason', 'finish_category', 'table_6_category'])
+        finish_reason, finish_category, table_6_category
     from counted_signals
 ),
 
@@ -46,9 +46,9 @@ crossed_signals as (
 )
 
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket', 'model', 'condition']),
+    variant, base, visibility, header, bucket, model, condition,
     crossed_signals.measured_on,
-    columns(['finish_reason', 'finish_category', 'table_6_category', 'episode_count', 'unsolved_count']),
+    finish_reason, finish_category, table_6_category, episode_count, unsolved_count,
     crossed_signals.episode_count / crossed_signals.cell_count as episode_share,
     table6.category as published_category
 from crossed_signals

@@ -2,7 +2,7 @@
 with counted_tests as (
     select
         statistics.plan_digest,
-        columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+        variant, base, visibility, header, bucket,
         statistics.analysis,
         if(statistics.analysis in ('interaction_wilcoxon', 'replicates'), 'all metrics', statistics.metric) as metric,
         count(*) as test_count,
@@ -20,7 +20,7 @@ with counted_tests as (
 )
 
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    variant, base, visibility, header, bucket,
     evaluated_buckets.measured_on,
     counted_tests.analysis,
     counted_tests.metric,
@@ -29,10 +29,7 @@ select
         when counted_tests.analysis = 'replicates' then 'trained cells x pairs of replicates x metrics'
         else 'the comparisons of two cells that the plan plays'
     end as family,
-    counted_tests.test_count,
-    counted_tests.untestable_count,
-    counted_tests.identical_count,
-    counted_tests.significant_uncorrected_count,
+    test_count, untestable_count, identical_count, significant_uncorrected_count,
     counted_tests.significant_count
 from counted_tests
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)

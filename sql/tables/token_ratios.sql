@@ -1,27 +1,19 @@
 -- Token cost of every other trained cell over P->P, with paired intervals; ours beside Qwen3-8B
 with published_ratios as (
     select
-        others.split,
-        others.train_semantics,
-        others.runtime_semantics,
-        others.mean_total_tokens / aligned.mean_total_tokens as token_ratio
-    from published.table2 as others
-    inner join published.table2 as aligned
-        on others.split = aligned.split
-        and aligned.train_semantics = 'persistent'
-        and aligned.runtime_semantics = 'persistent'
-    where others.model = 'sft'
+        split, train_semantics, runtime_semantics,
+        mean_total_tokens / max(mean_total_tokens) filter (
+            train_semantics = 'persistent' and runtime_semantics = 'persistent'
+        ) over (partition by split) as token_ratio
+    from staging.published_cells
 )
 
 select
-    columns(['variant', 'base', 'visibility', 'header', 'bucket']),
+    variant, base, visibility, header, bucket,
     evaluated_buckets.measured_on,
-    statistics.train_a,
-    statistics.runtime_a,
-    statistics.metric,
-    statistics.interval_kind,
-    statistics.pair_count,
-    statistics.mean_a,
+    train_a, runtime_a,
+    metric, interval_kind,
+    pair_count, mean_a,
     statistics.mean_b as mean_aligned,
     statistics.estimate as ratio,
     statistics.low as ratio_low,

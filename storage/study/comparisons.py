@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from carryover.storage.study.runs import new_run_id
+from carryover.storage.study.runs import landed_run, new_run_id
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
@@ -18,8 +18,9 @@ from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
 from carryover.tasks.cave.tracing import agents_source
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.folders import open_places
+from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import FinishReason
-from carryover.tasks.traces.study_rows import ClaimRow, RunEndRow, RunRow, StatisticRow
+from carryover.tasks.traces.study_rows import RunRow
 
 FLOW = "compare_arms"
 
@@ -39,17 +40,8 @@ def open_comparison(plan: SuitePlan) -> Iterator[str]:
         source=agents_source(),
         started_at=datetime.now(UTC),
     )
-    zone.write({RunRow.TABLE: [row]}, run_id)
-    status, message = "stopped", ""
-    try:
+    with landed_run(zone, row):
         yield run_id
-        status = "finished"
-    except Exception as error:
-        status, message = "failed", f"{type(error).__name__}: {error}"
-        raise
-    finally:
-        end = {"run_id": run_id, "status": status, "message": message, "finished_at": datetime.now(UTC)}
-        zone.write({RunEndRow.TABLE: [RunEndRow.model_validate(end)]}, run_id)
 
 
 def missing_places(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> list[Place]:

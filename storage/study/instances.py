@@ -22,11 +22,7 @@ def note_instances(run: Run, instances: InstanceSetSpec, ids: list[str]) -> None
 
 
 def instance_ids(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> list[str]:
-    """Return the ids of a set's instances in the order of its seeds.
-
-    Raises:
-        UserError: They have not landed.
-    """
+    """Return the ids of a set's instances in the order of its seeds; raise `UserError` where none have landed."""
     noted = noted_stage(zone, run, Stage.INSTANCES, _name(instances))
     if noted is None or noted.result_json is None:
         raise UserError(

@@ -11,7 +11,7 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import quoted
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.traces.study_rows import TrainingExampleRow, TrainingOverlapRow
+from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 
 _EXAMPLES = """
 select * exclude (content_digest)

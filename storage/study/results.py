@@ -14,7 +14,6 @@ from typing import Any
 
 import polars as pl
 from duckdb import DuckDBPyConnection
-from pydantic import BaseModel, ConfigDict
 
 from carryover.storage.errors import WarehouseError
 from carryover.storage.study.kept_training import insert_training, keep_training
@@ -23,8 +22,10 @@ from carryover.storage.warehouse.marts import create_views, refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow, Row
-from carryover.tasks.traces.study_rows import ClaimRow, RunEndRow, RunRow, StatisticRow
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
 ComputeStatistics = Callable[[pl.DataFrame, str, dict[str, Any]], list[StatisticRow]]
 """Returns the statistics of episodes of one plan digest, by the settings of a plan (its field `statistics`)."""
@@ -52,10 +53,8 @@ select * from marts.episode_metrics
 where plan_digest in (select unnest($digests)) and is_counted"""
 
 
-class KeptPlan(BaseModel):
+class KeptPlan(FrozenModel):
     """What a plan digest in the rows stands for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
     plan_name: str
@@ -81,10 +80,8 @@ def keep_results(
 
     Rows of the same plans are replaced. A teacher's trace that the folder holds already is not added again: parts that
     ran apart play the same ones. `where` is a condition on the columns of `marts.episode_metrics`, which keeps cells
-    out that a run has not finished.
-
-    Raises:
-        WarehouseError: A plan has no run here, or an episode of a trained model is there under two plans.
+    out that a run has not finished. Raise `WarehouseError` for a plan without a run here, and for an episode of a
+    trained model under two plans.
     """
     digests = list(dict.fromkeys(plan_digests))
     new_plans = [
@@ -121,9 +118,7 @@ def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
     """Compute the statistics of a folder's kept episodes again, write them, and return how many there are.
 
     The episodes are read as one plan that bears the folder's name, with the settings of the plan that was kept last.
-
-    Raises:
-        WarehouseError: The folder holds no results.
+    Raise `WarehouseError` for a folder without results.
     """
     settings = _plans_of(folder)[-1].plan.get("statistics", {})
     episodes = pl.read_parquet(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
@@ -143,10 +138,8 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
 
     The one plan of that warehouse bears the folder's name, and its run has finished; the digest of the plan that a row
     ran under stands in the column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not kept, so
-    their tables are empty, as those of training sets are where a folder has none.
-
-    Raises:
-        WarehouseError: The folder holds no results.
+    their tables are empty, as those of training sets are where a folder has none. Raise `WarehouseError` for a folder
+    without results.
     """
     plans = _plans_of(folder)
     connection = open_memory()

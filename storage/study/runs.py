@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +20,7 @@ from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import Folders, name_places, open_places
 from carryover.tasks.running.limits import LimitReachedError
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow, RunStatus
 
 ANALYSIS_KEY = "analysis_source"
 """Key of a run's environment under which the source of its statistics stands, as a digest."""
@@ -31,6 +31,10 @@ SERVER_KEY = "server"
 
 _opened: set[str] = set()
 """Runs that this process opened: their environment is that of every stage that joins them here."""
+
+
+class NoStudyError(UserError):
+    """No study has finished that could be evaluated again."""
 
 
 @contextmanager
@@ -66,7 +70,7 @@ def start_run(
     joined_run: str | None = None,
     environment: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Run]:
-    """Yield a run whose start is landed, and land its end: finished, stopped by a limit or a signal, or failed.
+    """Yield a run whose start and end land with its plan and environment.
 
     Its environment names the source that is here, which is another one than the plan's where models are evaluated
     again after an update; `environment` adds to it what only the caller knows.
@@ -76,43 +80,53 @@ def start_run(
     if not zone.manifests().bundles:
         begin_generation(places)
     run = _run(new_run_id(), plan, limits, places)
-    zone.write({"runs": [_run_row(flow, run, joined_run, environment)]}, run.run_id)
-    _opened.add(run.run_id)
-    try:
+    with landed_run(zone, _run_row(flow, run, joined_run, environment)):
+        _opened.add(run.run_id)
         yield run
-    except LimitReachedError as error:
-        _land_end(zone, run, "stopped", str(error))
-        raise
-    except KeyboardInterrupt:
-        _land_end(zone, run, "stopped", "interrupted from the keyboard")
-        raise
-    except Exception as error:
-        _land_end(zone, run, "failed", f"{type(error).__name__}: {error}")
-        raise
-    except BaseException as error:  # SIGTERM, under the name that Prefect gives it
-        _land_end(zone, run, "stopped", f"ended by {type(error).__name__}")
-        raise
-    _land_end(zone, run, "finished", "")
 
 
-def finished_runs(flow: str, plan_name: str | None = None, plan_digest: str | None = None) -> list[str]:
-    """Return the ids of a flow's finished runs, earliest first, of one plan where that is asked for."""
+@contextmanager
+def landed_run(zone: LandingZone, row: RunRow) -> Iterator[None]:
+    """Land a run's start, and its end: finished, stopped by a limit or a signal, or failed."""
+    zone.write({RunRow.TABLE: [row]}, row.run_id)
+    try:
+        yield
+    except BaseException as error:
+        _land_end(zone, row.run_id, *_ending(error))
+        raise
+    _land_end(zone, row.run_id, "finished", "")
+
+
+def finished_runs(flow: str, plan_name: str) -> list[str]:
+    """Return the ids of a flow's finished runs of a plan's name, earliest first."""
     zone = LandingZone(name_places().landing)
-    runs = zone.scan("runs").filter(pl.col("flow") == flow)
-    if plan_name is not None:
-        runs = runs.filter(pl.col("plan_name") == plan_name)
-    if plan_digest is not None:
-        runs = runs.filter(pl.col("plan_digest") == plan_digest)
+    runs = zone.scan("runs").filter(pl.col("flow") == flow, pl.col("plan_name") == plan_name)
     ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
     return runs.join(ends, on="run_id", how="semi").sort("started_at").collect()["run_id"].to_list()
 
 
-def landed_plan(run_id: str) -> StudyPlan:
-    """Return the plan of a run, as it was resolved then.
+def choose_study(preset: StudyPlan) -> str:
+    """Return the run of the latest finished study that ran a preset; one of its scale with overrides if there is none.
 
     Raises:
-        UserError: There is no run of that id, or another version resolved its plan.
+        NoStudyError: No study of that scale has finished.
     """
+    scale = preset.name
+    studies = finished_runs("reproduce_study", plan_name=scale)
+    if not studies:
+        raise NoStudyError(
+            f"no finished study of scale {scale!r} to evaluate again; `carryover run --scale {scale}` makes one"
+        )
+    for run_id in reversed(studies):
+        with suppress(UserError):  # a plan of another version
+            plan = landed_plan(run_id)
+            if plan.model_copy(update={"source": preset.source}).digest == preset.digest:
+                return run_id
+    return studies[-1]
+
+
+def landed_plan(run_id: str) -> StudyPlan:
+    """Return the plan that a run resolved; raise `UserError` for an unknown run, or a plan of another version."""
     zone = LandingZone(name_places().landing)
     rows = zone.read("runs", ["plan_json", "plan_digest"], pl.col("run_id") == run_id).to_pylist()
     if not rows:
@@ -165,8 +179,18 @@ def _run_row(flow: str, run: Run, joined_run: str | None, known: Mapping[str, An
     )
 
 
-def _land_end(zone: LandingZone, run: Run, status: str, message: str) -> None:
-    end = RunEndRow.model_validate(
-        {"run_id": run.run_id, "status": status, "message": message, "finished_at": datetime.now(UTC)}
-    )
-    zone.write({"run_ends": [end]}, run.run_id)
+def _ending(error: BaseException) -> tuple[RunStatus, str]:
+    match error:
+        case LimitReachedError():
+            return "stopped", str(error)
+        case KeyboardInterrupt():
+            return "stopped", "interrupted from the keyboard"
+        case Exception():
+            return "failed", f"{type(error).__name__}: {error}"
+        case _:  # SIGTERM, under the name that Prefect gives it
+            return "stopped", f"ended by {type(error).__name__}"
+
+
+def _land_end(zone: LandingZone, run_id: str, status: RunStatus, message: str) -> None:
+    end = RunEndRow(run_id=run_id, status=status, message=message, finished_at=datetime.now(UTC))
+    zone.write({RunEndRow.TABLE: [end]}, run_id)

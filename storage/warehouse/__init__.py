@@ -1,1 +1,1 @@
-"""DuckDB warehouse: one merger writes it, everybody reads a published copy."""
+"""DuckDB warehouse: one merger writes it, everybody else reads a copy."""

@@ -22,7 +22,7 @@ _SETTINGS: dict[str, Any] = {
 
 WAY_AROUND = (
     "for files, settings and statements of your own, attach the copy that readers open in DuckDB: "
-    "attach 'warehouse.published.duckdb' as warehouse (read_only)"
+    "attach 'warehouse.readers.duckdb' as warehouse (read_only)"
 )
 """What a person does who wants more than to query the warehouse."""
 
@@ -85,7 +85,7 @@ def _opening_error(path: Path, error: duckdb.Error) -> WarehouseError:
     if held := _HOLDER.search(str(error)):
         return WarehouseBusyError(
             f"{path} is open in process {held['process']} ({held['program']}); close it there and try again; "
-            "to read while others merge, open the published copy"
+            "to read while others merge, open the readers' copy"
         )
     return WarehouseError(f"cannot open {path} as a warehouse: {error}")
 
@@ -106,13 +106,12 @@ def require_query(connection: DuckDBPyConnection, sql: str) -> None:
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"{len(statements) or 'no'} statements in {sql!r:.60}; give one query")
-    for statement in statements:
-        is_run = statement.type in _QUERIES or (
-            statement.type == StatementType.EXPLAIN and not _ANALYZE.match(_without_asides(statement.query))
-        )
-        if not is_run:
-            kind = "EXPLAIN ANALYZE" if statement.type == StatementType.EXPLAIN else statement.type.name
-            raise QueryError(why_no_query(kind))
+    (statement,) = statements
+    is_explained = statement.type == StatementType.EXPLAIN
+    if is_explained and _ANALYZE.match(_without_asides(statement.query)):
+        raise QueryError(why_no_query("EXPLAIN ANALYZE"))
+    if not is_explained and statement.type not in _QUERIES:
+        raise QueryError(why_no_query(statement.type.name))
 
 
 def why_no_query(kind: str) -> str:

@@ -14,7 +14,8 @@ from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_con
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.checks.run import Check, CheckBackendError, Suite, run_suites
 from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.traces.study_rows import TABLES, CheckResultRow
+from carryover.tasks.traces.result_rows import CheckResultRow
+from carryover.tasks.traces.tables import TABLES
 
 REQUIRED_TABLES = ("runs", "instances", "items", "episodes", "turns", "steps")
 """Tables without which there is nothing to say about a study."""
@@ -49,16 +50,9 @@ def gate_warehouse(
     """Evaluate every check on the merged tables, write Data Docs, and return one row per check, passed or not.
 
     A check passes where its file finds no row. Great Expectations gates one verdict per episode, instance and so on,
-    and must count the same offenders as the SQL.
-
-    Args:
-        path: Warehouse file (its published copy is read) or landing zone.
-        docs_folder: Where Data Docs go: `index.html` is their first page.
-        run_id: Run that lands the rows; by default one named after the time.
-        plan_digest: Plan that is complete. Checks that compare a plan's conditions then leave other plans out, which
-            may be under way; by default every plan counts.
-        required_tables: Tables that must hold rows.
-        open_bar: Shows the checks, first as they are queried, then as Great Expectations gates them.
+    and must count the same offenders as the SQL. `path` is a warehouse file or a landing zone; Data Docs begin at
+    `index.html` in `docs_folder`. With `plan_digest`, a plan that is complete, checks that compare a plan's conditions
+    leave other plans out, which may be under way.
 
     Raises:
         QueryError: A file of `sql/checks` does not run.

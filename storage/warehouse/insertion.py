@@ -13,13 +13,11 @@ from carryover.storage.warehouse.connection import transaction
 from carryover.storage.zone.bundles import Manifest, Share, share_episodes
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, record_refusals
-from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model
+from carryover.storage.zone.schemas import arrow_schema, row_model
 from carryover.storage.zone.sources import each_once, losing_plans, lost_episodes, table_source
 from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.traces.rows import EpisodeRow
-from carryover.tasks.traces.study_rows import TABLES
-
-_EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
+from carryover.tasks.traces.rows import EPISODE_TABLES
+from carryover.tasks.traces.tables import TABLES
 
 
 def insert_bundles(
@@ -84,13 +82,12 @@ def _insert_table(connection: DuckDBPyConnection, table: str, source: str) -> in
     if model.LATEST_WINS:
         return _replace_older(connection, table, source)
     rows = each_once(table, source)
-    if table in _EPISODE_TABLES:
-        return _count(connection, f"insert into main.{table} ({columns}) {rows}")
-    key = ", ".join(model.KEY)
-    return _count(
-        connection,
-        f"insert into main.{table} ({columns}) from ({rows}) as landed anti join main.{table} as held using ({key})",
-    )
+    if model in EPISODE_TABLES:
+        inserted = connection.execute(f"insert into main.{table} ({columns}) {rows}")
+    else:
+        new = f"from ({rows}) as landed anti join main.{table} as held using ({', '.join(model.KEY)})"
+        inserted = connection.execute(f"insert into main.{table} ({columns}) {new}")
+    return inserted.fetchall()[0][0]
 
 
 def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> int:
@@ -121,9 +118,4 @@ def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> i
         {"table": table},
     )
     connection.execute("insert into main.latest_bundles select $table, row_key, bundle_id from news", {"table": table})
-    return _count(connection, f"insert into main.{table} ({columns}) select {columns} from news")
-
-
-def _count(connection: DuckDBPyConnection, statement: str) -> int:
-    row = connection.execute(statement).fetchone()
-    return int(row[0]) if row else 0
+    return connection.execute(f"insert into main.{table} ({columns}) select {columns} from news").fetchall()[0][0]

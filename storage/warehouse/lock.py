@@ -1,4 +1,4 @@
-"""The merger's lock: one process writes a warehouse, and whoever comes second is told who that is."""
+"""The merger's lock: one process writes a warehouse; the error of a second one names it."""
 
 import fcntl
 import os

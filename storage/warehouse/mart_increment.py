@@ -12,10 +12,9 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import transaction
 from carryover.storage.warehouse.mart_sources import MartSource
-from carryover.storage.zone.schemas import EPISODE_CHILDREN
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
-from carryover.tasks.traces.rows import EpisodeRow
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.rows import EPISODE_TABLES
+from carryover.tasks.traces.tables import TABLES
 
 LARGEST_SHARE = 0.5
 """Share of the episodes to be measured above which computing everything again costs no more."""
@@ -37,7 +36,6 @@ select episodes.episode_id
 from {live}.main.episodes
 semi join stale_instances using (instance_id)
 """
-_EPISODE_TABLES = (EpisodeRow.TABLE, *EPISODE_CHILDREN)
 
 
 def measure_new_episodes(
@@ -100,8 +98,8 @@ def _measure(
 ) -> None:
     """Compute the stale episodes' rows of some marts in `increment`, and leave that as the default database."""
     connection.execute("use increment")
-    for table in TABLES:
-        only_stale = "semi join increment.main.stale_episodes using (episode_id)" if table in _EPISODE_TABLES else ""
+    for table, model in TABLES.items():
+        only_stale = "semi join increment.main.stale_episodes using (episode_id)" if model in EPISODE_TABLES else ""
         connection.execute(f"create view increment.main.{table} as from {live}.main.{table} {only_stale}")
     # The files name `main`, `published`, `staging` and `marts`: here they see the few episodes of `increment` only.
     for schema in ("published", "staging", "marts"):

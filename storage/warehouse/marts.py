@@ -40,10 +40,8 @@ def refresh_marts(
         return "nothing"
     if former == digest and measure_new_episodes(connection, sources, open_bar):
         # A merger that is killed right here finds nothing left to measure the next time.
-        connection.execute(
-            "update main.refreshed_marts set bundle_count = $count, refreshed_at = $now",
-            {"count": _bundle_count(connection), "now": datetime.now(UTC)},
-        )
+        refreshed = (_bundle_count(connection), datetime.now(UTC))
+        connection.execute("update main.refreshed_marts set bundle_count = ?, refreshed_at = ?", refreshed)
         return "increment"
     _rebuild(connection, sources, "table", open_bar, digest)
     return "rebuild"
@@ -83,10 +81,8 @@ def _rebuild(
         if digest is not None:
             # Not for a landing zone: its views are made anew at every opening, and comments would double that time.
             comment_on_schema(connection, [(source.relation, source.statement) for source in sources])
-            connection.execute(
-                "insert into main.refreshed_marts values ($digest, $count, $now)",
-                {"digest": digest, "count": _bundle_count(connection), "now": datetime.now(UTC)},
-            )
+            computed = (digest, _bundle_count(connection), datetime.now(UTC))
+            connection.execute("insert into main.refreshed_marts values (?, ?, ?)", computed)
 
 
 def create_views(connection: DuckDBPyConnection) -> None:

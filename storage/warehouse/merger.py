@@ -14,7 +14,7 @@ from carryover.storage.warehouse.insertion import insert_bundles
 from carryover.storage.warehouse.lock import owned
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
-from carryover.storage.warehouse.published import is_published, publish
+from carryover.storage.warehouse.readers_copy import copy_for_readers, has_current_copy
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, inspect_bundles, inspect_landing, quarantine_files
 from carryover.tasks.running.progress import OpenBar, no_bar
@@ -37,7 +37,7 @@ class MergeReport(NamedTuple):
     """Landed episodes that were there already, from an earlier bundle."""
     refusals: tuple[Refusal, ...]
     """Files put into quarantine."""
-    is_published: bool
+    has_new_copy: bool
     """Whether readers get a new copy."""
     insert_seconds: float
     """Until the rows were in the file; marts and the readers' copy come after."""
@@ -54,7 +54,7 @@ def merge(
     threads: int | None = None,
     open_bar: OpenBar = no_bar,
 ) -> MergeReport:
-    """Insert every new bundle into the warehouse, refresh the marts and publish a copy for readers.
+    """Insert every new bundle into the warehouse, refresh the marts and replace the readers' copy.
 
     Merging the same landing zone again changes nothing. Torn and foreign files go to quarantine, with a row that says
     why, and the rest goes on. `open_bar` shows rows and marts as they come. Raise `WarehouseBusyError` while another
@@ -83,10 +83,10 @@ def merge(
             raise WarehouseError(f"cannot write {path}: {error}") from error
         finally:
             connection.close()
-        has_news = not is_published(path)
+        has_news = not has_current_copy(path)
         if has_news:
-            publish(path)
-    return report._replace(is_published=has_news, seconds=time.monotonic() - started)
+            copy_for_readers(path)
+    return report._replace(has_new_copy=has_news, seconds=time.monotonic() - started)
 
 
 def _create_if_absent(path: Path) -> None:
@@ -121,7 +121,7 @@ def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timede
         row_counts=row_counts,
         repeated_episode_count=sum(len(bundle.episodes) for bundle in bundles) - row_counts.get(EpisodeRow.TABLE, 0),
         refusals=tuple(refusals),
-        is_published=False,
+        has_new_copy=False,
         insert_seconds=time.monotonic() - started,
         seconds=0.0,
     )

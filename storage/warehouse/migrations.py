@@ -8,6 +8,7 @@ import hashlib
 from datetime import UTC, datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,14 +44,8 @@ class Migration(NamedTuple):
 
 def read_migrations(folder: Traversable | Path | None = None) -> list[Migration]:
     """Return the migrations of a folder (default: `sql/migrations`) in order; raise `ValueError` for a gap."""
-    sources = sorted(
-        (
-            source
-            for source in (folder or files("carryover.sql") / "migrations").iterdir()
-            if source.name.endswith(".sql")
-        ),
-        key=lambda source: source.name,
-    )
+    found = (folder or files("carryover.sql") / "migrations").iterdir()
+    sources = sorted((source for source in found if source.name.endswith(".sql")), key=attrgetter("name"))
     migrations = [
         Migration(
             version=int(source.name[:4]),
@@ -82,15 +77,8 @@ def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = 
             connection.execute(_LEDGER)
             for migration in pending:
                 connection.execute(migration.statements)
-                connection.execute(
-                    "insert into main.schema_migrations values ($version, $name, $digest, $now)",
-                    {
-                        "version": migration.version,
-                        "name": migration.name,
-                        "digest": migration.digest,
-                        "now": datetime.now(UTC),
-                    },
-                )
+                applied_now = (migration.version, migration.name, migration.digest, datetime.now(UTC))
+                connection.execute("insert into main.schema_migrations values (?, ?, ?, ?)", applied_now)
     except duckdb.Error as error:
         raise WarehouseError(f"cannot upgrade the warehouse, nothing was changed: {error}") from error
     return len(pending)

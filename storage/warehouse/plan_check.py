@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import product
 
 import polars as pl
 from pydantic import ValidationError
@@ -37,9 +38,7 @@ def miscounted_conditions(plans: pl.DataFrame, played: pl.DataFrame) -> pl.DataF
     has played. Plans of another version are left out, and so are variants that a plan does not name: those of a
     re-evaluation.
 
-    Args:
-        plans: Rows of `PLANS`.
-        played: Rows of `PLAYED`.
+    The frames hold rows of `PLANS` and `PLAYED`.
     """
     wanted: dict[tuple[object, ...], set[int]] = defaultdict(set)
     for plan_digest, plan_json in plans.iter_rows():
@@ -63,19 +62,11 @@ def miscounted_conditions(plans: pl.DataFrame, played: pl.DataFrame) -> pl.DataF
 def _planned(part: StudyPart) -> Iterator[tuple[Condition, InstanceSetSpec, int]]:
     """Yield every condition and replicate of a part with its instances."""
     yield from ((condition, part.train_instances, 0) for condition in teacher_conditions(part))
-    trained = [(contract, seed) for contract in part.teacher.contracts for seed in part.training_seeds]
-    models = [
-        StudyModel(
-            name="base", kind="base", path="", digest=None, identity="", train_contract=None, training_seed=None
-        ),
-        *(
-            StudyModel(
-                name=model_name(contract, seed), kind="adapter", path="", digest=None, identity="",
-                train_contract=contract, training_seed=seed,
-            )
-            for contract, seed in trained
-        ),
-    ]  # fmt: skip
+    unknown = {"path": "", "digest": None, "identity": ""}
+    models = [StudyModel(name="base", kind="base", train_contract=None, training_seed=None, **unknown)]
+    for contract, seed in product(part.teacher.contracts, part.training_seeds):
+        name = model_name(contract, seed)
+        models.append(StudyModel(name=name, kind="adapter", train_contract=contract, training_seed=seed, **unknown))
     for evaluation in part.evaluations:
         for condition in (*evaluation_conditions(part, evaluation, models), *scripted_conditions(part, evaluation)):
             yield from ((condition, evaluation.instances, replicate) for replicate in range(evaluation.replicates))

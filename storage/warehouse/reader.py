@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import duckdb
@@ -16,7 +15,7 @@ from carryover.storage.warehouse.lock import lock_path
 from carryover.storage.warehouse.marts import are_of_this_sql, refresh_marts
 from carryover.storage.warehouse.migrations import check_version, migrate
 from carryover.storage.warehouse.names import query_error
-from carryover.storage.warehouse.published import published_path
+from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.warehouse.stoppable_query import stoppable
 from carryover.storage.zone.bundles import MANIFEST_FOLDER, share_episodes
 from carryover.storage.zone.files import FileStore
@@ -26,7 +25,8 @@ from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, find_damage
 from carryover.storage.zone.scans import scan_relation
 from carryover.storage.zone.schemas import row_model
 from carryover.storage.zone.sources import each_once, losing_plans, lost_episodes, table_source
-from carryover.tasks.traces.study_rows import TABLES, ReusedEpisodeRow
+from carryover.tasks.traces.study_rows import ReusedEpisodeRow
+from carryover.tasks.traces.tables import TABLES
 
 _ERRORS_OF_THE_QUERY = (
     duckdb.BinderException, duckdb.CatalogException, duckdb.InterruptException, duckdb.ParserException,
@@ -63,7 +63,7 @@ class Result:
 
 
 class Warehouse:
-    """A warehouse for reading: the published copy of a file, or a landing zone seen as one.
+    """A warehouse for reading: the readers' copy of a file, or a landing zone seen as one.
 
     ```python
     with Warehouse.open("study.duckdb") as warehouse:
@@ -78,7 +78,7 @@ class Warehouse:
 
     @classmethod
     def open(cls, path_or_url: str | Path, storage_options: Mapping[str, Any] | None = None) -> Self:
-        """Open a warehouse file through its published copy, or the landing zone at a folder or URL by scanning it.
+        """Open a warehouse file through its readers' copy, or the landing zone at a folder or URL by scanning it.
 
         `storage_options` are those of the landing zone.
         Raise `WarehouseError` where there is neither, and for a file that is no warehouse or of another version.
@@ -150,14 +150,12 @@ class Warehouse:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.close()
 
 
 def _open_file(path: Path) -> DuckDBPyConnection:
-    copy = published_path(path)
+    copy = readers_copy_path(path)
     if not copy.exists() and lock_path(path).exists():
         # Opening the live file would keep the merger from it.
         raise WarehouseError(
@@ -176,12 +174,9 @@ def _open_file(path: Path) -> DuckDBPyConnection:
 
 
 def _require_landing_zone(store: FileStore) -> None:
-    """Return when nothing has landed at a place where something may: an empty folder, or one with its `bundles`.
+    """Raise `WarehouseError` unless a place without bundles may be a landing zone: empty, or with its folders alone.
 
     Folders of tables alone are such a place too: the first bundle's files are written before its manifest.
-
-    Raises:
-        WarehouseError: There is nothing, or it is something else.
     """
     try:
         names = store.names()

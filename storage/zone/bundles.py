@@ -6,18 +6,15 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict
-
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import FinishReason
 
 MANIFEST_FOLDER = "bundles"
 """Folder of the manifests, beside one folder per table."""
 
 
-class BundleFile(BaseModel):
+class BundleFile(FrozenModel):
     """One Parquet file of a bundle."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: str
     path: str
@@ -30,20 +27,16 @@ class BundleFile(BaseModel):
     """Columns that it was written with."""
 
 
-class BundledEpisode(BaseModel):
+class BundledEpisode(FrozenModel):
     """An episode of a bundle: enough to know, without opening a Parquet file, what is done."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     episode_id: str
     plan_digest: str
     finish_reason: FinishReason
 
 
-class Manifest(BaseModel):
+class Manifest(FrozenModel):
     """The commit of a bundle, written last: files without a manifest do not count."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format_version: Literal[1] = 1
     bundle_id: str

@@ -113,11 +113,7 @@ class FileStore:
         )
 
     def names(self) -> list[str] | None:
-        """Return the names directly below the root; None where the root is a file.
-
-        Raises:
-            FileNotFoundError: There is nothing.
-        """
+        """Return the names directly below the root, None of a file; raise `FileNotFoundError` for nothing."""
         with self._telling(f"list {self.root}"):
             if self.filesystem.isfile(self.root):
                 return None

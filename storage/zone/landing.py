@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from carryover.storage.errors import LandingError
 from carryover.storage.zone.bundles import (
@@ -27,15 +27,14 @@ from carryover.storage.zone.bundles import (
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.scans import scan_bundles
 from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model, to_arrow
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason, Row
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-class Landed(BaseModel):
+class Landed(FrozenModel):
     """What a write landed; small enough to be a task's result."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str
     """The landing zone."""

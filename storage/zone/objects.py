@@ -42,8 +42,7 @@ def keep_folder(places: Folders, folder: Path) -> KeptFolder:
 def open_folder(places: Folders, kept: KeptFolder) -> Path:
     """Return where a kept folder lies here; what is missing is fetched, and all of it where it was made anew elsewhere.
 
-    Raises:
-        LandingError: A file is not in the landing zone, or damaged.
+    Raise `LandingError` for a file that is not in the landing zone, or damaged.
     """
     folder = places.home / kept.path
     files = {folder / name: digest for name, digest in kept.files.items()}
@@ -79,11 +78,7 @@ def keep_file(places: Folders, file: Path) -> str:
 
 
 def fetch_files(places: Folders, files: Mapping[Path, str]) -> None:
-    """Fetch the files that are missing here, by their digests; each appears whole.
-
-    Raises:
-        LandingError: One is not in the landing zone, or damaged.
-    """
+    """Fetch missing files by their digests, each whole; raise `LandingError` for one that is absent or damaged."""
     if not places.is_shared:
         return
     store = FileStore(places.landing)

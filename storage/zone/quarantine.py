@@ -14,7 +14,7 @@ from carryover.storage.zone.landing import LandingZone, Manifests
 from carryover.storage.zone.objects import OBJECTS_FOLDER
 from carryover.storage.zone.schemas import duckdb_columns
 from carryover.tasks.running.whole_files import TEMPORARY_SUFFIX
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.tables import TABLES
 
 QUARANTINE_FOLDER = "quarantine"
 """Folder of a landing zone that holds the refused files, under the paths they had."""

@@ -10,8 +10,8 @@ from duckdb.polars_io import duckdb_source
 
 from carryover.storage.zone.bundles import Manifest, share_episodes
 from carryover.storage.zone.files import FileStore
-from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model
-from carryover.tasks.traces.rows import EpisodeRow
+from carryover.storage.zone.schemas import arrow_schema, row_model
+from carryover.tasks.traces.rows import EPISODE_TABLES
 
 
 def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) -> pl.LazyFrame:
@@ -20,7 +20,7 @@ def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) ->
     bundles = [manifest for manifest in manifests if manifest.file(table)]
     if not bundles:
         return pl.DataFrame(arrow_schema(table).empty_table()).lazy()
-    if table == EpisodeRow.TABLE or table in EPISODE_CHILDREN:
+    if model in EPISODE_TABLES:
         shares = [share for share in share_episodes(manifests) if share.manifest.file(table)]
         whole = [share.manifest for share in shares if not share.lost_episode_ids]
         frames = [_scan_files(store, table, whole)] if whole else []

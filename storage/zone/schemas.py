@@ -11,28 +11,21 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import pyarrow as pa
 
 from carryover.tasks.traces.rows import EPISODE_TABLES, EpisodeRow, Row
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.tables import TABLES
 
 EPISODE_CHILDREN: tuple[str, ...] = tuple(row.TABLE for row in EPISODE_TABLES if row is not EpisodeRow)
 """Tables whose rows belong to an episode and enter the warehouse together with it."""
 
-_ARROW_TYPES: dict[Any, pa.DataType] = {
-    str: pa.string(),
-    int: pa.int64(),
-    float: pa.float64(),
-    bool: pa.bool_(),
-    datetime: pa.timestamp("us", tz="UTC"),
-    tuple[str, ...]: pa.list_(pa.string()),
+_TYPES: dict[Any, tuple[pa.DataType, str]] = {
+    str: (pa.string(), "VARCHAR"),
+    int: (pa.int64(), "BIGINT"),
+    float: (pa.float64(), "DOUBLE"),
+    bool: (pa.bool_(), "BOOLEAN"),
+    datetime: (pa.timestamp("us", tz="UTC"), "TIMESTAMP WITH TIME ZONE"),
+    tuple[str, ...]: (pa.list_(pa.string()), "VARCHAR[]"),
 }
-
-_DUCKDB_TYPES: dict[pa.DataType, str] = {
-    pa.string(): "VARCHAR",
-    pa.int64(): "BIGINT",
-    pa.float64(): "DOUBLE",
-    pa.bool_(): "BOOLEAN",
-    pa.timestamp("us", tz="UTC"): "TIMESTAMP WITH TIME ZONE",
-    pa.list_(pa.string()): "VARCHAR[]",
-}
+"""Arrow's and DuckDB's type of a field's."""
+_DUCKDB_TYPES = dict(_TYPES.values())
 
 
 class Column(NamedTuple):
@@ -103,9 +96,9 @@ def _arrow_field(table: str, name: str, annotation: Any) -> pa.Field:
         annotation = present[0]
     if get_origin(annotation) is Literal or (isinstance(annotation, type) and issubclass(annotation, Enum)):
         annotation = str
-    if annotation not in _ARROW_TYPES:
+    if annotation not in _TYPES:
         raise TypeError(f"column {table}.{name} has a type without an Arrow counterpart: {annotation}")
-    return pa.field(name, _ARROW_TYPES[annotation], nullable=is_nullable)
+    return pa.field(name, _TYPES[annotation][0], nullable=is_nullable)
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:

@@ -8,8 +8,8 @@ import pyarrow as pa
 from carryover.storage.warehouse.connection import quoted
 from carryover.storage.zone.bundles import BundleFile, Share
 from carryover.storage.zone.files import FileStore
-from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, duckdb_columns, row_model
-from carryover.tasks.traces.rows import EpisodeRow
+from carryover.storage.zone.schemas import arrow_schema, duckdb_columns, row_model
+from carryover.tasks.traces.rows import EPISODE_TABLES
 
 
 def table_source(store: FileStore, table: str, shares: Sequence[Share]) -> str | None:
@@ -31,7 +31,7 @@ def each_once(table: str, source: str) -> str:
     """Return a query for a source's rows without `bundle_id`, deduplicated by key: the first or latest wins."""
     columns = ", ".join(arrow_schema(table).names)
     model = row_model(table)
-    if table == EpisodeRow.TABLE or table in EPISODE_CHILDREN:
+    if model in EPISODE_TABLES:
         return f"select {columns} from ({source})"
     order = "desc" if model.LATEST_WINS else "asc"
     return f"""
@@ -53,7 +53,7 @@ def lost_episodes(shares: Sequence[Share]) -> pa.Table:
 def losing_plans(shares: Sequence[Share]) -> pa.Table:
     """Return the plans whose execution of an episode is taken from another bundle, with one of their runs.
 
-    Two studies that land an episode at once do not see each other's: only whoever reads both bundles knows the winner.
+    Two studies that land an episode at the same time do not see each other's; only a reader of both bundles can choose.
     """
     runs = {
         (episode.plan_digest, episode.episode_id): share.manifest.run_id

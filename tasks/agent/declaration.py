@@ -7,8 +7,8 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.prompt_files import prompt_digest
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.running.source_digest import source_digest
+from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.open import Runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, Contract
 
 PLAYED_BY = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime")
 """The loop, the environment and the runtime, whose source is part of a declaration."""

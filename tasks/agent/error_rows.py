@@ -3,7 +3,7 @@
 import re
 
 from carryover.tasks.knapsack.environment import UNAVAILABLE
-from carryover.tasks.runtime.protocol import BlockError, ToolCall
+from carryover.tasks.runtime.results import BlockError, ToolCall
 from carryover.tasks.traces.rows import ErrorKind, ErrorRow, ToolCallRow
 
 MISSING_NAME_TYPES = ("NameError", "UnboundLocalError")

@@ -9,7 +9,7 @@ from carryover.tasks.agent.spec import PromptSet
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.runtime.protocol import Violation
+from carryover.tasks.runtime.results import Violation
 
 RUNTIME_WORDS: dict[str, str] = {ContractName.STATELESS: "reset"}
 """The header's word for a contract (arXiv 2603.01209, listing 1); any other contract goes by its own name."""

@@ -8,7 +8,7 @@ from carryover.tasks.agent.error_rows import ErrorRows, failing_tool, is_injecte
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.reply import Reply
 from carryover.tasks.knapsack.environment import TOOL_NAMES
-from carryover.tasks.runtime.protocol import BlockResult
+from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import (
     EPISODE_TABLES,

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from carryover.tasks.runtime.protocol import BlockResult
+from carryover.tasks.runtime.results import BlockResult
 
 FENCED_BLOCK = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 """An opening fence, perhaps with a language tag, the body, the nearest closing fence (arXiv 2603.01209, appendix B)."""

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.faults import FaultSpec
-from carryover.tasks.runtime.protocol import Scope
+from carryover.tasks.runtime.contract import Scope
 
 PromptSet = Literal["full", "compact"]
 """`full` follows the paper's prompts; `compact` says the same in a few lines, for models that pay per token."""

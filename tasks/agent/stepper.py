@@ -14,7 +14,7 @@ from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import Runtime
-from carryover.tasks.runtime.protocol import BlockResult
+from carryover.tasks.runtime.results import BlockResult
 
 
 class ContractViolationError(Exception):

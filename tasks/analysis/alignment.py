@@ -114,10 +114,8 @@ def means(aligned: Aligned) -> dict[str, float | None]:
 def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
     """Lay one arm's episodes out by draw and instance.
 
-    `episodes` are rows of `marts.episode_metrics` of one arm, one per (training_seed, replicate, instance_id).
-
-    Raises:
-        ValueError: if two episodes share seed, replicate and instance.
+    `episodes` are rows of `marts.episode_metrics` of one arm, one per (training_seed, replicate, instance_id): raise
+    `ValueError` for two.
     """
     table: ArmTable = {}
     measured = pl.col(metric).cast(pl.Float64)

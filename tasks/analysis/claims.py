@@ -15,7 +15,7 @@ from carryover.tasks.analysis.published_tables import (
     published_table,
 )
 from carryover.tasks.analysis.recomputed import recomputations
-from carryover.tasks.traces.study_rows import ClaimRow
+from carryover.tasks.traces.result_rows import ClaimRow
 
 PAPERS = {"S": "arXiv 2603.01209", "C": "arXiv 2601.01569"}
 """Papers by the letter that the published tables use."""

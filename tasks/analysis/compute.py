@@ -43,7 +43,7 @@ from carryover.tasks.analysis.spec import (
 )
 from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
 from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.traces.study_rows import StatisticRow
+from carryover.tasks.traces.result_rows import StatisticRow
 
 
 def compute_statistics(

@@ -10,7 +10,7 @@ from carryover.tasks.analysis.alignment import Arms, Values, means
 from carryover.tasks.analysis.intervals import difference, point_estimate, resample
 from carryover.tasks.analysis.spec import Comparison, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
-from carryover.tasks.traces.study_rows import StatisticRow
+from carryover.tasks.traces.result_rows import StatisticRow
 
 EquivalenceVerdict = Literal["equivalent", "equivalence not shown", "identical", "no test"]
 

@@ -7,20 +7,10 @@ from typing import Any
 MODELS = {"qwen3_8b_": "Qwen3-8B", "gemini_3_flash_": "Gemini 3 Flash"}
 """Prefixes of published columns, and the model that they were measured on."""
 
-WORD_COLUMNS = frozenset(
-    {
-        "analysis",
-        "category",
-        "comparison_group",
-        "finish_category",
-        "finish_reason",
-        "metric",
-        "published_category",
-        "reading",
-        "section",
-        "table_6_category",
-    }
-)
+WORD_COLUMNS = frozenset({
+    "analysis", "category", "comparison_group", "finish_category", "finish_reason", "metric", "published_category",
+    "reading", "section", "table_6_category",
+})  # fmt: skip
 """Columns whose values are words of ours and not names of something: their underscores are spaces to a reader."""
 
 BASE_WORDS = {"common": "common with adapters", "both": "both idioms with adapters"}

@@ -11,7 +11,7 @@ from scipy import stats
 
 from carryover.tasks.analysis.alignment import Aligned, Values
 from carryover.tasks.analysis.spec import StatisticsSpec
-from carryover.tasks.traces.study_rows import OVER_SEEDS, IntervalKind
+from carryover.tasks.traces.result_rows import OVER_SEEDS, IntervalKind
 
 MeanStatistic = Callable[..., Any]
 """A function of the arms' means: arrays of one shape in, an array of that shape out."""

@@ -9,7 +9,7 @@ from carryover.tasks.analysis.alignment import Aligned, Arms, Values, means
 from carryover.tasks.analysis.intervals import MeanStatistic, difference, point_estimate
 from carryover.tasks.analysis.spec import Comparison
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
-from carryover.tasks.traces.study_rows import StatisticRow
+from carryover.tasks.traces.result_rows import StatisticRow
 
 EXACT_LIMIT = 50
 """Largest number of pairs for which SciPy's default enumerates the exact distribution."""

@@ -1,4 +1,4 @@
-"""The tables of the study as files: `sql/tables/NAME.sql`, each a query with `$named` parameters."""
+"""Queries as files, with `$named` parameters: the tables of the study, and what commands ask."""
 
 import re
 from importlib.resources import files
@@ -29,11 +29,7 @@ def table_names(*, is_cave: bool = False) -> list[str]:
 
 
 def table_query(name: str) -> TableQuery:
-    """Return a table's query by name; `table_2` and `2` mean `table_02`.
-
-    Raises:
-        ValueError: if there is no such table.
-    """
+    """Return a table's query by name; `table_2` and `2` mean `table_02`. Raise `ValueError` for an unknown one."""
     digits = re.fullmatch(r"(?:table_?)?(\d{1,2})", name)
     stem = f"table_{int(digits[1]):02d}" if digits else name
     known = [*table_names(), *table_names(is_cave=True)]
@@ -42,3 +38,8 @@ def table_query(name: str) -> TableQuery:
     sql = (files("carryover.sql") / "tables" / f"{stem}.sql").read_text(encoding="utf-8")
     title = sql.partition("\n")[0].removeprefix("--").strip()
     return TableQuery(stem, title, sql, tuple(sorted(set(re.findall(r"\$([a-z_]+)", sql)))))
+
+
+def command_sql(name: str) -> str:
+    """Return the query `sql/commands/NAME.sql`."""
+    return (files("carryover.sql") / "commands" / f"{name}.sql").read_text(encoding="utf-8")

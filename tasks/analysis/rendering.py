@@ -23,16 +23,8 @@ Layout = Literal["study", "plain"]
 """How rows stand: laid out as a table of the study, or as they are."""
 
 SECTION_COLUMNS = (
-    "variant",
-    "base",
-    "visibility",
-    "header",
-    "bucket",
-    "text_format",
-    "retention",
-    "matching",
-    "measured_on",
-)
+    "variant", "base", "visibility", "header", "bucket", "text_format", "retention", "matching", "measured_on",
+)  # fmt: skip
 """Columns that head a section instead of repeating on every row."""
 
 SETTING_TABLES = ("mechanism",)

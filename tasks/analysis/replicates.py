@@ -11,7 +11,7 @@ from carryover.tasks.analysis.decisions import holm_family
 from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
-from carryover.tasks.traces.study_rows import StatisticRow
+from carryover.tasks.traces.result_rows import StatisticRow
 
 
 def replicate_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[StatisticRow]:

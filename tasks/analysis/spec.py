@@ -2,15 +2,12 @@
 
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.frozen_model import FrozenModel
 
 
-class StatisticsSpec(BaseModel):
+class StatisticsSpec(FrozenModel):
     """Parameters of every test and interval; each lands in the `method` of the rows it shaped."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     resample_count: int = 5_000
     """Bootstrap resamples (arXiv 2603.01209, Table 2)."""
@@ -102,32 +99,16 @@ INJECTION_COMPARISONS: tuple[Comparison, ...] = tuple(
 """The contrasts of the study of four contracts."""
 
 MEAN_METRICS: tuple[str, ...] = (
-    "score",
-    "is_solved",
-    "total_tokens",
-    "prompt_tokens",
-    "completion_tokens",
-    "tokens_per_turn",
-    "step_count",
-    "missing_name_count",
-    "has_missing_name",
-    "context_lifespan",
-    "interpreter_lifespan",
-    "imports_per_step",
-    "state_utilization",
-    "redefinitions_per_step",
-)
+    "score", "is_solved", "total_tokens", "prompt_tokens", "completion_tokens", "tokens_per_turn", "step_count",
+    "missing_name_count", "has_missing_name", "context_lifespan", "interpreter_lifespan", "imports_per_step",
+    "state_utilization", "redefinitions_per_step",
+)  # fmt: skip
 """Metrics whose mean per cell gets an interval."""
 
 DIFFERENCE_METRICS: tuple[str, ...] = (
-    "score",
-    "total_tokens",
-    "completion_tokens",
-    "missing_name_count",
-    "has_missing_name",
-    "imports_per_step",
+    "score", "total_tokens", "completion_tokens", "missing_name_count", "has_missing_name", "imports_per_step",
     "state_utilization",
-)
+)  # fmt: skip
 """Metrics whose paired difference gets an interval."""
 
 RANK_TEST_METRICS: tuple[str, ...] = ("score", "total_tokens")
@@ -146,12 +127,7 @@ INTERACTION_RATIO_METRICS: tuple[str, ...] = ("total_tokens",)
 """Metrics whose interaction is also stated as a ratio of ratios."""
 
 REPLICATE_METRICS: tuple[str, ...] = (
-    "score",
-    "total_tokens",
-    "completion_tokens",
-    "step_count",
-    "missing_name_count",
-    "imports_per_step",
+    "score", "total_tokens", "completion_tokens", "step_count", "missing_name_count", "imports_per_step",
     "state_utilization",
-)
+)  # fmt: skip
 """Metrics whose replicates are tested against each other."""

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from carryover.tasks.analysis.spec import Arm, Comparison
-from carryover.tasks.traces.study_rows import StatisticRow
+from carryover.tasks.traces.result_rows import StatisticRow
 
 GROUP_COLUMNS = ("variant", "base", "visibility", "header", "bucket")
 """What episodes must share to be compared, beside their plan."""

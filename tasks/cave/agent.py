@@ -20,8 +20,9 @@ from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_abo
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.open import Runtime, open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, ToolInvocationException
 
 Backend = Literal["fork_tree", "jupyter"]
 Watch = Callable[[Event], None]

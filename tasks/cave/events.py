@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.reply import Reply
-from carryover.tasks.runtime.protocol import BlockResult
+from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.traces.rows import FinishReason
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from carryover.tasks.runtime.describe import Injected
-from carryover.tasks.runtime.protocol import BlockResult
+from carryover.tasks.runtime.results import BlockResult
 
 _FOLDER = Path(__file__).parent / "prompts"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from carryover.tasks.agent.reply import encodable_result
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.protocol import BlockResult
+from carryover.tasks.runtime.results import BlockResult
 
 
 class BusyError(RuntimeError):

@@ -24,7 +24,7 @@ from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.journal import Entry as Done
 from carryover.tasks.runtime.journal import Journal, Ran
 from carryover.tasks.runtime.objects import Binding, Memory
-from carryover.tasks.runtime.protocol import Difference
+from carryover.tasks.runtime.results import Difference
 
 _VERSION = 1
 _DONE: TypeAdapter[Done] = TypeAdapter(Done)

@@ -8,8 +8,8 @@ from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.describe import Injected
+from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 from carryover.tasks.runtime.objects import Binding, InjectionError
-from carryover.tasks.runtime.protocol import ToolRuntimeException
 
 SKILL_FILE = "SKILL.md"
 

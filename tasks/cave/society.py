@@ -12,8 +12,8 @@ from carryover.tasks.cave.events import Answer, Event, Observed
 from carryover.tasks.cave.loop import DEFERRED
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import BusyError, RuntimeStream
+from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.objects import InjectionError, RetrievalError
-from carryover.tasks.runtime.protocol import ToolInvocationException
 
 TurnWatch = Callable[[Agent, Event], None]
 

@@ -11,7 +11,7 @@ import polars as pl
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.traces.study_rows import CheckResultRow
+from carryover.tasks.traces.result_rows import CheckResultRow
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
@@ -88,10 +88,7 @@ def run_suites(
 ) -> list[CheckResultRow]:
     """Evaluate every suite, write Data Docs to `docs_folder/index.html`, and return one row per check.
 
-    `open_bar` shows the checks, a suite at a time.
-
-    Raises:
-        CheckBackendError: A check could not be evaluated.
+    `open_bar` shows the checks, a suite at a time. Raise `CheckBackendError` where one could not be evaluated.
     """
     context = _open_context(docs_folder)
     rows = []

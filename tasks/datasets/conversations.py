@@ -52,11 +52,7 @@ def write_conversations(path: Path, conversations: Iterable[Conversation]) -> in
 
 
 def read_conversations(path: Path) -> list[Conversation]:
-    """Return the conversations of a JSONL file, in order.
-
-    Raises:
-        UserError: The file is missing or empty, or a line is not a conversation.
-    """
+    """Return the conversations of a JSONL file, in order; raise `UserError` where it is missing, empty or malformed."""
     try:
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     except FileNotFoundError as error:

@@ -26,7 +26,7 @@ from carryover.tasks.running.errors import UserError, name_write_remedy
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
 from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.traces.frames import Frame
-from carryover.tasks.traces.study_rows import TrainingExampleRow, TrainingOverlapRow
+from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -72,11 +72,7 @@ class PreparedDataset:
         return buffer.getvalue()
 
     def write(self, folder: Path) -> dict[str, Path]:
-        """Write `CONTRACT.jsonl` and `CONTRACT.parquet` and return the JSONL path of every contract.
-
-        Raises:
-            UserError: A file cannot be written, e.g. as the disk is full; none is there half.
-        """
+        """Write `CONTRACT.jsonl` and `CONTRACT.parquet`, each whole; return the JSONL paths, or raise `UserError`."""
         folder.mkdir(parents=True, exist_ok=True)
         for contract in self.contracts:
             for path, content in {

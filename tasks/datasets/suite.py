@@ -11,7 +11,8 @@ from carryover.tasks.checks.run import Check, FailedChecksError, Suite, run_suit
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.validation import GIVEN_UP, REASONS, rules
 from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.traces.study_rows import CheckResultRow, TrainingExampleRow
+from carryover.tasks.traces.result_rows import CheckResultRow
+from carryover.tasks.traces.training_rows import TrainingExampleRow
 
 ALWAYS_RECORDED = ("file_corrupt", "result_file_missing")
 """Reasons that say something about the recording, not about the teacher."""
@@ -102,16 +103,11 @@ def gate_examples(
     frame = pl.DataFrame(retained, schema=list(columns)).with_columns(
         arm_count=pl.col("contract").n_unique().over("position")
     )
+    longest = spec.maximum_sequence_tokens
     checks = [
         Check(name="examples_exist", kind="row_count", minimum=1, maximum=spec.maximum_kept),
         Check(name="token_limit", kind="between", column="token_count", minimum=1, maximum=spec.token_budget),
-        Check(
-            name="sequence_limit",
-            kind="between",
-            column="sequence_token_count",
-            minimum=1,
-            maximum=spec.maximum_sequence_tokens,
-        ),
+        Check(name="sequence_limit", kind="between", column="sequence_token_count", minimum=1, maximum=longest),
         Check(name="message_count", kind="between", column="message_count", minimum=2),
     ]
     if spec.retention == "paired":

@@ -100,7 +100,7 @@ def _backend(tokenizer: "PreTrainedTokenizerBase") -> "Tokenizer":
         )
     if backend.truncation is None and backend.padding is None:
         return backend
-    backend = copy.deepcopy(backend)  # whoever used it last left a length behind, which would falsify the counts
+    backend = copy.deepcopy(backend)  # a length that an earlier use left behind would falsify the counts
     backend.no_truncation()
     backend.no_padding()
     return backend

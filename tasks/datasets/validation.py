@@ -13,7 +13,7 @@ from carryover.tasks.running.progress import Advance, OpenBar, no_bar
 from carryover.tasks.running.syntax import calls_finish
 from carryover.tasks.traces.frames import Frame, lazy
 from carryover.tasks.traces.rows import HARMLESS_ERRORS, FinishReason
-from carryover.tasks.traces.study_rows import TraceVerdictRow
+from carryover.tasks.traces.training_rows import TraceVerdictRow
 
 Reason = Literal[
     "file_corrupt", "result_file_missing", "score_too_low", "no_finish_tool", "zombie_loop", "high_error_density"

@@ -100,11 +100,7 @@ def _agent_step(turn: TurnRow, step: StepRow | None) -> dict[str, Any]:
 
 
 def read_atif(source: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
-    """Yield the rows of one `.atif.json` file, or of every such file under a folder, ordered by path.
-
-    Raises:
-        UserError: A file has another layout.
-    """
+    """Yield the rows of an `.atif.json` file, or of all under a folder; raise `UserError` for another layout."""
     for path in sorted(source.rglob("*.atif.json")) if source.is_dir() else [source]:
         document = read_json(path)
         try:

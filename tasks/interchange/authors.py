@@ -47,10 +47,7 @@ class AuthorsDocuments(NamedTuple):
 def write_authors(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
     """Write `X.trace.json` and `X.json` per episode, `summary.json` per condition, and return the trace files.
 
-    `X` is `FOLDER/PLAN/MODEL/CONDITION/knapsack-TASK`.
-
-    Raises:
-        UserError: Two episodes would have the same file.
+    `X` is `FOLDER/PLAN/MODEL/CONDITION/knapsack-TASK`; raise `UserError` where two episodes share it.
     """
     written: dict[Path, list[AuthorsDocuments]] = defaultdict(list)
     paths = []

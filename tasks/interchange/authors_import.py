@@ -31,13 +31,10 @@ class KnownInstance(NamedTuple):
 def read_authors(
     folder: Path, setting: ImportSetting, instance_ids: Mapping[KnownInstance, str] | None = None
 ) -> Iterator[ImportedRows]:
-    """Yield the rows of every `X.trace.json` with its `X.json` under a folder, ordered by path.
+    """Yield the rows of every `X.trace.json` with its `X.json` under a folder, at any depth, ordered by path.
 
-    Args:
-        folder: The folder, searched at any depth.
-        setting: What the files do not say; a `contract` that a file declares goes before.
-        instance_ids: Content hashes of known instances; a task that is not among them becomes an instance of its own
-            name.
+    A `contract` that a file declares goes before the setting's. `instance_ids` are the content hashes of known
+    instances; any other task becomes an instance of its own name.
 
     Raises:
         UserError: There is no trace file, one has another layout, or two are of the same task, contract and model.

@@ -34,12 +34,8 @@ _SCHEMA = pa.schema(
 def chat_record(trace: RecordedTrace) -> dict[str, Any]:
     """Return an episode as the conversation that took place, with its contract; the last reply ends it."""
     episode = trace.episode
-    messages = [message.model_dump() for message in trace.opening]
-    for turn in trace.turns:
-        if turn.turn > 0:
-            messages.append({"role": "assistant", "content": turn.assistant_text})
-            if turn.observation is not None:
-                messages.append({"role": "user", "content": turn.observation})
+    opening = [message.model_dump() for message in trace.opening]
+    replies = ((turn.assistant_text, turn.observation) for turn in trace.turns if turn.turn > 0)
     return {
         "episode_id": episode.episode_id,
         "instance_id": episode.instance_id,
@@ -49,8 +45,18 @@ def chat_record(trace: RecordedTrace) -> dict[str, Any]:
         "declaration": episode.contract_json,
         "model_name": episode.model_name,
         "score": episode.score,
-        "messages": messages,
+        "messages": conversation(opening, replies),
     }
+
+
+def conversation(opening: list[dict[str, Any]], replies: Iterable[tuple[str, str | None]]) -> list[dict[str, Any]]:
+    """Return an episode's messages: the opening ones, then each reply with the observation that followed it, if any."""
+    messages = list(opening)
+    for text, observation in replies:
+        messages.append({"role": "assistant", "content": text})
+        if observation is not None:
+            messages.append({"role": "user", "content": observation})
+    return messages
 
 
 def write_chat_jsonl(traces: Iterable[RecordedTrace], path: Path) -> int:

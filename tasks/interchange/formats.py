@@ -46,11 +46,8 @@ def import_traces(
 ) -> Iterator[ImportedRows]:
     """Yield the rows of foreign episodes: the authors' files, ATIF trajectories, or a chat data set.
 
-    Args:
-        source: A folder with `*.trace.json` or `*.atif.json`, a `.jsonl` or `.parquet` file with `messages`, or a
-            folder with one such file.
-        setting: What the recording does not say about itself.
-        instance_ids: Content hashes of known instances, by what the authors' files tell of one.
+    `source` is a folder with `*.trace.json` or `*.atif.json`, a `.jsonl` or `.parquet` file with `messages`, or a
+    folder with one such file. `instance_ids` are the content hashes of known instances.
 
     Raises:
         UserError: There is nothing at `source`, or it is of no known layout.

@@ -86,13 +86,8 @@ class ImportedRows(NamedTuple):
 
     def tables(self) -> dict[str, tuple[EpisodeRow | TurnRow | StepRow | NameEventRow | ErrorRow, ...]]:
         """Return the rows by table, as a landing zone takes them."""
-        return {
-            "episodes": (self.episode,),
-            "turns": self.turns,
-            "steps": self.steps,
-            "name_events": self.name_events,
-            "errors": self.errors,
-        }
+        rows = self._asdict()
+        return {EpisodeRow.TABLE: (rows.pop("episode"),), **rows}
 
 
 def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:

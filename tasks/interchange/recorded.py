@@ -59,16 +59,11 @@ class RecordedTrace(NamedTuple):
 def recorded_traces(
     episodes: Frame, turns: Frame, steps: Frame, instances: Frame | None = None
 ) -> Iterator[RecordedTrace]:
-    """Yield the episodes with their rows, ordered by id.
-
-    Args:
-        episodes: Rows of `EpisodeRow`.
-        turns: Rows of `TurnRow`.
-        steps: Rows of `StepRow`.
-        instances: Rows of `InstanceRow`, for task ids and reference values.
-    """
-    turns_of = _grouped(turns, "turn")
-    steps_of = _grouped(steps, "step")
+    """Yield the episodes with their rows, ordered by id; `instances` give task ids and reference values."""
+    turns_of, steps_of = (
+        lazy(frame).sort(order).collect().rows_by_key("episode_id", named=True, include_key=True)
+        for frame, order in ((turns, "turn"), (steps, "step"))
+    )
     known = [] if instances is None else lazy(instances).unique("instance_id").collect().iter_rows(named=True)
     instance_of = {values["instance_id"]: InstanceRow.model_validate(values) for values in known}
     for values in lazy(episodes).sort("episode_id").collect().iter_rows(named=True):
@@ -84,11 +79,7 @@ def recorded_traces(
 def with_paths(
     traces: Iterable[RecordedTrace], folder: Path, prefix: str, ending: str
 ) -> Iterator[tuple[RecordedTrace, Path]]:
-    """Yield every episode with the path of its file under `folder`, in a directory that exists.
-
-    Raises:
-        UserError: Two episodes would have the same file.
-    """
+    """Yield every episode with the path of its file, in a folder that exists; raise `UserError` where two share one."""
     episode_of: dict[Path, str] = {}
     for trace in traces:
         path = folder / trace.folder / f"{prefix}{trace.name}{ending}"
@@ -100,10 +91,3 @@ def with_paths(
         episode_of[path] = trace.episode.episode_id
         path.parent.mkdir(parents=True, exist_ok=True)
         yield trace, path
-
-
-def _grouped(frame: Frame, order: str) -> dict[str, list[dict[str, object]]]:
-    groups: dict[str, list[dict[str, object]]] = {}
-    for values in lazy(frame).sort("episode_id", order).collect().iter_rows(named=True):
-        groups.setdefault(values["episode_id"], []).append(values)
-    return groups

@@ -3,19 +3,18 @@
 import re
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.lint.trace import contract_name
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.frozen_model import FrozenModel
 
 _PLAN = re.compile(r"[A-Za-z][\w.-]*")
 
 
-class ImportSetting(BaseModel):
+class ImportSetting(FrozenModel):
     """Columns of imported episodes; one import holds one model under one condition."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
     """Run that lands the rows."""

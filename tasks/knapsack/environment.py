@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from carryover.tasks.knapsack.instance import Instance, Item
-from carryover.tasks.runtime.protocol import ToolInvocationException, ToolRuntimeException
+from carryover.tasks.runtime.inside.tools import ToolInvocationException, ToolRuntimeException
 
 TOOL_NAMES: tuple[str, ...] = ("inspect", "take_item", "list_items", "finish")
 """In the order in which prompts document them (arXiv 2603.01209, appendix B)."""

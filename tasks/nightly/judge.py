@@ -15,8 +15,8 @@ from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import StatisticsSpec
 from carryover.tasks.nightly.identity import PARTS, RunFacts, describe, differing, digests, identify
 from carryover.tasks.nightly.spec import Thresholds
+from carryover.tasks.traces.result_rows import NightVerdictRow
 from carryover.tasks.traces.rows import FinishReason
-from carryover.tasks.traces.study_rows import NightVerdictRow
 
 CELL = (
     "base", "model_name", "train_contract", "training_seed", "runtime_contract", "visibility", "header", "bucket",

@@ -1,11 +1,12 @@
 """What a study takes, estimated before any of it runs: episodes, tokens, cost, steps, memory and hours per stage."""
 
-import csv
 from collections.abc import Iterable, Iterator
-from importlib import resources
 from typing import NamedTuple
 
+import polars as pl
+
 from carryover.tasks.agent.client import ScriptedClientSpec
+from carryover.tasks.analysis.published_tables import published_table
 from carryover.tasks.plans.models import scripted_conditions
 from carryover.tasks.plans.spec import EvaluationSpec, OwnBaseSpec, Scale, StudyPart, StudyPlan
 from carryover.tasks.running.contract_name import ContractName
@@ -77,12 +78,8 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
     """Return one estimate per stage and arm of a plan; generating, preparing and analysing take seconds to minutes.
 
     What parts share, the traces of a variant, the base of a variant and the models of a variant, base and seed, has one
-    row, under the name of the first of them.
-
-    `concurrency` counts the models' episodes at a time, taken to share nothing; a teacher's endpoint has its own.
-
-    Raises:
-        UserError: A training's sequences are beyond its model's positions.
+    row, under the name of the first of them. `concurrency` counts the models' episodes at a time, taken to share
+    nothing; a teacher's endpoint has its own. Raise `UserError` for sequences beyond a model's positions.
     """
     rows: list[StageEstimate] = []
     shared: set[tuple[object, ...]] = set()
@@ -152,7 +149,7 @@ def _evaluation_rows(
             known_train, known_runtime = train_contract and known_as(train_contract), known_as(runtime_contract)
             mean, basis = LAPTOP_MEANS[known_train, known_runtime], LAPTOP
             if plan.scale == "paper":
-                where = {"train_semantics": known_train or "", "runtime_semantics": known_runtime}
+                where = {"train_semantics": known_train, "runtime_semantics": known_runtime}
                 published = _published("table2", split=bucket, **where)
                 mean = _split(float(published["mean_total_tokens"]), published["mean_time_s"])
                 basis = "Table 2's tokens and time"
@@ -212,9 +209,6 @@ def _split(total: float, seconds: str) -> EpisodeMean:
     return EpisodeMean(total * PROMPT_SHARE, total * (1 - PROMPT_SHARE), float(seconds))
 
 
-def _published(table: str, **where: str) -> dict[str, str]:
-    text = (resources.files("carryover.sql") / "published" / f"{table}.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
-        if all(row[name] == value for name, value in where.items()):
-            return row
-    raise LookupError(f"published {table} has no row with {where}")
+def _published(table: str, **where: str | None) -> dict[str, str]:
+    is_asked = (pl.col(name).eq_missing(value) for name, value in where.items())
+    return published_table(table, text=True).row(by_predicate=pl.all_horizontal(is_asked), named=True)

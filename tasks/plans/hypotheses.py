@@ -12,7 +12,7 @@ from pydantic import field_validator
 from carryover.tasks.analysis.spec import Arm
 from carryover.tasks.running.contract_name import LETTERS
 from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.traces.study_rows import OVER_SEEDS, StatisticRow
+from carryover.tasks.traces.result_rows import OVER_SEEDS, StatisticRow
 
 HYPOTHESES_FILE = Path(__file__).with_name("hypotheses.toml")
 

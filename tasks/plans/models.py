@@ -53,11 +53,7 @@ class ChosenCells(FrozenModel):
         return self.is_cross_evaluation or (self.model is None and self.runtime_contract is None)
 
     def served(self, models: Sequence[StudyModel]) -> list[StudyModel]:
-        """Return the chosen models and the base, without which no server starts.
-
-        Raises:
-            UserError: No model has the chosen name.
-        """
+        """Return the chosen models and the base, which every server needs; raise `UserError` for an unknown name."""
         names = [model.name for model in models]
         if self.model is not None and self.model not in names:
             raise UserError(f"the study has no model {self.model!r}; choose from {', '.join(names)}")
@@ -84,11 +80,7 @@ def training_name(part: StudyPart, contract: str | None, seed: int) -> str:
 
 
 def served_models(models: Sequence[StudyModel]) -> ServedModels:
-    """Return what a server is told to serve.
-
-    Raises:
-        ValueError: There is not exactly one base.
-    """
+    """Return what a server is told to serve; raise `ValueError` unless there is exactly one base."""
     (base,) = (model for model in models if model.kind == "base")
     return ServedModels(
         base=base.path,

@@ -12,7 +12,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.schema_rules import needs
-from carryover.tasks.runtime.protocol import Scope
+from carryover.tasks.runtime.contract import Scope
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import Attention
 
@@ -94,11 +94,7 @@ class Overrides(FrozenModel):
 
 
 def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
-    """Return the plan with what the overrides name changed.
-
-    Raises:
-        UserError: An override has nothing in the plan that it could change, or the whole is no plan.
-    """
+    """Return the plan with overrides applied; raise `UserError` where one changes nothing or makes no valid plan."""
     serving = plan.serving
     if overrides.endpoint_url is not None:
         key_variable = overrides.endpoint_key_variable
@@ -130,7 +126,7 @@ def _with(spec: Spec, **changes: Any) -> Spec:
 def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
     teacher, training = part.teacher, part.training
     if overrides.teacher_url is not None:
-        # Whoever runs it may refuse fields that the standard lacks, such as those for a chat template.
+        # Another endpoint may refuse fields that the standard lacks, such as those for a chat template.
         endpoint = EndpointSpec(base_url=overrides.teacher_url, extra_body={})
         teacher = _with(teacher, kind="endpoint", endpoint=endpoint)
     if teacher.endpoint is not None:

@@ -39,15 +39,10 @@ def check_needs(
     find_free: Callable[[Path], int] | None = None,
     hub_url: str | None = None,
 ) -> None:
-    """Return when the plan can run here.
+    """Return when the plan can run here; with `trains_here` its trainings stay in this process.
 
-    Args:
-        plan: The resolved plan.
-        gpu_pool_lacks: Says what the work pool `gpu` lacks to take a training, or nothing; asked only where it matters.
-        trains_here: Whether the training stays in this process, or is handed to that pool.
-        find_gpu: Names this machine's GPU, if it has one.
-        find_free: Tells the free bytes where a folder lies.
-        hub_url: Where a model that is not here is looked for; by default where HF_ENDPOINT or the library says.
+    `gpu_pool_lacks` says what the work pool `gpu` lacks to take a training, or nothing. A model that is not here is
+    looked for at `hub_url`, by default where HF_ENDPOINT or the library says.
 
     Raises:
         UserError: Something is missing; one line names all of it.
@@ -76,11 +71,7 @@ def check_needs(
 
 
 def check_teachers(plan: StudyPlan) -> None:
-    """Return when every endpoint of a teacher answers, takes its key and knows its model.
-
-    Raises:
-        UserError: One does not; one line names all that is missing.
-    """
+    """Raise `UserError` unless every teacher's endpoint answers, takes its key and knows its model."""
     _refuse(plan, (need for part in plan.parts for need in _missing_teacher(part)))
 
 

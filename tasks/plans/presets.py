@@ -24,11 +24,7 @@ HARD_SEED = 223_456_789
 
 
 def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
-    """Return the named plan with overrides applied and the source it is resolved with.
-
-    Raises:
-        UserError: No plan has that name, or an override has nothing in the plan that it could change.
-    """
+    """Return the named plan with overrides, of the source here; raise `UserError` for an unknown name or override."""
     if name not in PLANS:
         raise UserError(f"unknown scale {name!r}; choose from {', '.join(PLANS)}")
     return apply_overrides(PLANS[name](current_source()), overrides or Overrides())

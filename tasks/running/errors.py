@@ -17,5 +17,5 @@ def first_line(error: Exception) -> str:
 
 
 def name_write_remedy(error: OSError) -> str:
-    """Return what whoever could not write can do about it."""
+    """Return what the user can do about a failed write."""
     return "free space there" if error.errno in _NO_SPACE else "make it writable"

@@ -58,7 +58,7 @@ class Folders:
 
 
 def name_places(home: Path | None = None) -> Folders:
-    """Return the places of a data folder without touching the disk, for whoever only reads.
+    """Return the places of a data folder without touching the disk, for readers.
 
     Raises:
         UserError: A worker names another landing zone than the deployment that it runs.
@@ -73,11 +73,7 @@ def name_places(home: Path | None = None) -> Folders:
 
 
 def open_places(home: Path | None = None) -> Folders:
-    """Return the places of a data folder, which is made if need be.
-
-    Raises:
-        UserError: The folder cannot be written.
-    """
+    """Return the places of a data folder, made if need be; raise `UserError` where it cannot be written."""
     places = name_places(home)
     folder = places.home
     try:

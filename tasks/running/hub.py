@@ -29,11 +29,7 @@ def expanded(source: str) -> str:
 
 
 def find_file(source: str, name: str, revision: str | None) -> Path:
-    """Return a file of a model: in its folder, in the cache, or downloaded where it is in neither.
-
-    Raises:
-        OSError: The hub cannot be reached or does not give the file.
-    """
+    """Return a model's file from its folder, the cache or the hub; raise `OSError` where the hub does not give it."""
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
     if is_local(source):
@@ -44,11 +40,7 @@ def find_file(source: str, name: str, revision: str | None) -> Path:
 
 @contextmanager
 def explained(source: str, what: str) -> Iterator[None]:
-    """Turn the library's errors about a missing, gated or unreachable source into one line with the way out.
-
-    Raises:
-        UserError: Whatever the library raised as OSError or ValueError inside.
-    """
+    """Turn the library's errors about a missing, gated or unreachable source into a `UserError` with the way out."""
     from huggingface_hub.errors import GatedRepoError
 
     if is_local(source) and not Path(source).is_dir():
@@ -75,11 +67,7 @@ def explained(source: str, what: str) -> Iterator[None]:
 
 
 def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
-    """Return the tokenizer of a folder or hub id.
-
-    Raises:
-        UserError: There is none, it is gated, or the hub cannot be reached.
-    """
+    """Return the tokenizer of a folder or hub id; raise `UserError` where it is missing, gated or unreachable."""
     place = expanded(str(source))
     # transformers imports its parts when they are first asked for, and fails where two threads ask at once
     with _loading, explained(place, "tokenizer"):

@@ -15,10 +15,6 @@ def interrupt(run_id: str) -> None:
 
 
 def check_uninterrupted(run_id: str) -> None:
-    """Let the work of a run go on.
-
-    Raises:
-        InterruptedRunError: The run is interrupted.
-    """
+    """Raise `InterruptedRunError` where the run is interrupted."""
     if run_id in _interrupted:
         raise InterruptedRunError(f"run {run_id} is interrupted; everything so far is kept, start again to go on")

@@ -94,7 +94,7 @@ def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
 
 @contextmanager
 def no_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
-    """Show nothing: for whoever calls a stage as a plain function."""
+    """Show nothing: for a stage that is called as a plain function."""
     yield lambda count, detail="": None
 
 

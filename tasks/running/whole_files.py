@@ -13,11 +13,7 @@ TEMPORARY_SUFFIX = ".tmp"
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it becomes `path` when the block ends, or goes when it raises.
-
-    Raises:
-        OSError: The result cannot be renamed.
-    """
+    """Yield a temporary path beside `path`; it becomes `path` when the block ends, or goes when it raises."""
     # Every writer has its own: two processes may write the same file at the same time.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
     try:
@@ -30,13 +26,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: str | bytes | memoryview) -> None:
-    """Write a file durably: after a crash there is the former file or the new one, never a part.
-
-    Missing folders are made.
-
-    Raises:
-        OSError: The file cannot be written; the former one is unchanged.
-    """
+    """Write a file, and its folders, durably: after a crash there is the former file or the new one, never a part."""
     _make_folder(path.parent)
     with written_whole(path) as temporary, temporary.open("wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)

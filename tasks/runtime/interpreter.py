@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.describe import Injected, describe
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
 from carryover.tasks.runtime.journal import Journal, changed_variables
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_source, bind_value, check_name, read_value
 from carryover.tasks.runtime.policy import describe_violations
-from carryover.tasks.runtime.protocol import BlockError, BlockResult, Contract, Difference, RuntimeEvent
+from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, RuntimeEvent
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState
 from carryover.tasks.runtime.tools import ToolTable
@@ -276,7 +277,7 @@ class Interpreter:
             return {}
         try:
             return self._state.engine.ask_of_variables("digests")
-        except (StateLostError, RetrievalError):  # whoever runs the next block finds out
+        except (StateLostError, RetrievalError):  # the next block raises it
             return {}
 
     def _refusal(self, code: str) -> BlockError | None:

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import Block, CallInterruptedError, Report
-from carryover.tasks.runtime.protocol import Contract, Difference
+from carryover.tasks.runtime.results import Difference
 
 
 class Observed(NamedTuple):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from carryover.tasks.runtime.protocol import Contract
+from carryover.tasks.runtime.contract import Contract
 
 
 class Bound(NamedTuple):

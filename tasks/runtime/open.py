@@ -5,12 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import Engine
 from carryover.tasks.runtime.interpreter import Identity, Interpreter
 from carryover.tasks.runtime.lifetime import Lifetime, lifetime_of
-from carryover.tasks.runtime.protocol import Contract, SandboxLevel
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError, reach_level
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.tools import ToolTable
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pydantic import BaseModel, ConfigDict, Field
 
 from carryover.tasks.runtime.bindings import nodes_of
-from carryover.tasks.runtime.protocol import Violation
+from carryover.tasks.runtime.results import Violation
 
 _SHOWN_LIMIT = 100
 """Characters of a call that goes by no name."""

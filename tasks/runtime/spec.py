@@ -5,10 +5,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from carryover.tasks.runtime.policy import StaticPolicy
-from carryover.tasks.runtime.protocol import SandboxLevel
 from carryover.tasks.runtime.shaping import Shaping, WholeOutput
 
 _MIB = 1 << 20
+
+SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
+"""Strongest first."""
 
 
 class RuntimeSpec(BaseModel):
@@ -17,7 +19,7 @@ class RuntimeSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     backend: Literal["fork_tree", "jupyter"] = "fork_tree"
-    """What stands behind the protocol."""
+    """What runs the blocks: forks of an interpreter, or a Jupyter kernel."""
     sandbox: SandboxLevel | None = None
     """Sandbox level; null for the best that the machine offers."""
     require_sandbox: SandboxLevel = "none"

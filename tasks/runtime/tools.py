@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from carryover.tasks.runtime.engine import CallInterruptedError
-from carryover.tasks.runtime.inside.values.portable import check_keys
-from carryover.tasks.runtime.journal import INTERRUPTED, Reply, request_text
-from carryover.tasks.runtime.protocol import (
-    ToolCall,
+from carryover.tasks.runtime.inside.tools import (
     ToolCallLimitError,
     ToolError,
     ToolInvocationException,
     ToolRuntimeException,
 )
+from carryover.tasks.runtime.inside.values.portable import check_keys
+from carryover.tasks.runtime.journal import INTERRUPTED, Reply, request_text
+from carryover.tasks.runtime.results import ToolCall
 
 _REFUSALS_KEPT = 100
 """Calls past a limit that are recorded one by one; a block that goes on calling is not kept in memory."""

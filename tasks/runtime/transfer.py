@@ -19,10 +19,9 @@ from carryover.tasks.runtime.objects import (
     Memory,
     RetrievalError,
 )
-from carryover.tasks.runtime.protocol import SandboxLevel
 from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch
 from carryover.tasks.runtime.sandbox.level import reach_level
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 
 _CHECK_SECONDS = 120.0
 """For the reader's answer on a busy machine; its own limit is one of processor time."""

@@ -57,7 +57,7 @@ def read_log(path: Path) -> list[TrainingMetric]:
 
 
 def write_log(path: Path, metrics: Iterable[TrainingMetric]) -> None:
-    """Write the metrics; whoever reads the log meanwhile sees the former lines or all of these."""
+    """Replace the log atomically: a reader sees the former lines or all of these."""
     write_whole(path, "".join(f"{metric.model_dump_json()}\n" for metric in metrics))
 
 

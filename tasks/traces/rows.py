@@ -1,7 +1,7 @@
 """Rows of one recorded episode: one frozen model per table of the trace warehouse.
 
 A row model is the only place where a table's columns are declared: the landing zone derives its Arrow schemas from
-it (`storage/schemas.py`), and a test holds the migrations to it. `KEY` names the columns that identify a row by
+it (`storage/zone/schemas.py`), and a test holds the migrations to it. `KEY` names the columns that identify a row by
 content, so that landing the same row twice is harmless.
 """
 
@@ -9,13 +9,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import ConfigDict, model_validator
 
 from carryover.tasks.running.frozen_model import FrozenModel
 
 
 class Row(FrozenModel):
     """A row of one table; every row names the run that landed it."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
@@ -114,21 +116,9 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     """One agent run on one instance."""
 
     SAME_EPISODE: ClassVar[tuple[str, ...]] = (
-        "plan_digest",
-        "purpose",
-        "variant",
-        "base",
-        "model_name",
-        "train_contract",
-        "runtime_contract",
-        "visibility",
-        "header",
-        "bucket",
-        "split",
-        "instance_id",
-        "training_seed",
-        "replicate",
-    )
+        "plan_digest", "purpose", "variant", "base", "model_name", "train_contract", "runtime_contract", "visibility",
+        "header", "bucket", "split", "instance_id", "training_seed", "replicate",
+    )  # fmt: skip
     """Rows that agree in these are attempts at one episode, also of a model trained anew; the last one counts."""
 
     episode_id: str

@@ -1,6 +1,6 @@
 """The small study of the hand-made warehouse: its cells, and what gives every SQL file a row."""
 
-from carryover.tasks.traces.study_rows import TrainingOverlapRow
+from carryover.tasks.traces.training_rows import TrainingOverlapRow
 from tests.sql.hand_made import PAIR, REPEATING, REUSING
 from tests.sql.hand_made_warehouse import HandMade
 

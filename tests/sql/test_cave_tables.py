@@ -2,7 +2,7 @@
 
 import pytest
 
-from carryover.tasks.traces.study_rows import CaveTurnRow
+from carryover.tasks.traces.result_rows import CaveTurnRow
 
 
 @pytest.fixture

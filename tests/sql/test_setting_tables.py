@@ -2,7 +2,7 @@
 
 import pytest
 
-from carryover.tasks.traces.study_rows import TrainingOverlapRow
+from carryover.tasks.traces.training_rows import TrainingOverlapRow
 
 
 def test_table_5_counts_and_weighs_the_training_sets(warehouse):

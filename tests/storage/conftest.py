@@ -17,15 +17,11 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, ItemRow, Row, StepRow, ToolCallRow, TurnRow
-from carryover.tasks.traces.study_rows import (
-    TABLES,
-    RunRow,
-    StatisticRow,
-    TrainingExampleRow,
-    TrainingMetricRow,
-    TrainingRunRow,
-)
+from carryover.tasks.traces.study_rows import RunRow
+from carryover.tasks.traces.tables import TABLES
+from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
 
 RowType = TypeVar("RowType", bound=Row)
 

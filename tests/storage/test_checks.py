@@ -10,7 +10,7 @@ from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.tasks.traces.rows import EPISODE_TABLES, RuntimeEventRow
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.tables import TABLES
 from tests.storage.broken_studies import BREAKS, PLAN_BREAKS
 
 GENERATED = {"table_keys_are_unique", "table_rows_trace_to_a_run"}

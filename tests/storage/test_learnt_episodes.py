@@ -18,7 +18,7 @@ from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.tasks.agent.error_rows import ErrorRows
 from carryover.tasks.knapsack.environment import TOOL_NAMES
-from carryover.tasks.runtime.protocol import BlockError
+from carryover.tasks.runtime.results import BlockError
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import EpisodeRow, ErrorRow, NameEventRow, StepRow
 

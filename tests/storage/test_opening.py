@@ -16,8 +16,8 @@ from carryover.storage.warehouse.connection import open_for_writing
 from carryover.storage.warehouse.lock import owned
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.migrations import migrate
-from carryover.storage.warehouse.published import published_path
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.warehouse.readers_copy import readers_copy_path
 
 
 def test_a_reader_keeps_its_copy_while_the_next_one_sees_the_new(landing, merged, make_episode):
@@ -53,8 +53,8 @@ def test_threads_share_a_warehouse(merged):
     assert counts == [[(2,)]] * 8
 
 
-def test_a_published_copy_alone_is_a_warehouse(merged, tmp_path):
-    copy = published_path(merged).rename(tmp_path / "mine.duckdb")
+def test_readers_copy_alone_is_a_warehouse(merged, tmp_path):
+    copy = readers_copy_path(merged).rename(tmp_path / "mine.duckdb")
     with Warehouse.open(copy) as warehouse:
         assert warehouse.sql("select count(*) from steps").rows() == [(2,)]
 

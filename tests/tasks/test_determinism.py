@@ -21,7 +21,7 @@ from carryover.tasks.plans.shards import evaluation_shards, scripted_client, tea
 from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.traces.rows import EPISODE_TABLES
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.tables import TABLES
 
 BASE = StudyModel(
     name="base", kind="base", path="base", digest=None, identity="base", train_contract=None, training_seed=None

@@ -16,7 +16,7 @@ from carryover.tasks.prepare import prepare_training_data, read_training_data
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
-from carryover.tasks.traces.study_rows import CheckResultRow
+from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.storage.conftest import build_row
 
 TRAIN_COUNT = 2

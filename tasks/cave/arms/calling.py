@@ -22,7 +22,7 @@ from carryover.tasks.cave.loop import stop_of
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
-from carryover.tasks.runtime.protocol import BlockError, BlockResult, ToolCall
+from carryover.tasks.runtime.results import BlockError, BlockResult, ToolCall
 from carryover.tasks.runtime.tools import ToolTable
 from carryover.tasks.traces.rows import ErrorKind, FinishReason
 

@@ -10,7 +10,7 @@ from carryover.tasks.cave.arms.arm import Arm
 from carryover.tasks.cave.suites.case import Call, Case, Expected
 from carryover.tasks.cave.suites.values import Json, as_json, from_json
 from carryover.tasks.runtime.describe import describe
-from carryover.tasks.runtime.protocol import ToolRuntimeException
+from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 
 READ, WRITE = "read_variable", "write_variable"
 _STORED = (

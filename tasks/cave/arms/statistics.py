@@ -11,7 +11,7 @@ from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import Arm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.cave.arms.arm import ARMS
-from carryover.tasks.traces.study_rows import StatisticRow
+from carryover.tasks.traces.result_rows import StatisticRow
 
 METRICS = ("passed_pct", "total_tokens", "reply_count")
 REFERENCE = "persistent_code"

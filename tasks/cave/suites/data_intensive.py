@@ -12,7 +12,7 @@ from carryover.tasks.cave.suites.case import Case, World, grow_turns
 from carryover.tasks.cave.suites.charts import chart_differing
 from carryover.tasks.cave.suites.templates import read_draws
 from carryover.tasks.cave.suites.values import differing
-from carryover.tasks.runtime.protocol import ToolRuntimeException
+from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 
 TICKERS = ("AXL", "BRD")
 FIRST_YEAR, YEARS = 2020, 5

@@ -6,7 +6,7 @@ from typing import Any
 
 from carryover.tasks.cave.suites.case import World
 from carryover.tasks.cave.suites.values import Json
-from carryover.tasks.runtime.protocol import ToolRuntimeException
+from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 
 ROOMS = ("lobby", "lab", "store", "office")
 ACCOUNTS = ("north", "south", "west")

@@ -71,7 +71,7 @@ class JupyterEngine(Engine):
             try:
                 self._kernel.ask(("forget", dropped))
             except NodeGoneError:
-                return  # whoever needs the kernel next finds out, and says so
+                return  # the next use of the kernel raises it
 
     def roll_back(self) -> Recovery:
         """Begin with a new kernel, in which the state is to be brought about again."""

@@ -11,9 +11,10 @@ from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
 
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult
+from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 

@@ -6,8 +6,8 @@ import sys
 from typing import NamedTuple
 
 from carryover.tasks.runtime.inside.walls.syscalls import ARCHITECTURES
-from carryover.tasks.runtime.protocol import SandboxLevel
 from carryover.tasks.runtime.sandbox import bubblewrap
+from carryover.tasks.runtime.spec import SandboxLevel
 
 LEVELS: tuple[SandboxLevel, ...] = ("bwrap+seccomp", "landlock+seccomp", "seccomp", "none")
 """Strongest first."""

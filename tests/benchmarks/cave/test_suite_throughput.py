@@ -12,8 +12,8 @@ from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import Place, Setting, play
 from carryover.tasks.cave.suites.catalogue import suite_cases
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 

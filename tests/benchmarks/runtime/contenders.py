@@ -40,8 +40,8 @@ OWN_TOOLS = Path(workloads.__file__).read_text(encoding="utf-8")
 @contextlib.contextmanager
 def ours(contract: str) -> Iterator[Open]:
     """The fork tree, behind bubblewrap and seccomp or not at all, forking at every step."""
+    from carryover.tasks.runtime.contract import CONTRACTS
     from carryover.tasks.runtime.open import open_runtime
-    from carryover.tasks.runtime.protocol import CONTRACTS
     from carryover.tasks.runtime.spec import RuntimeSpec
 
     runtime = open_runtime(RuntimeSpec(require_sandbox="bwrap+seccomp"))

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from carryover.storage.study.runs import start_run
-from carryover.storage.warehouse.published import published_path
+from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -15,7 +15,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import name_places
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
-from carryover.tasks.traces.study_rows import CheckResultRow
+from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.flows.cli.calling import call, import_records, run
 from tests.storage.conftest import build_row
 
@@ -66,7 +66,7 @@ def test_metrics_of_another_version_are_told_with_the_way_to_renew_them(tmp_path
     asked = ("query", "select 1 as answer", "--format", "csv", "--home", tmp_path / "data")
     assert call(*asked).stderr == ""
     places = name_places(tmp_path / "data")
-    with duckdb.connect(str(published_path(places.warehouse))) as connection:
+    with duckdb.connect(str(readers_copy_path(places.warehouse))) as connection:
         connection.execute("update main.refreshed_marts set sql_digest = 'of another version'")
     told = call(*asked)
     assert told.stdout.split() == ["answer", "1"]
@@ -147,8 +147,8 @@ def test_doctor_says_which_of_the_latest_checks_were_broken_and_what_readers_do_
     run("merge", "--home", tmp_path / "data")
     said = " ".join(run("doctor", "--home", tmp_path / "data").split())
     assert f"latest checks failed: {', '.join(broken.values())}; see the table check_results" in said
-    os.utime(published_path(tmp_path / "data" / "warehouse.duckdb"), (0, 0))
-    assert "the published copy is older than the warehouse" in run("doctor", "--home", tmp_path / "data")
+    os.utime(readers_copy_path(tmp_path / "data" / "warehouse.duckdb"), (0, 0))
+    assert "the readers' copy is older than the warehouse" in run("doctor", "--home", tmp_path / "data")
 
 
 BROKEN_SANDBOXES = {

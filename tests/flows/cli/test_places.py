@@ -3,8 +3,8 @@ from importlib.resources import files
 
 import pytest
 
-from carryover.flows.cli.places import command_sql
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.queries import command_sql
 
 NAMES = sorted(file.name.removesuffix(".sql") for file in (files("carryover.sql") / "commands").iterdir())
 

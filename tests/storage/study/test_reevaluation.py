@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from carryover.storage.study.reevaluation import NoStudyError, choose_study
-from carryover.storage.study.runs import landed_plan, start_run
+from carryover.storage.study.runs import NoStudyError, choose_study, landed_plan, start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan

@@ -13,7 +13,8 @@ from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import kept_statistics
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.traces.rows import EpisodeRow
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow, TrainingExampleRow, TrainingOverlapRow
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 
 CELLS = [(train, runtime) for train in ("persistent", "stateless") for runtime in ("persistent", "stateless")]
 PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})

@@ -61,16 +61,15 @@ def test_a_run_lands_how_it_ended(home, error, status, message):
     assert (end["status"], end["message"]) == (status, message)
 
 
-def test_only_finished_runs_of_the_flow_and_plan_count_earliest_first():
+def test_finished_runs_of_flow_and_plan_come_earliest_first():
     end_with(RuntimeError("broken"))
     finished = []
     for flow, plan in (("toy", PLAN), ("other", PLAN), ("toy", resolve_plan("smoke")), ("toy", PLAN)):
         with start_run(flow, plan, Limits()) as run:
             finished.append(run.run_id)
-    assert finished_runs("toy") == [finished[0], finished[2], finished[3]]
-    assert finished_runs("toy", plan_digest=PLAN.digest) == [finished[0], finished[3]]
-    assert finished_runs("other", plan_name="smoke") == [finished[1]]
-    assert finished_runs("other", plan_name="laptop") == []
+    assert finished_runs("toy", "smoke") == [finished[0], finished[2], finished[3]]
+    assert finished_runs("other", "smoke") == [finished[1]]
+    assert finished_runs("other", "laptop") == []
 
 
 def test_a_flow_may_join_a_run_and_gets_the_plan_that_was_resolved_then(home):

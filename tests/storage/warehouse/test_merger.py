@@ -13,16 +13,12 @@ from carryover.storage.warehouse.lock import owned
 from carryover.storage.warehouse.mart_sources import read_mart_sources
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.migrations import migrate
-from carryover.storage.warehouse.published import published_path
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.warehouse.readers_copy import readers_copy_path
+from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.rows import FinishReason, InstanceRow
-from carryover.tasks.traces.study_rows import (
-    RunRow,
-    StatisticRow,
-    TrainingExampleRow,
-    TrainingMetricRow,
-    TrainingRunRow,
-)
+from carryover.tasks.traces.study_rows import RunRow
+from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
 from tests.bars import RecordedBars
 
 NO_GRACE = timedelta(0)
@@ -71,10 +67,10 @@ def test_a_merge_shows_its_rows_and_marts(landing, path, make_episode):
 def test_merging_again_changes_nothing(landing, path, make_episode):
     landing.write(make_episode("e"), "run")
     merge(landing, path)
-    copy = published_path(path).stat()
+    copy = readers_copy_path(path).stat()
     report = merge(landing, path)
-    assert (report.bundle_count, report.row_counts, report.is_published) == (0, {}, False)
-    assert published_path(path).stat() == copy
+    assert (report.bundle_count, report.row_counts, report.has_new_copy) == (0, {}, False)
+    assert readers_copy_path(path).stat() == copy
     assert _rows(path, "select count(*) from steps") == [(2,)]
 
 
@@ -259,11 +255,11 @@ def test_a_bundle_of_a_newer_version_waits_in_quarantine_and_comes_in_when_put_b
     assert merge(landing.url, path).row_counts == {"episodes": 1, "turns": 2, "steps": 2}
 
 
-def test_a_merge_killed_before_it_published_is_published_by_the_next(landing, path, make_episode):
+def test_merge_after_a_kill_makes_the_missing_copy(landing, path, make_episode):
     landing.write(make_episode("e"), "run")
     merge(landing, path)
-    published_path(path).unlink()
-    assert merge(landing, path).is_published
+    readers_copy_path(path).unlink()
+    assert merge(landing, path).has_new_copy
     assert _rows(path, "select count(*) from episodes") == [(1,)]
 
 
@@ -286,7 +282,7 @@ def test_a_merge_killed_while_it_made_the_warehouse_makes_it_the_next_time(landi
     assert sorted(file.name for file in path.parent.glob("*study*")) == [
         "study.duckdb",
         "study.duckdb.lock",
-        "study.published.duckdb",
+        "study.readers.duckdb",
     ]
 
 

@@ -11,8 +11,8 @@ import pytest
 from carryover.storage.errors import QueryError
 from carryover.storage.study.results import open_results
 from carryover.storage.warehouse.merger import merge
-from carryover.storage.warehouse.published import publish, published_path
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.warehouse.readers_copy import copy_for_readers, readers_copy_path
 from carryover.tasks.traces.rows import InstanceRow
 
 REPOSITORY = Path(__file__).parents[3]
@@ -80,8 +80,8 @@ def test_marts_by_other_sql_are_not_current_and_a_merge_renews_them(landing, mer
     with duckdb.connect(str(merged)) as connection:
         connection.execute("update main.refreshed_marts set sql_digest = 'of another version'")
     with Warehouse.open(merged) as warehouse:
-        assert warehouse.has_current_marts()  # readers have the published copy
-    publish(merged)
+        assert warehouse.has_current_marts()  # readers have the former copy
+    copy_for_readers(merged)
     with Warehouse.open(merged) as warehouse:
         assert not warehouse.has_current_marts()
     merge(landing, merged)
@@ -139,7 +139,7 @@ def test_what_is_more_than_a_query_is_refused_with_the_way_around(merged, statem
         warehouse.sql(statement)
     (way,) = re.findall(r"in DuckDB: (attach .*)$", str(raised.value))
     with duckdb.connect() as connection:
-        connection.execute(way.replace("warehouse.published.duckdb", str(published_path(merged))))
+        connection.execute(way.replace("warehouse.readers.duckdb", str(readers_copy_path(merged))))
         assert connection.sql("explain analyze from warehouse.main.steps").fetchall()
 
 
@@ -162,9 +162,9 @@ def test_a_query_writes_no_file_and_reads_no_other(landing, merged, tmp_path, ki
     victim = tmp_path / "victim.txt"
     victim.write_text("precious")
     landed = next(Path(landing.url).rglob("steps/**/*.parquet"))
-    files = (victim, landed, merged, published_path(merged))
+    files = (victim, landed, merged, readers_copy_path(merged))
     before = [file.read_bytes() for file in files]
-    named = statement.format(victim=victim, landed=landed, live=merged, copy=published_path(merged))
+    named = statement.format(victim=victim, landed=landed, live=merged, copy=readers_copy_path(merged))
     with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
         with pytest.raises(QueryError):
             warehouse.sql(named)

@@ -12,8 +12,9 @@ import pytest
 from carryover.storage.errors import LandingError
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import arrow_schema
+from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason, InstanceRow, StepRow
-from carryover.tasks.traces.study_rows import RunRow, StatisticRow
+from carryover.tasks.traces.study_rows import RunRow
 
 
 def _files(landing: LandingZone) -> list[str]:

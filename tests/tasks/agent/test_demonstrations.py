@@ -6,7 +6,7 @@ import pytest
 
 from carryover.tasks.agent.prompt_files import read_prompt
 from carryover.tasks.agent.reply import FENCED_BLOCK
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 
 
 class Shown(NamedTuple):

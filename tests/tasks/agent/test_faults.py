@@ -1,5 +1,5 @@
 from carryover.tasks.agent.faults import FaultInjector, FaultSpec
-from carryover.tasks.runtime.protocol import BlockError, BlockResult
+from carryover.tasks.runtime.results import BlockError, BlockResult
 
 ALWAYS = FaultSpec(rate=1.0, storm_share=0.0)
 

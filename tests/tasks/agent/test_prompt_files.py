@@ -6,7 +6,7 @@ import pytest
 
 from carryover.tasks.agent.prompt_files import FOLDER, fill_prompt, prompt_digest, read_prompt
 from carryover.tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 
 
 def test_a_missing_prompt_is_named_with_those_there_are():

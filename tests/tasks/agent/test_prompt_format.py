@@ -6,7 +6,7 @@ from carryover.tasks.agent.prompt_format import CompactWire, Feedback, StudyWire
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.runtime.protocol import Violation
+from carryover.tasks.runtime.results import Violation
 
 HEADER = {"runtime": "persistent", "active_globals": ["table"], "last_step_globals": ["table"]}
 

@@ -18,7 +18,8 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.environment import processor_count
-from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult
+from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.results import BlockResult
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(6)]
 CONDITION = Condition(

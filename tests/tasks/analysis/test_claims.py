@@ -19,7 +19,7 @@ from carryover.tasks.analysis.published_tables import (
     printed_cell,
     published_table,
 )
-from carryover.tasks.traces.study_rows import ClaimRow
+from carryover.tasks.traces.result_rows import ClaimRow
 
 TABLE = re.compile(r"Table (\d+)")
 

@@ -9,7 +9,7 @@ from carryover.tasks.datasets.validation import judge_traces, rules, verdict_row
 from carryover.tasks.lint.sources import traces_of_rows
 from carryover.tasks.running.syntax import calls_finish
 from carryover.tasks.traces.rows import FinishReason
-from carryover.tasks.traces.study_rows import TABLES
+from carryover.tasks.traces.tables import TABLES
 
 NAME_ERROR = "NameError: name 'x' is not defined"
 

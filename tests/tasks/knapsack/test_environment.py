@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.runtime.protocol import ToolInvocationException, ToolRuntimeException
+from carryover.tasks.runtime.inside.tools import ToolInvocationException, ToolRuntimeException
 
 
 def make_environment(budget=4, bucket="small"):

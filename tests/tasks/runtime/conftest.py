@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import Runtime, open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, Contract, SandboxLevel
 from carryover.tasks.runtime.sandbox.level import LEVELS
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 
 Open = Callable[..., Interpreter]
 Limited = Callable[..., contextlib.AbstractContextManager[None]]
@@ -62,6 +62,12 @@ def contract(request: pytest.FixtureRequest) -> Contract:
 def open_one(runtime: Runtime) -> Iterator[Open]:
     """Open interpreters on either backend."""
     yield from opener(runtime)
+
+
+@pytest.fixture
+def interpreter(open_one: Open, contract: Contract) -> Interpreter:
+    """An interpreter of either contract on either backend."""
+    return open_one(contract)
 
 
 @pytest.fixture

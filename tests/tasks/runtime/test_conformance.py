@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from carryover.tasks.runtime import notices
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.protocol import CONTRACTS
 
 ROLLED_BACK = "The interpreter was rolled back to its state before this step."
 THREADS_GONE = "Threads that earlier steps started are gone."

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.output import Output
-from carryover.tasks.runtime.protocol import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 

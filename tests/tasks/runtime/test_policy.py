@@ -1,7 +1,7 @@
 import pytest
 
 from carryover.tasks.runtime.policy import StaticPolicy
-from carryover.tasks.runtime.protocol import BlockError, Violation
+from carryover.tasks.runtime.results import BlockError, Violation
 
 STRICT = StaticPolicy(
     denied_imports=("os", "subprocess"), denied_calls=("eval", "os.system"), denied_attributes=("__globals__",)

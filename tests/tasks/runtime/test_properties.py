@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 
 NAMES = ("a", "b", "c", "d")
 SETTINGS = settings(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.session import session
 
 PRICES = {"tea": 3}

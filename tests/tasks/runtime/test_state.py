@@ -8,13 +8,13 @@ from typing import Literal
 import pytest
 
 from carryover.tasks.runtime import notices
+from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.engine import Block, StateLostError
 from carryover.tasks.runtime.fork_tree.engine import ForkTreeEngine
 from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 from carryover.tasks.runtime.jupyter.engine import JupyterEngine
 from carryover.tasks.runtime.lifetime import Bound, Lifetime, lifetime_of
 from carryover.tasks.runtime.objects import bind_value
-from carryover.tasks.runtime.protocol import CONTRACTS, Contract
 from carryover.tasks.runtime.shaping import WholeOutput
 from carryover.tasks.runtime.state import EpisodeState
 

@@ -7,7 +7,7 @@ import polars
 import pytest
 from prefect.exceptions import TerminationSignal
 
-from carryover.tasks.runtime.protocol import ToolRuntimeException
+from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 
 
 def add(first: int, second: int = 10) -> int:

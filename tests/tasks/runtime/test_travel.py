@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.objects import InjectionError, RetrievalError
-from carryover.tasks.runtime.protocol import CONTRACTS
 
 SETTINGS = settings(
     max_examples=5, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -8,8 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 EPISODE_COUNT = 1000

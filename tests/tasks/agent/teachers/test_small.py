@@ -17,7 +17,8 @@ from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.plans.laptop_full import TRAIN_SEED
-from carryover.tasks.runtime.protocol import BlockError, BlockResult, ToolError
+from carryover.tasks.runtime.inside.tools import ToolError
+from carryover.tasks.runtime.results import BlockError, BlockResult
 from carryover.tasks.traces.events import parse_block
 
 OPENING = [Message(role="system", content="Play."), Message(role="user", content="Go.")]

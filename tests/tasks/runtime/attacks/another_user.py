@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.inside.walls import confine
-from carryover.tasks.runtime.protocol import CONTRACTS, SandboxLevel
+from carryover.tasks.runtime.spec import SandboxLevel
 
 OTHER_USER = 1000
 WORKER = """
 import json, os, sys
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec(backend=sys.argv[1], sandbox=sys.argv[2], warm_kernel_count=1))

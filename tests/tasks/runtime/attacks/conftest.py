@@ -9,9 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import Runtime
-from carryover.tasks.runtime.protocol import Contract, SandboxLevel
+from carryover.tasks.runtime.spec import SandboxLevel
 
 SECRET = "hidden-value-4711"
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import StateLostError
-from carryover.tasks.runtime.protocol import Contract
 
 WORDS = ["99", "'forged'", "'0' * 32", "None", "[]", "object()", "seen[0]"]
 """What is written in the place of the runtime's own word; the last one is its word for the first step."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from carryover.tasks.runtime import notices
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.objects import RetrievalError
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 

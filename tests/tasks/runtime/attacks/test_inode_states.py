@@ -7,8 +7,8 @@ import ast
 
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
 from carryover.tasks.runtime.spec import RuntimeSpec
 from tests.tasks.runtime.attacks.another_user import told_by_another_user

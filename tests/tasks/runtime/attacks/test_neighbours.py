@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.process.descendants import descendants
-from carryover.tasks.runtime.protocol import CONTRACTS
 
 
 def test_two_live_episodes_do_not_see_signal_or_alter_each_other(skip_below, open_one, runtime, contract):
@@ -91,7 +91,7 @@ WORKER = """
 import json, os, time
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.descendants import descendants
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 def wait_until(holds):

@@ -7,9 +7,10 @@ import tempfile
 
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS, BlockResult
+from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
 from carryover.tasks.runtime.spec import RuntimeSpec
 

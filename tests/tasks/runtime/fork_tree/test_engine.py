@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.fork_tree.engine import ForkTreeEngine
 from carryover.tasks.runtime.objects import Binding, InjectionError
 from carryover.tasks.runtime.process.node import NodeGoneError
-from carryover.tasks.runtime.protocol import CONTRACTS
 
 
 def test_engine_whose_processes_cannot_be_forked_ends_its_root(fork_tree, contract, monkeypatch):

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.process.node import Node
-from carryover.tasks.runtime.protocol import CONTRACTS, Contract
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 RECENT = Contract(name="recent", lifetime="recent:2")

@@ -7,7 +7,7 @@ import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 
 pytestmark = pytest.mark.kernel
 
@@ -17,7 +17,7 @@ import sys
 from ipykernel.kernelapp import IPKernelApp
 from carryover.tasks.runtime.jupyter.front_end import EpisodeKernel
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec())

@@ -8,10 +8,10 @@ import tempfile
 
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.jupyter.relay import ANSWER_BYTES
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import reach_level
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -63,7 +63,7 @@ def tell():
 atexit.register(tell)  # first, so that it comes last
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.descendants import descendants
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1))
@@ -97,7 +97,7 @@ FLOODED = """
 import json, resource, sys
 from carryover.tasks.runtime.jupyter import kernel
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.protocol import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1, block_timeout_seconds=120))

@@ -1,0 +1,49 @@
+"""The contracts: what the runtime promises about bindings."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from carryover.tasks.running.contract_name import ContractName
+
+Scope = Literal["process", "namespace"]
+
+
+class Contract(BaseModel):
+    """What the runtime promises about bindings (arXiv 2603.01209, section 3)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """`persistent`, `stateless`, or the name of a third lifetime."""
+    version: int = 1
+    """Raised when the promise changes."""
+    lifetime: str
+    """Lifetime policy in force: `episode`, `block`, ..."""
+    scope: Scope = "process"
+    """What ends with a binding's lifetime: the process, or user names only (an ablation arm)."""
+    binds: Literal["nothing", "environment"] = Field(default="nothing", exclude_if=lambda binds: binds == "nothing")
+    """What the host binds anew before each block; left out of a dump where it is nothing, so that digests stay."""
+
+
+class UnknownContractError(KeyError):
+    """No contract has that name."""
+
+    def __str__(self) -> str:
+        return self.args[0]
+
+
+class _Contracts(dict[str, Contract]):
+    def __missing__(self, name: str) -> Contract:
+        raise UnknownContractError(f"unknown contract {name!r}; choose from {', '.join(self)}")
+
+
+CONTRACTS: dict[str, Contract] = _Contracts(
+    {
+        ContractName.PERSISTENT: Contract(name="persistent", lifetime="episode"),
+        ContractName.STATELESS: Contract(name="stateless", lifetime="block"),
+        ContractName.INJECTED: Contract(name="injected", lifetime="block", binds="environment"),
+        ContractName.INJECTED_PERSISTENT: Contract(name="injected+persistent", lifetime="episode", binds="environment"),
+    }
+)
+"""The two contracts of the study, and both with the environment's knowledge as live objects (arXiv 2601.01569)."""

@@ -1,0 +1,132 @@
+"""Rows about training: verdicts on traces, the examples of datasets, fine-tunings."""
+
+from datetime import datetime
+from typing import Literal
+
+from carryover.tasks.traces.rows import Row
+
+
+class TraceVerdictRow(Row, table="trace_verdicts", key=("validation_digest", "episode_id")):
+    """What the data checks measured on a trace, and the first rule that it fails (arXiv 2603.01209, appendix C.1.1)."""
+
+    validation_digest: str
+    """Digest of the thresholds."""
+    episode_id: str
+    contract: str
+    """Contract in force."""
+    instance_id: str
+    replicate: int
+    is_valid: bool
+    reason: str | None
+    """First failing rule, or `given_up` for an episode that ended with `error` for good; null for a valid trace."""
+    measured: float | None
+    """What that rule measured."""
+    threshold: float | None
+    """The bound that it broke."""
+    recorded_step_count: int
+    result_count: int
+    """1 where the episode has a score, else 0."""
+    score: float | None
+    finish_call_count: int
+    """Steps that call finish() among the last ones looked at."""
+    loop_similarity: float | None
+    """Smallest similarity of the last text with the ones before it: exact above the threshold, else an upper bound."""
+    error_density: float | None
+    """Steps that end with a bad error, over all steps; injected faults left out."""
+
+
+class TrainingExampleRow(Row, table="training_examples", key=("dataset_id", "episode_id")):
+    """A teacher trace as training data, kept or not."""
+
+    dataset_id: str
+    """Digest of the dataset's spec and its source episodes."""
+    variant: str
+    contract: str
+    episode_id: str
+    instance_id: str
+    position: int
+    """Place in the shuffled order, from 0."""
+    status: Literal["retained", "skipped", "unprocessed"]
+    reason: str | None
+    """Why it was skipped."""
+    measured: float | None
+    threshold: float | None
+    token_count: int | None
+    """Tokens after truncation, with the per-message cost of arXiv 2603.01209, C.1."""
+    assistant_token_count: int | None
+    message_count: int | None
+    is_truncated: bool
+    text_format: Literal["paper", "exact_wire"]
+    retention: Literal["keep_first", "paired"]
+    matching: Literal["episodes", "tokens"]
+    content_digest: str | None
+    labels: Literal["true", "shuffled"] | None = None
+    """Whether the arms are their own contract's traces; null before that was recorded."""
+    fault_weight: int | None = None
+    """Training weight of replies that met an injected fault; null before that was recorded."""
+    sequence_token_count: int | None = None
+    """Tokens that the training sees, chat template included; null for what is not retained."""
+
+
+class TrainingOverlapRow(Row, table="training_overlaps", key=("dataset_id", "contract", "other_contract")):
+    """The instances that two arms of a dataset have in common."""
+
+    dataset_id: str
+    variant: str
+    contract: str
+    other_contract: str
+    instance_count: int
+    """Instances that the first arm keeps."""
+    other_instance_count: int
+    shared_count: int
+    """Instances that both keep."""
+
+
+class TrainingRunRow(Row, table="training_runs", key=("training_run_id",), latest_wins=True):
+    """One fine-tuning."""
+
+    training_run_id: str
+    dataset_id: str
+    variant: str
+    contract: str | None
+    """Contract of the training traces; null for a base."""
+    base: str
+    training_seed: int
+    base_model: str
+    model_digest: str
+    output_path: str
+    parameter_count: int
+    trained_parameter_count: int
+    token_count: int
+    """Tokens seen, all epochs."""
+    step_count: int
+    final_loss: float
+    settings_json: str
+    device: str
+    attention: str
+    """Implementation of attention that computed it, e.g. `flex_attention`."""
+    wall_seconds: float
+    started_at: datetime
+
+
+class TrainingMetricRow(Row, table="training_metrics", key=("training_run_id", "optimizer_step"), latest_wins=True):
+    """A logging step of a fine-tuning."""
+
+    training_run_id: str
+    optimizer_step: int
+    epoch: float
+    loss: float
+    learning_rate: float
+    gradient_norm: float | None
+    token_count: int
+    wall_seconds: float
+    token_accuracy: float | None
+    """Share of learned tokens that were the most likely ones, since the previous row."""
+    entropy: float | None
+    """Mean entropy of the next token at learned positions, in nats, since the previous row."""
+    peak_memory_bytes: int | None
+    """Largest allocation of the GPU so far; without one, of the process."""
+    utilization: float | None
+    """Share of the GPU's peak operations since the previous row; null without a known GPU."""
+    validation_loss: float | None
+    """Loss on the held-out conversations at this step; null where it was not taken."""
