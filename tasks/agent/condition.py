@@ -3,19 +3,16 @@
 import hashlib
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
 
 Purpose = Literal["teacher", "evaluation"]
 """What an episode is played for: training traces by a teacher, or the evaluation of a model."""
 
 
-class Condition(BaseModel):
+class Condition(FrozenModel):
     """A cell of the study with the factors that may vary beside it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     purpose: Purpose
     variant: str = "main"

@@ -9,16 +9,13 @@ import random
 from collections.abc import Callable
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
-
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.protocol import BlockResult
 from carryover.tasks.traces.events import parse_block
 
 
-class FaultSpec(BaseModel):
+class FaultSpec(FrozenModel):
     """How often faults strike."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rate: float = 0.15
     """Chance of a fault at a step of an ordinary episode."""

@@ -2,20 +2,19 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.faults import FaultSpec
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.protocol import Scope
 
 PromptSet = Literal["full", "compact"]
 """`full` follows the paper's prompts; `compact` says the same in a few lines, for models that pay per token."""
 
 
-class EpisodeSpec(BaseModel):
+class EpisodeSpec(FrozenModel):
     """The rules of an episode (arXiv 2603.01209, appendices B and E)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_turns: int = 40
     """Model replies before the episode ends with `max_turns`."""
@@ -38,10 +37,8 @@ class EpisodeSpec(BaseModel):
     usual one stands in no dump, so that plans have the digests that they had without the arm."""
 
 
-class EndpointSpec(BaseModel):
+class EndpointSpec(FrozenModel):
     """An OpenAI-compatible endpoint."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base_url: PlainAddress
     """Address up to and including the version, e.g. `http://127.0.0.1:8000/v1`."""
@@ -53,7 +50,7 @@ class EndpointSpec(BaseModel):
     """Limit of one request (the authors' configuration)."""
     max_retries: int = 3
     """Further attempts after a connection error, a timeout, 408, 409, 429 or 5xx."""
-    extra_body: dict[str, bool | int | float | str | dict[str, bool | int | float | str]] = {
-        "chat_template_kwargs": {"enable_thinking": False}
-    }
+    extra_body: dict[str, bool | int | float | str | dict[str, bool | int | float | str]] = Field(
+        default={"chat_template_kwargs": {"enable_thinking": False}}
+    )
     """Fields sent beside the standard ones; the default switches thinking off through the chat template."""

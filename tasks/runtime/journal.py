@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.engine import Block, CallInterruptedError, Report
 from carryover.tasks.runtime.protocol import Contract, Difference
 
@@ -90,10 +91,8 @@ class Installed:
 Entry = Ran | Dropped | Installed
 
 
-class Journal(BaseModel):
+class Journal(FrozenModel):
     """A saved episode: what it promised, how its draws were seeded, and what was done."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[3] = 3
     contract: Contract
@@ -102,7 +101,7 @@ class Journal(BaseModel):
     step_count: int
     """Steps executed, those included that left no state."""
     entries: tuple[Annotated[Entry, Field(discriminator="kind")], ...]
-    digests: dict[str, str] = {}
+    digests: dict[str, str] = Field(default={})
     """Of variables when it was saved, by name: the process's own claim, and none where nobody could tell."""
 
 

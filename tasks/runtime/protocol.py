@@ -2,9 +2,10 @@
 
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.inside.tools import (  # noqa: F401 - part of the vocabulary
     ToolCallLimitError,
     ToolError,
@@ -19,10 +20,8 @@ SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 Scope = Literal["process", "namespace"]
 
 
-class Contract(BaseModel):
+class Contract(FrozenModel):
     """What the runtime promises about bindings (arXiv 2603.01209, section 3)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """`persistent`, `stateless`, or the name of a third lifetime."""

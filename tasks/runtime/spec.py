@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.policy import StaticPolicy
 from carryover.tasks.runtime.protocol import SandboxLevel
 from carryover.tasks.runtime.shaping import Shaping, WholeOutput
@@ -11,10 +12,8 @@ from carryover.tasks.runtime.shaping import Shaping, WholeOutput
 _MIB = 1 << 20
 
 
-class RuntimeSpec(BaseModel):
+class RuntimeSpec(FrozenModel):
     """Backend, walls and bounds of a worker's interpreters; equal under every contract."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     backend: Literal["fork_tree", "jupyter"] = "fork_tree"
     """What stands behind the protocol."""
