@@ -83,11 +83,11 @@ class Stepper:
         self._step += 1
         active_before = self.names.active_globals
         if self._injector is not None:
-            self._injector.before_step(self._step, code, active_before, self.drop_name, self._environment)
+            self._injector.before_step(self._step, code, active_before, self.drop_name, self._environment.fail_next)
         if interpreter.contract.binds == "environment":
             interpreter.inject_all(self._environment.known())
         result = encodable_result(interpreter.run_block(code))
-        fault = None if self._injector is None else self._injector.after_step(result, self._environment)
+        fault = None if self._injector is None else self._injector.after_step(result, self._environment.disarm)
         self._record_events(interpreter)
         self._recorder.record_step(turn, code, result, active_before, fault)
         self.verified_count += 1
