@@ -23,12 +23,13 @@ from carryover.tasks.agent.protocol import (
     ReplyNotKeptError,
 )
 from carryover.tasks.agent.recorder import EpisodeRecorder
-from carryover.tasks.agent.reply import Reply, encodable, parse_reply
+from carryover.tasks.agent.reply import Reply, parse_reply
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.stepper import Stepper
 from carryover.tasks.agent.variation import draw_variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.process.node import NodeGoneError

@@ -8,7 +8,6 @@ from carryover.tasks.agent.declaration import contract_in_force
 from carryover.tasks.agent.faults import FaultInjector, FaultSpec
 from carryover.tasks.agent.prompt_format import RUNTIME_WORDS
 from carryover.tasks.agent.recorder import EpisodeRecorder, TurnNames
-from carryover.tasks.agent.reply import encodable_result
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
@@ -86,7 +85,7 @@ class Stepper:
             self._injector.before_step(self._step, code, active_before, self.drop_name, self._environment.fail_next)
         if interpreter.contract.binds == "environment":
             interpreter.inject_all(self._environment.known())
-        result = encodable_result(interpreter.run_block(code))
+        result = interpreter.run_block(code)
         fault = None if self._injector is None else self._injector.after_step(result, self._environment.disarm)
         self._record_events(interpreter)
         self._recorder.record_step(turn, code, result, active_before, fault)

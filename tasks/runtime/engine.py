@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
@@ -184,7 +185,7 @@ class Engine(ABC):
         """
         answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
         if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
-            return {_encodable(name): _encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
+            return {encodable(name): encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
         raise RetrievalError(f"the interpreter gave no {kind} of its variables")
 
     @abstractmethod
@@ -226,7 +227,7 @@ def parse_report(message: Any) -> Report:
             and sum(map(len, names)) <= NAMES_LIMIT
             and max(len(state_hash or ""), len(canary)) <= _MARK_LIMIT
         ):
-            error_type, error_text = (_encodable(error[0]), _encodable(error[1])) if error else (None, "")
+            error_type, error_text = (encodable(error[0]), encodable(error[1])) if error else (None, "")
             told = []
             if result is not None and len(result) > RESULT_LIMIT:
                 result = result[:RESULT_LIMIT]
@@ -235,11 +236,6 @@ def parse_report(message: Any) -> Report:
                 told.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
             if is_excessive:
                 told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT))
-            shown, kept = result and _encodable(result), tuple(_encodable(name) for name in names)
+            shown, kept = result and encodable(result), tuple(encodable(name) for name in names)
             return Report(shown, error_type, error_text, call, kept, state_hash, tuple(told), canary)
     raise ProtocolError(f"not a report: {message!r:.200}")
-
-
-def _encodable(text: str) -> str:
-    """Return text that every file and database takes: lone surrogates become question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime.engine import CallInterruptedError
 from carryover.tasks.runtime.inside.values.portable import check_keys
 from carryover.tasks.runtime.journal import INTERRUPTED, Reply, request_text
@@ -135,11 +136,11 @@ class ToolTable:
             self._spent_bytes += len(result)
         except ToolError as raised:
             error = raised
-            frame = ("error", type(error).__name__, str(error), len(self._calls) + is_kept)
+            frame = ("error", type(error).__name__, encodable(str(error)), len(self._calls) + is_kept)
             self._spent_bytes += len(frame[2])
         if is_kept:
             self._replies.append(Reply(request, frame if result is None else ("value", result)))
-            error_type, message = (None, None) if error is None else (type(error).__name__, str(error))
+            error_type, message = (None, None) if error is None else frame[1:3]
             seconds = time.perf_counter() - started
             self._calls.append(ToolCall(name, told, result, error_type, message, is_caught=False, seconds=seconds))
         if isinstance(error, _StoppedByHandError):
