@@ -42,11 +42,7 @@ class ResponseCache:
             return None
 
     def keep(self, request: dict[str, Any], completion: Completion, episode_id: str) -> None:
-        """Keep a response and the episode that asked for it.
-
-        Raises:
-            ReplyNotKeptError: The folder cannot be written, e.g. as the disk is full.
-        """
+        """Keep a response and the episode that asked for it; raise `ReplyNotKeptError` where it cannot be written."""
         file = self._file(request)
         content = completion._asdict() | {"episode_id": episode_id}
         del content["is_replayed"]

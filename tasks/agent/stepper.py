@@ -66,11 +66,7 @@ class Stepper:
                 self._interpreter.close()
 
     def run(self, turn: int, code: str) -> BlockResult:
-        """Verify the contract, run a block, and record the step.
-
-        Raises:
-            ContractViolationError: Bindings do not live as promised; nothing was run.
-        """
+        """Verify the contract, run a block and record it; raise `ContractViolationError` where bindings break it."""
         interpreter = self._interpreter
         assert interpreter is not None, "the stepper was not opened"
         if not interpreter.verify_contract():

@@ -84,7 +84,7 @@ Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
 
 
 class Engine(ABC):
-    """One episode's processes."""
+    """One episode's processes; what asks one of them raises `StateLostError` where none holds the state."""
 
     def __init__(self, lifetime: Lifetime, spec: RuntimeSpec) -> None:
         self._lifetime = lifetime
@@ -97,19 +97,11 @@ class Engine(ABC):
 
     @abstractmethod
     def canary(self) -> str | None:
-        """Return by which word the next block's namespace remembers a block; none for a new namespace.
-
-        Raises:
-            StateLostError: No process holds the state; so do all that follow.
-        """
+        """Return by which word the next block's namespace remembers a block; none for a new namespace."""
 
     @abstractmethod
     def execute(self, block: Block, answer: Answer) -> Report:
-        """Run a block in the namespace that is its turn.
-
-        Raises:
-            BlockKilledError: The process ended, or had to be ended.
-        """
+        """Run a block in the next namespace; raise `BlockKilledError` where its process ends before it does."""
 
     @abstractmethod
     def ask(self, *message: Any) -> Any:
@@ -159,18 +151,10 @@ class Engine(ABC):
 
     @abstractmethod
     def install(self, *bindings: Binding) -> None:
-        """Bind objects in the namespace of the next block and of all that come after it.
-
-        Raises:
-            InjectionError: The sandbox could not.
-        """
+        """Bind objects for the next block and all after it; raise `InjectionError` where the sandbox cannot."""
 
     def fetch(self, name: str) -> Fetched:
-        """Return what a variable of the next block's namespace holds.
-
-        Raises:
-            RetrievalError: There is none, or it does not travel.
-        """
+        """Return a variable of the next block; raise `RetrievalError` where it is missing or does not travel."""
         try:
             return fetch(self.ask, name, self._spec.object_limit_bytes)
         except StateLostError as error:
@@ -181,7 +165,6 @@ class Engine(ABC):
 
         Raises:
             RetrievalError: The answer is malformed.
-            StateLostError: No process holds the state.
         """
         answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
         if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
@@ -206,11 +189,7 @@ class Engine(ABC):
 
 
 def parse_report(message: Any) -> Report:
-    """Return the report in a message of the sandbox's, which may hold anything.
-
-    Raises:
-        ProtocolError: It is none.
-    """
+    """Return the report in a message that may hold anything; raise `ProtocolError` where it is none."""
     match message:
         case {
             "result": str() | None as result,

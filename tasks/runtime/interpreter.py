@@ -133,11 +133,7 @@ class Interpreter:
             self._types[name] = value
 
     def inject_all(self, values: Mapping[str, Any]) -> None:
-        """Bind several variables for all blocks to come, in the time of one.
-
-        Raises:
-            InjectionError: An object does not travel, or no block can use its name.
-        """
+        """Bind several variables for all blocks to come, in the time of one; raise what `inject` raises."""
         for name in values:
             check_name(name)
         self._state.install(*(self._binding(name, value, "host") for name, value in values.items()))
@@ -146,11 +142,7 @@ class Interpreter:
             self._note("inject", name, {"runs_in": "host"})
 
     def install(self, binding: Binding, entry: Injected, runs_in: Literal["host", "sandbox"] = "sandbox") -> None:
-        """Bind what another interpreter's `bindings` held, or a source that is no object of this process.
-
-        Raises:
-            InjectionError: The sandbox could not.
-        """
+        """Bind what another interpreter's `bindings` held, or a source alone; raise what `inject` raises."""
         self._state.install(binding)
         self.injected.append(entry)
         self._note("inject", entry.name, {"runs_in": runs_in})

@@ -114,11 +114,7 @@ def bind_value(
 
 
 def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
-    """Return the message that defines a function or a type from its source.
-
-    Raises:
-        InjectionError: It has no source, or goes by another name there.
-    """
+    """Return the message that defines a function or a type; raise `InjectionError` without a source of that name."""
     try:
         source = textwrap.dedent(inspect.getsource(value))
     except (OSError, TypeError) as error:

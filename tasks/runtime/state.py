@@ -104,11 +104,7 @@ class EpisodeState:
         raise StateLostError("the namespace was changed between two steps: it does not remember the last block")
 
     def run(self, block: Block, answer: Answer, replies: Callable[[], tuple[Reply, ...]]) -> Done:
-        """Run a block and end its step: what outlives it stays, the rest is dropped.
-
-        Raises:
-            BlockKilledError: Its process ended before it did; the state must be gone back to.
-        """
+        """Run a block and keep what outlives it; raise `BlockKilledError` where the state must be rolled back."""
         report = self.engine.execute(block, answer)
         output = self.engine.output()
         observed = Observed.of(output, report)
@@ -131,12 +127,7 @@ class EpisodeState:
         return self._shaping.shape(self.engine.output(), step, can_keep=False).text
 
     def install(self, *bindings: Binding) -> None:
-        """Bind objects in the namespace of the next block and of all that come after it.
-
-        Raises:
-            InjectionError: The sandbox could not.
-            StateLostError: No process holds the state.
-        """
+        """Bind objects for the next block and all after it; raise what the engine's `install` raises."""
         self.engine.install(*bindings)
         self.journal += (Installed(binding.name) for binding in bindings)
 

@@ -39,11 +39,7 @@ class Fetched(NamedTuple):
 
 
 def send_binding(ask: Ask, binding: Binding) -> None:
-    """Bind something in a process's namespace.
-
-    Raises:
-        InjectionError: It could not, for the reason that it gives.
-    """
+    """Bind something in a process's namespace; raise `InjectionError` with the reason that it gives."""
     if binding.is_released:
         return
     memory = binding.memory()
@@ -86,11 +82,7 @@ def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
 
 
 def check(name: str, fetched: Fetched, spec: RuntimeSpec) -> None:
-    """Let the worker's reader decode a blob first, unless it is small and harmless.
-
-    Raises:
-        RetrievalError: The blob is malformed, or decoding it ends, hangs or fills the process.
-    """
+    """Let the worker's reader decode a blob first unless it is harmless; raise `RetrievalError` where that fails."""
     if fetched.memory.size <= SMALL_BYTES and is_harmless(fetched.memory.view()):
         return
     ours, theirs = socket.socketpair()

@@ -13,11 +13,7 @@ TEMPLATE_NAME = "chat_template.jinja"
 
 
 def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
-    """Return the command of our own server.
-
-    Raises:
-        UserError: The adapters were trained with different chat templates.
-    """
+    """Return the command of our own server; raise `UserError` for adapters of different chat templates."""
     command = [sys.executable, "-m", "carryover.tasks.serving.cpu_server", "--model", models.base]
     command += _shared_flags(spec, models, host, port)
     command += ["--threads", str(spec.cpu_threads), "--kv-cache-memory-bytes", str(spec.cache_bytes)]

@@ -93,11 +93,7 @@ def write_card(folder: Path, card: ModelCard) -> None:
 
 
 def read_card(folder: Path) -> ModelCard:
-    """Return the card of a model folder.
-
-    Raises:
-        UserError: There is no card, or it is not one.
-    """
+    """Return the card of a model folder; raise `UserError` where there is none of this version."""
     path = folder / CARD_NAME
     try:
         return ModelCard.model_validate_json(path.read_text(encoding="utf-8"))

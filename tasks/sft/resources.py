@@ -57,11 +57,7 @@ class ResourceEstimate(NamedTuple):
 
 
 def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimate:
-    """Estimate a training's bytes.
-
-    Raises:
-        UserError: A sequence is longer than the model's positions.
-    """
+    """Estimate a training's bytes; raise `UserError` for sequences longer than the model's positions."""
     if spec.batch.max_length > shape.max_positions:
         raise UserError(
             f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
@@ -181,11 +177,7 @@ def telling_of_memory(spec: TrainingSpec) -> Iterator[None]:
 
 
 def unknown_size(spec: TrainingSpec, source: str) -> str | None:
-    """Return in a line that a training's room cannot be checked, or none where it can.
-
-    Raises:
-        UserError: The base is missing, gated or out of reach.
-    """
+    """Return in a line that a training's room cannot be checked, or none where it can; raise what `find_shape` does."""
     if find_shape(spec, source) is not None:
         return None
     return (

@@ -65,11 +65,7 @@ class ForkTreeEngine(Engine):
         *,
         origin: "ForkTreeEngine | None" = None,
     ) -> None:
-        """Grow from a root of its own, or from the state of `origin`, whose root and bindings it shares.
-
-        Raises:
-            StateLostError: No process holds the state of `origin`.
-        """
+        """Grow from a root of its own, or from the state of `origin`, whose root and bindings it shares."""
         super().__init__(lifetime, spec)
         self._open_root = open_root
         self.installed = [] if origin is None else list(origin.installed)

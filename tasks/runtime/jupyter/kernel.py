@@ -71,19 +71,11 @@ class Kernel:
         started.callback(WATCHER.leave, self.keeper)
 
     def execute(self, step: int, seed: str, code: str) -> None:
-        """Ask for a step to be run; its report comes on the node's channel.
-
-        Raises:
-            NodeGoneError: Nobody takes the request.
-        """
+        """Ask for a step, whose report comes on the node's channel; raise `NodeGoneError` where nobody takes it."""
         self._send(code, {"step": step, "seed": seed})
 
     def settle(self, seconds: float = _REPLY_SECONDS) -> bool:
-        """Wait until Jupyter too has answered the last request; tell whether output still reaches the host.
-
-        Raises:
-            NodeGoneError: It does not.
-        """
+        """Wait for Jupyter's reply; tell whether output still reaches the host, or raise `NodeGoneError`."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self.node.is_alive() and self._relay.is_open:
             if not self._shell.poll(100):

@@ -243,11 +243,7 @@ def _resolve(tag: str) -> Any:
 
 @functools.cache
 def _tag(kind: type) -> str:
-    """Return the tag of a type's values.
-
-    Raises:
-        NotPortableError: They do not travel.
-    """
+    """Return the tag of a type's values; raise `NotPortableError` where they do not travel."""
     tag = _exact(kind) or plain.family(kind) or frames.family(kind)
     if tag is not None:
         return tag
