@@ -143,12 +143,6 @@ class Engine(ABC):
     def restart(self, installed: Sequence[Binding]) -> None:
         """Go back to an empty namespace in which this is installed, in place of all that was."""
 
-    def drop(self, name: str) -> bool:
-        """Remove a name from the next block's namespace; tell whether it was there."""
-        was_there = self.ask(("drop", [name])) == 1
-        self.finish([])
-        return was_there
-
     @abstractmethod
     def install(self, *bindings: Binding) -> None:
         """Bind objects for the next block and all after it; raise `InjectionError` where the sandbox cannot."""

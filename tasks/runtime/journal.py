@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field
 
 from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.runtime.engine import Block, CallInterruptedError, Report
+from carryover.tasks.runtime.engine import Block, CallInterruptedError
 from carryover.tasks.runtime.protocol import Contract, Difference
 
 
@@ -22,12 +22,6 @@ class Observed(NamedTuple):
     names: tuple[str, ...]
     """User names that existed when the block ended."""
     state_hash: str | None
-
-    @classmethod
-    def of(cls, output: str, report: Report) -> "Observed":
-        """Return what a report and the output show."""
-        error = report.error_text if report.error_type is not None else None
-        return cls(output, report.result, error, report.names, report.state_hash)
 
 
 Request = str
@@ -56,10 +50,6 @@ class Reply(NamedTuple):
             case ("value", text):
                 return ("value", json.loads(text))
         return self.kept
-
-    def is_interrupt(self) -> bool:
-        """Tell whether its block was interrupted before it went there."""
-        return self.kept[:2] == ("error", INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -128,7 +118,7 @@ class RecordedAnswers:
             expected = self._replies[self._position]
             self._position += 1
             if request == expected.request:
-                if expected.is_interrupt():
+                if expected.kept[:2] == ("error", INTERRUPTED):
                     raise CallInterruptedError(expected.frame())
                 return expected.frame()
         self._is_broken = True
