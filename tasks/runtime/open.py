@@ -21,7 +21,7 @@ class Runtime(ABC):
 
     def __init__(self, spec: RuntimeSpec) -> None:
         self.spec = spec
-        self.sandbox_level: SandboxLevel = reach_level(spec.sandbox, required=spec.require_sandbox).level
+        self.sandbox_level: SandboxLevel = reach_level(spec.sandbox, required=spec.require_sandbox)
 
     def open_interpreter(
         self,

@@ -113,6 +113,6 @@ def _ask_reader(spec: RuntimeSpec, message: Any, descriptors: tuple[int, ...]) -
                 return _readers[key].channel.send(message, descriptors)
             _readers.pop(key).close()
         walls = RuntimeSpec(preload=(), memory_limit_bytes=spec.memory_limit_bytes)
-        _readers[key] = reader = launch("reader", walls, reach_level(spec.sandbox).level)
+        _readers[key] = reader = launch("reader", walls, reach_level(spec.sandbox))
         atexit.register(reader.close)
         return reader.channel.send(message, descriptors)
