@@ -47,10 +47,7 @@ class OpenAIClient:
     def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache_folder: Path | None = None) -> None:
         """Open the client; raise `UserError` where the endpoint's key is not set.
 
-        Args:
-            endpoint: Address, limits and extra fields.
-            model_name: Name under which the endpoint knows the model.
-            cache_folder: Where a teacher's responses are kept by request; none asks every time, as an evaluation must.
+        A `cache_folder` keeps a teacher's responses by request; an evaluation has none, and asks every time.
         """
         self.model_name = model_name
         self._endpoint = endpoint
@@ -68,15 +65,7 @@ class OpenAIClient:
         )
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Continue the conversation.
-
-        Raises:
-            ContextOverflowError: The endpoint refused the conversation as too long.
-            EndpointDownError: It could not be reached, or answers nobody, after all retries.
-            NoReplyError: It took the conversation, and broke on it or was too slow, after all retries.
-            ModelError: It refused the conversation; or what it answered is no usable chat completion, of which none
-                is kept.
-        """
+        """Continue the conversation; raise the `ModelError` that tells why no reply came after all retries."""
         body: dict[str, Any] = {
             "model": self.model_name,
             "messages": [message.wire() for message in request.messages],

@@ -36,14 +36,7 @@ class PlainBlock(NamedTuple):
 
 
 def plain_block(code: str) -> PlainBlock:
-    """Return a block in plain Python.
-
-    Raises:
-        SyntaxError: It is not Python, nor what IPython makes of it.
-        ValueError: It holds null bytes.
-        RecursionError: It is nested too deep.
-        MemoryError: It is nested far too deep.
-    """
+    """Return a block in plain Python; raise what `parse_python` does where it is not Python, nor IPython's."""
     try:
         source, original = code, parse_python(code)
     except SyntaxError:

@@ -45,12 +45,8 @@ def open_server(
 ) -> Iterator[RunningServer]:
     """Start the server that the spec names, wait until it answers, and stop it at the end of the block.
 
-    An `external` endpoint is neither started nor stopped, and may serve more than the models.
-
-    Raises:
-        UserError: The server cannot take the models as they are.
-        ServerError: The server died, now or before the end of the block, did not become ready in time, or does not
-            list one of the models.
+    An `external` endpoint is neither started nor stopped, and may serve more than the models. A server that does not
+    become ready in time, lacks one of the models or dies before the end of the block is a `ServerError`.
     """
     if spec.url is not None:
         names = _check_models(spec.url, models, spec.api_key_variable)

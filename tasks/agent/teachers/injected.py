@@ -37,14 +37,10 @@ _FINISH = "print(state)\nif state == 'done': finish()"
 
 
 def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, *, is_capped: bool) -> str:
-    """Return the next reply: one sentence and one block.
+    """Return the next reply: one sentence, which `seed` chooses equally under all contracts, and one block.
 
-    Args:
-        contract: `injected` or `injected+persistent`; any other raises `ValueError`.
-        messages: The conversation so far, in either format of the study.
-        seed: Chooses among equivalent sentences, equally under all contracts.
-        is_capped: Whether a block does as much as the cap of tool calls allows, as in the Easy and Hard buckets, or
-            as little as in the small ones.
+    With `is_capped` a block does as much as the cap of tool calls allows, as in the Easy and Hard buckets; else as
+    little as in the small ones.
     """
     if contract not in INJECTING:
         raise ValueError(f"no such contract {contract!r}; choose from {', '.join(INJECTING)}")

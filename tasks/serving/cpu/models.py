@@ -47,12 +47,9 @@ class LoadedModel:
 
 
 def load_models(models: ServedModels, *, template_path: Path | None = None) -> list[LoadedModel]:
-    """Load every model, an adapter as a merged copy of the base.
+    """Load every model, an adapter as a merged copy of the base; raise `ModelLoadError` for one that cannot be served.
 
     `template_path` is the chat template of the adapters; the base keeps its own where it brings one.
-
-    Raises:
-        ModelLoadError: A model or adapter cannot be served.
     """
     from transformers.utils import logging
 
