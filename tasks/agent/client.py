@@ -56,7 +56,7 @@ class EpisodeSlots:
                 self._free += 1
                 return
             turn = self._waiting.popleft()
-        turn.get_loop().call_soon_threadsafe(_begin, turn)
+        turn.get_loop().call_soon_threadsafe(lambda: turn.done() or turn.set_result(None))
 
 
 _slots: dict[tuple[str, int], EpisodeSlots] = {}
@@ -123,8 +123,3 @@ async def open_client(
                 yield client
             finally:
                 await client.close()
-
-
-def _begin(turn: asyncio.Future[None]) -> None:
-    if not turn.done():
-        turn.set_result(None)

@@ -9,6 +9,7 @@ from pydantic import AfterValidator
 
 from carryover.tasks.running.errors import UserError
 
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 STRUCK = "[key]"
 
 

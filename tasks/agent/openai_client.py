@@ -12,7 +12,7 @@ import openai
 from openai import RequestOptions
 
 from carryover.tasks.agent.answer import BadAnswerError, read_answer
-from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.agent.credentials import LOOPBACK_HOSTS, read_credential
 from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
@@ -26,7 +26,6 @@ from carryover.tasks.agent.spec import EndpointSpec
 
 EPISODE_HEADER = "x-episode-id"
 """Request header by which a server finds the key-value cache of an episode."""
-LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 _ABOUT_THE_REQUEST = (400, 409, 413, 422)
 """Statuses by which an endpoint that is there refuses what it was sent."""

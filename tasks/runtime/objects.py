@@ -63,11 +63,6 @@ class Binding(NamedTuple):
         """What it is bound to."""
         return self.message[1]
 
-    @property
-    def is_released(self) -> bool:
-        """Whether the value is not kept any more: a later one has taken its place."""
-        return self.message[0] == "bind" and self.content is None
-
     def memory(self) -> Memory | None:
         """Return sealed memory with the content, if there is any."""
         if not isinstance(self.content, bytearray):

@@ -40,8 +40,8 @@ class Fetched(NamedTuple):
 
 def send_binding(ask: Ask, binding: Binding) -> None:
     """Bind something in a process's namespace; raise `InjectionError` with the reason that it gives."""
-    if binding.is_released:
-        return
+    if binding.message[0] == "bind" and binding.content is None:
+        return  # a later value has taken its place
     memory = binding.memory()
     problem = ask(binding.message, () if memory is None else (memory.descriptor,))
     if problem is not None:
