@@ -70,7 +70,7 @@ class JupyterEngine(Engine):
         elif dropped is None or dropped:
             self.forgets = self.forgets or dropped is None
             try:
-                self._kernel.ask(("forget", dropped))
+                self._kernel.ask(("drop", dropped))
             except NodeGoneError:
                 return  # whoever needs the kernel next finds out, and says so
 

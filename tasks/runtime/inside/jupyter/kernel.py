@@ -30,10 +30,6 @@ class KernelServer(Server):
         """Say what the namespace remembers."""
         return self.runner.canary()
 
-    def answer_forget(self, names: list[str] | None) -> None:
-        """Drop names, or with none all."""
-        self.runner.forget(names)
-
 
 class StepKernel(Kernel):
     """Runs cells as steps; the report goes to the host by the channel that also carries tool calls."""
