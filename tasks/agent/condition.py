@@ -53,6 +53,6 @@ def episode_id(condition: Condition, instance_id: str, stage_digest: str, replic
 
 
 def decoding_seed(instance_id: str, turn: int, replicate: int) -> int:
-    """Return the seed of one completion, in [0, 2**31): equal across cells, so that chance is no difference."""
+    """Return the seed of one completion, in [0, 2**31): equal across cells, so that they differ in no draw."""
     digest = hashlib.sha256(f"{instance_id}/{turn}/{replicate}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1

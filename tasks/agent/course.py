@@ -210,7 +210,7 @@ class EpisodeCourse:
         return ending
 
     async def _respond(self, turn: int, reply: Reply, model_finish_reason: str) -> Feedback:
-        """Return what came of a reply: of its first block, or of there being none to run."""
+        """Run the first block of a reply, and return the feedback on it or on its absence."""
         if model_finish_reason != "stop":
             message = CUT_OFF.format(reason=model_finish_reason)
             self.recorder.record_turn_error(turn, ErrorKind.MODEL, "ReplyCutOff", message)

@@ -37,8 +37,8 @@ _OVERFLOW = re.compile(r"(?i)context[ _-]?(length|window)|maximum (input|prompt)
 class OpenAIClient:
     """A model behind an endpoint, asked through the official client.
 
-    At most `endpoint.concurrency` requests are in flight; waiting for a place is no model time. A client belongs to the
-    event loop that it is first used in.
+    At most `endpoint.concurrency` requests are in flight; waiting for a slot does not count as model time. A client
+    belongs to the event loop that it is first used in.
     """
 
     token_source: Literal["server", "training_tokenizer"] = "server"

@@ -28,7 +28,7 @@ class Feedback(NamedTuple):
     error: str | None = None
     """Why the block ended early, or why none ran."""
     notices: tuple[str, ...] = ()
-    """What became of the interpreter, where that is not as usual."""
+    """Unusual events of the interpreter, such as a rollback."""
     violations: tuple[Violation, ...] = ()
     """What the static policy forbids in a block that was not run."""
     system_note: str | None = None

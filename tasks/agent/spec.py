@@ -29,12 +29,12 @@ class EpisodeSpec(FrozenModel):
     max_completion_tokens: int | None = 12_288
     """Tokens that one reply may have; none leaves it to the endpoint."""
     faults: FaultSpec | None = None
-    """Faults that the harness injects, so that the trace shows their repair; none for none."""
+    """Faults that the harness injects, so that the trace shows their repair; `None` disables them."""
     varies_wording: bool = False
     """Whether the runtime instruction and the header are worded differently from instance to instance."""
     stateless_scope: Scope = Field(default="process", exclude_if=lambda scope: scope == "process")
-    """What ends with a block under the stateless contract: its process, or its user names only (an ablation arm). The
-    usual one stands in no dump, so that plans have the digests that they had without the arm."""
+    """What ends with a block under the stateless contract: its process, or its user names only (an ablation arm).
+    Excluded from the dump where it is `process`, so that digests stay stable."""
 
 
 class EndpointSpec(FrozenModel):

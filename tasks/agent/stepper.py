@@ -103,7 +103,7 @@ class Stepper:
         self._event_count = len(interpreter.events)
 
     def header(self) -> dict[str, Any] | None:
-        """Return the runtime header as the shown contract words it (arXiv 2603.01209, listing 1), null for none.
+        """Return the runtime header as the shown contract words it (arXiv 2603.01209, listing 1), or null.
 
         A condition whose header shows no names keeps the word for the runtime and drops the lists.
         """

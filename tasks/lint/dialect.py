@@ -134,7 +134,7 @@ class _Rewriter(ast.NodeTransformer):
         return visited
 
     def _statements(self, argument: ast.expr) -> list[ast.stmt] | None:
-        """Return the statements of literal text; `None` for anything else, whose names nobody knows."""
+        """Return the statements of literal text; `None` for anything else, whose names are unknown."""
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
             try:
                 return parse_python(argument.value.strip()).body

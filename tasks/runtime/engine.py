@@ -66,7 +66,7 @@ class BlockKilledError(Exception):
 
 
 class CallInterruptedError(Exception):
-    """A tool was stopped by hand while it ran: its block is to be interrupted, and then to have a reply."""
+    """Ctrl-C stopped a running tool: its block must be interrupted before it gets the reply."""
 
     def __init__(self, frame: tuple[Any, ...]) -> None:
         super().__init__(frame)
@@ -75,7 +75,7 @@ class CallInterruptedError(Exception):
 
 
 class ProtocolError(Exception):
-    """The sandbox sent what it should not."""
+    """The sandbox sent an invalid message."""
 
 
 Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
@@ -125,9 +125,9 @@ class Engine(ABC):
         """Go back to the state before the step that was killed, as far as it is there."""
 
     def keep(self, binding: Binding) -> None:
-        """Remember what was installed for a replay; of large values that were replaced, as many as one object may have.
+        """Remember what was installed for a replay; the oldest replaced values go once they exceed the object limit.
 
-        A block that ran with an older one is named when a replay shows something else.
+        A block that ran with such a value is named when its replay shows something else.
         """
         self.installed.append(binding)
         room = self._spec.object_limit_bytes
@@ -163,7 +163,7 @@ class Engine(ABC):
         answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
         if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
             return {encodable(name): encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
-        raise RetrievalError(f"the interpreter gave no {kind} of its variables")
+        raise RetrievalError(f"malformed answer to a question for the {kind} of variables")
 
     @abstractmethod
     def freeze(self) -> Any:

@@ -37,10 +37,7 @@ class Identity(NamedTuple):
 
 
 class Interpreter:
-    """An `Interpreter` on top of a backend's engine.
-
-    What a contract promises is asked of its lifetime policy; nothing here knows a contract's name.
-    """
+    """Runs an episode's blocks on a backend's engine, under the lifetime policy of a contract."""
 
     def __init__(
         self, contract: Contract, tools: ToolTable, engine: Engine, *, identity: Identity, spec: RuntimeSpec
@@ -224,8 +221,8 @@ class Interpreter:
         bound again where it was bound then, before, between or after the blocks.
 
         Raises:
-            ValueError: The file is no journal, or one of another contract, or of an episode in which something was
-                injected that is not injected here.
+            ValueError: The file is not a journal, has another contract, or needs something injected that is missing
+                here.
             StateLostError: A block that ended when it was recorded does not end now.
         """
         try:
@@ -268,7 +265,7 @@ class Interpreter:
             return {}
         try:
             return self._state.engine.ask_of_variables("digests")
-        except (StateLostError, RetrievalError):  # whoever runs the next block finds out
+        except (StateLostError, RetrievalError):  # the next block reports it
             return {}
 
     def _refusal(self, code: str) -> BlockError | None:

@@ -92,7 +92,7 @@ class Journal(FrozenModel):
     """Steps executed, those included that left no state."""
     entries: tuple[Annotated[Entry, Field(discriminator="kind")], ...]
     digests: dict[str, str] = Field(default={})
-    """Of variables when it was saved, by name: the process's own claim, and none where nobody could tell."""
+    """Digests of variables by name when it was saved, by the process's own claim; empty where no process answered."""
 
 
 class RecordedAnswers:

@@ -43,7 +43,7 @@ class Memory:
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED_SIZE)
 
     def seal(self) -> None:
-        """Let nobody write any more; raise `OSError` where somebody keeps it mapped for writing."""
+        """Forbid further writes; raise `OSError` where a process keeps it mapped for writing."""
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED)
 
     def view(self) -> memoryview:

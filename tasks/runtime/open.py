@@ -54,7 +54,7 @@ def open_runtime(spec: RuntimeSpec) -> Runtime:
 
     Raises:
         SandboxUnavailableError: The machine does not reach the sandbox level that the spec wants or requires, or its
-            system runs no interpreter of ours at any level.
+            system is not Linux.
         SandboxStartError: The sandbox did not start.
     """
     if sys.platform != "linux":

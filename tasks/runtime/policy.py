@@ -24,7 +24,7 @@ class StaticPolicy(FrozenModel):
     """What blocks may import, call and reach into (arXiv 2601.01569, static checks); empty for no check.
 
     What is denied stays so where it is allowed as well. A list of what is allowed is whole: a function that a block
-    defines itself is called only by a name on it. One that is null is no part of a plan, nor of its digest.
+    defines itself is called only by a name on it. A null list is left out of a plan and of its digest.
     """
 
     allowed_imports: tuple[str, ...] | None = None

@@ -32,7 +32,7 @@ class Contract(FrozenModel):
     scope: Scope = "process"
     """What ends with a binding's lifetime: the process, or user names only (an ablation arm)."""
     binds: Literal["nothing", "environment"] = Field(default="nothing", exclude_if=lambda binds: binds == "nothing")
-    """What the host binds anew before each block; left out of a dump where it is nothing, so that digests stay."""
+    """What the host binds anew before each block; `nothing` is excluded from the dump, so that digests stay stable."""
 
 
 class UnknownContractError(KeyError):
@@ -97,7 +97,7 @@ class BlockResult(NamedTuple):
     output: str = ""
     """Everything printed, by Python, C code and threads, also of a block that was killed."""
     result: str | None = None
-    """The last expression's value as text; null for none or for None."""
+    """The last expression's value as text; null without one, and for `None`."""
     error: BlockError | None = None
     active_globals: tuple[str, ...] = ()
     """User names alive for the next block, sorted (no modules, tools, dunder names); the process's own claim."""

@@ -57,8 +57,8 @@ class HostTool:
     def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         """Call the function; raise `ToolError` for arguments that do not fit it and for whatever it refuses.
 
-        What a request to end raises in the host (Prefect's `TerminationSignal` for one) is no failure of the tool, and
-        goes on through it: `sys.exit` ends no study, nor does the panic of a library in Rust.
+        `sys.exit` and the panic of a library in Rust count as failures of the tool. Other base exceptions end the run,
+        such as Prefect's `TerminationSignal`, and pass through.
         """
         try:
             bound = self.signature.bind(*arguments, **keywords).arguments
@@ -113,7 +113,7 @@ class ToolTable:
         """Call a tool, record the call, and return the reply frame for the sandbox.
 
         Raises:
-            CallInterruptedError: The tool was stopped by hand; the call is recorded, and has a reply, too.
+            CallInterruptedError: The tool was stopped by hand; the call and its reply are recorded.
         """
         started = time.perf_counter()
         request = request_text(name, arguments, keywords)
@@ -148,7 +148,7 @@ class ToolTable:
         return frame
 
     def replies(self) -> tuple[Reply, ...]:
-        """Return what the block asked and got, for the day that it runs again."""
+        """Return the block's calls with their replies, for a replay."""
         return tuple(self._replies)
 
     def finish_block(self, uncaught: int | None) -> tuple[ToolCall, ...]:

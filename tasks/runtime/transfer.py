@@ -49,7 +49,7 @@ def send_binding(ask: Ask, binding: Binding) -> None:
 
 
 def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
-    """Return a variable's blob, which nobody can change any more.
+    """Return a variable's blob in sealed memory.
 
     Raises:
         RetrievalError: There is no such variable, it does not travel, it is larger than `limit_bytes`, or something

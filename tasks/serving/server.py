@@ -1,4 +1,4 @@
-"""An endpoint for the models of a study, whoever runs it."""
+"""An endpoint for the models of a study: a server of our own, or an external one."""
 
 import json
 import os
@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 LISTING_SECONDS = 30.0
 """How long an endpoint may take to list its models, or to tell its version."""
 LONGEST_VERSION = 100
-"""Characters of a version that are kept; whoever runs the endpoint may have written it."""
+"""Characters of a version that are kept: an external endpoint may send anything."""
 
 
 class RunningServer(NamedTuple):

@@ -1,4 +1,4 @@
-"""Runs a server so that it never outlives whoever started it: `python supervisor.py GRACE_SECONDS COMMAND ...`.
+"""Runs a server so that it never outlives its starter: `python supervisor.py GRACE_SECONDS COMMAND ...`.
 
 The starter holds the other end of this process's standard input. When that pipe ends - closed on purpose, or by the
 kernel because the starter died, by whatever signal - the server's whole process group is stopped. Only the standard

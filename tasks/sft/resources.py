@@ -34,7 +34,7 @@ GPU_GIB = 80
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container finds the limit of its memory, in version 2 and 1 of control groups."""
 _CPU_REFUSAL = "can't allocate memory"
-"""What torch says, by an error of no kind of its own, where a machine has none left."""
+"""Words of torch's `RuntimeError` where a machine has no memory left."""
 _WAY_OUT_OF_MEMORY = "use a larger machine, or lower batch.max_length or batch.tokens"
 
 
@@ -132,7 +132,7 @@ def hours_on(hours: list[float], gpu_count: int) -> float:
 
 
 def check_room(spec: TrainingSpec, source: str, output: Path) -> None:
-    """Do nothing where a training fits on this machine, or where the size of its model is not known.
+    """Check that a training fits on this machine; a model of unknown size is skipped.
 
     Raises:
         UserError: The disk behind `output`, the GPU's memory, or without a GPU the machine's, is too small; or the base
@@ -203,4 +203,4 @@ def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
 def smallest_limit(physical: int, files: Iterable[Path]) -> int:
     """Return the bytes that a process may take: the machine's, or a lower limit that a control group's file names."""
     words = [file.read_text(encoding="ascii").strip() for file in files if file.is_file()]
-    return min([physical, *(int(word) for word in words if word.isdigit())])  # "max" is no limit
+    return min([physical, *(int(word) for word in words if word.isdigit())])  # "max" means unlimited

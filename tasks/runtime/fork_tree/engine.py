@@ -112,7 +112,7 @@ class ForkTreeEngine(Engine):
         try:
             self._processes.finish(dropped)
         except NodeGoneError:
-            return  # whoever needs the processes next finds out, and says so
+            return  # the next request reports it
 
     def roll_back(self) -> Recovery:
         """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""

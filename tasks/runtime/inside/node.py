@@ -74,7 +74,7 @@ class Server:
             return False
         self._unclaimed += descriptors
         kind, *arguments = message
-        if type(kind) is not str:  # the reply to a call that nobody waits for any more
+        if type(kind) is not str:  # the late reply to a call that was given up
             return False
         arguments += self._unclaimed
         self._unclaimed = []

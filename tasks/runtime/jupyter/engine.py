@@ -54,7 +54,7 @@ class JupyterEngine(Engine):
             if not self._kernel.settle(max(_SETTLE_SECONDS, end - time.monotonic())):
                 self._kernel.ask(("output",), (self._output.descriptor,))
         except (NodeGoneError, ProtocolError) as error:
-            logger.info("block %d ended its kernel, or nobody answers any more: %s", block.step, ascii(str(error)))
+            logger.info("block %d ended its kernel or its connection: %s", block.step, ascii(str(error)))
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error
         return report._replace(notices=report.notices + self._output.notices(self._spec.output_limit_bytes))
@@ -72,7 +72,7 @@ class JupyterEngine(Engine):
             try:
                 self._kernel.ask(("drop", dropped))
             except NodeGoneError:
-                return  # whoever needs the kernel next finds out, and says so
+                return  # the next request reports it
 
     def roll_back(self) -> Recovery:
         """Begin with a new kernel, in which the state is to be brought about again."""

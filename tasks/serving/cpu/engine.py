@@ -41,7 +41,7 @@ class GenerationRequest:
     parameters: SamplingParameters
     episode_id: str | None = None
     answer: Future[Reply] = field(default_factory=Future)
-    """Cancelled by the caller when nobody waits any more."""
+    """Cancelled by a caller that has stopped waiting."""
     reply: Reply | None = None
     """Set when the request is done; the answer follows when its cache is free for the next turn."""
     generated: list[int] = field(default_factory=list)
@@ -128,7 +128,7 @@ class ModelEngine:
         self._running.clear()
 
     def _dismiss(self) -> None:
-        """Answer the running requests that are done, and let those go that nobody waits for."""
+        """Answer the running requests that are done, and drop those that were cancelled."""
         for request in [each for each in self._running if each.reply is not None or each.answer.cancelled()]:
             self._running.remove(request)
             if request.lease is not None:

@@ -78,7 +78,7 @@ def _load(
 
     if Path(source).is_absolute() and not Path(source).is_dir():
         raise ModelLoadError(
-            f"model {name!r}: {source} is no directory; give the one that training saved, or a hub name"
+            f"model {name!r}: {source} is not a directory; give the one that training saved, or a hub name"
         )
     print(f"loading {name} from {adapter or source}", flush=True)
     register_ragged_attention()
