@@ -155,11 +155,7 @@ class Engine(ABC):
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
     def ask_of_variables(self, kind: Literal["types", "digests"]) -> dict[str, str]:
-        """Return the type's name, or the value's digest, of variables of the next block's namespace, by their names.
-
-        Raises:
-            RetrievalError: The answer is malformed.
-        """
+        """Return each variable's type name, or digest, by its name; raise `RetrievalError` for a malformed answer."""
         answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
         if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
             return {encodable(name): encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}

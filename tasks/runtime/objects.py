@@ -82,12 +82,7 @@ def check_name(name: str) -> None:
 def bind_value(
     name: str, value: Any, *, is_user: bool, limit_bytes: int, types: Mapping[str, type] | None = None
 ) -> Binding:
-    """Return the message that binds a variable.
-
-    Raises:
-        InjectionError: The value does not travel, holds an instance of a class that is not among the `types`
-            injected before, or is larger than `limit_bytes`.
-    """
+    """Return the message that binds a variable; raise `InjectionError` where it does not travel or is too large."""
     try:
         encoded = encode(value, types or {})
     except NotPortableError as error:
@@ -121,11 +116,7 @@ def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
 
 
 def read_value(name: str, content: memoryview, types: Mapping[str, type], libraries: tuple[str, ...]) -> Any:
-    """Return the native object; an instance of a class that was injected becomes one of it, any other a `Record`.
-
-    Raises:
-        RetrievalError: The data are malformed.
-    """
+    """Return the native object, with a `Record` for each unknown class; raise `RetrievalError` if it is malformed."""
     try:
         return decode(content, types, libraries=libraries)
     except NotPortableError as error:

@@ -182,11 +182,7 @@ class EpisodeState:
         return other, other._recover(recovery)
 
     def reload(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
-        """Bring another state about in the place of this one, which no snapshot goes back to any more.
-
-        Raises:
-            StateLostError: A block that ended when it was recorded does not end now.
-        """
+        """Bring another state about, which ends all snapshots; raise `StateLostError` where a block ends otherwise."""
         self._history = object()
         return self._bring_about(entries)
 

@@ -110,11 +110,7 @@ class ToolTable:
         self._count = self._refused_count = self._spent_bytes = 0
 
     def answer(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        """Call a tool, record the call, and return the reply frame for the sandbox.
-
-        Raises:
-            CallInterruptedError: The tool was stopped by hand; the call and its reply are recorded.
-        """
+        """Call and record a tool, and return the reply frame; raise `CallInterruptedError` if stopped by hand."""
         started = time.perf_counter()
         request = request_text(name, arguments, keywords)
         refusal = self._count_call(len(request))

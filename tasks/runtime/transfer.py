@@ -49,12 +49,7 @@ def send_binding(ask: Ask, binding: Binding) -> None:
 
 
 def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
-    """Return a variable's blob in sealed memory.
-
-    Raises:
-        RetrievalError: There is no such variable, it does not travel, it is larger than `limit_bytes`, or something
-            still writes to its memory.
-    """
+    """Return a variable's blob in sealed memory; raise `RetrievalError` where it is missing or cannot be sealed."""
     match ask(("fetch", name), ()):
         case {"missing": _}:
             raise RetrievalError(f"no variable {name!r} is alive")

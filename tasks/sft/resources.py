@@ -132,12 +132,7 @@ def hours_on(hours: list[float], gpu_count: int) -> float:
 
 
 def check_room(spec: TrainingSpec, source: str, output: Path) -> None:
-    """Check that a training fits on this machine; a model of unknown size is skipped.
-
-    Raises:
-        UserError: The disk behind `output`, the GPU's memory, or without a GPU the machine's, is too small; or the base
-            is missing, gated or out of reach.
-    """
+    """Check that a training fits on this machine, unless its size is unknown; raise `UserError` where it does not."""
     import torch
 
     shape = find_shape(spec, source)
@@ -187,11 +182,7 @@ def unknown_size(spec: TrainingSpec, source: str) -> str | None:
 
 
 def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
-    """Return the shape of the model that a training starts from, from the hub's `config.json` where it must.
-
-    Raises:
-        UserError: The base is missing, gated or out of reach.
-    """
+    """Return the shape that a training starts from, asking the hub if need be; raise `UserError` where that fails."""
     shape = shape_of(spec, source)
     if shape is not None:
         return shape

@@ -75,10 +75,7 @@ def open_relay(connect: Callable[[Path], object]) -> tuple[Relay, socket.socket]
     """Return a relay that a client is connected to, and the socket at which its kernel is to listen.
 
     `connect` is told the path that the client must connect to. Both paths are gone when this returns: nobody else ever
-    connects, and a worker that is killed leaves none behind.
-
-    Raises:
-        OSError: The folder for temporary files takes no socket, as where its path is too long for one.
+    connects, and a worker that is killed leaves none behind. A temporary folder that takes no socket is an `OSError`.
     """
     with contextlib.ExitStack() as opened, tempfile.TemporaryDirectory(prefix="kernel-") as directory:
         listener = opened.enter_context(_listen(Path(directory) / "kernel"))

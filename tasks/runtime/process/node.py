@@ -151,11 +151,7 @@ class Node:
 
 
 def receive_handle(parent: Channel, resume: Callable[[], None] = lambda: None) -> tuple[int, ForkState]:
-    """Wait for the handle of a process that was forked; call `resume` whenever its parent lets us wait.
-
-    Raises:
-        NodeGoneError: Its parent ended or did not answer as it should.
-    """
+    """Wait for the handle of a forked process, calling `resume` meanwhile; raise `NodeGoneError` where none comes."""
     deadline = parent.deadline = time.monotonic() + _REPLY_SECONDS
     while True:
         try:

@@ -20,11 +20,7 @@ class SandboxUnavailableError(RuntimeError):
 
 
 def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = "none") -> SandboxLevel:
-    """Return the level to run at: the wanted one, or the best that the machine offers; log the way to a better one.
-
-    Raises:
-        SandboxUnavailableError: The machine does not offer `wanted`, or what it offers is below `required`.
-    """
+    """Return the level to run at, and log the way to a better one; raise `SandboxUnavailableError` if it is too low."""
     obstacles = {level: _obstacle(level) for level in LEVELS}
     if wanted is not None and obstacles[wanted]:
         raise SandboxUnavailableError(f"sandbox level {wanted} is unavailable: {obstacles[wanted]}")
