@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime.describe import Injected, describe
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
@@ -36,7 +36,7 @@ class Identity(NamedTuple):
         return hashlib.sha256(f"{self.instance_id}:{step}:{self.salt}".encode()).hexdigest()
 
 
-class Interpreter:
+class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     """Runs an episode's blocks on a backend's engine, under the lifetime policy of a contract."""
 
     def __init__(
@@ -58,9 +58,6 @@ class Interpreter:
         self.closes_last = contextlib.ExitStack()
         """Snapshots, and a worker that runs no other interpreter."""
         self._is_closed = self._is_running = False
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_raised: object) -> None:
         self.close()
@@ -177,11 +174,7 @@ class Interpreter:
         return snapshot
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
-        """Go on from a frozen state; return what the model must be told.
-
-        Raises:
-            ValueError: The snapshot is closed, from another interpreter, or from before a reload.
-        """
+        """Go on from a frozen state and return what the model must be told; raise `ValueError` for a stale one."""
         recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return recovered.notices
