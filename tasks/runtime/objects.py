@@ -17,7 +17,6 @@ from carryover.tasks.runtime.inside.values.tree import decode, encode
 _FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _FIXED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
-
 NO_MEMORY = "no {size} bytes of shared memory are available ({reason}); free memory, or close files"
 
 

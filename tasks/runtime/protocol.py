@@ -16,7 +16,6 @@ from carryover.tasks.runtime.inside.tools import (  # noqa: F401 - part of the v
 SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 """Strongest first."""
 
-
 Scope = Literal["process", "namespace"]
 
 

@@ -19,7 +19,6 @@ _SEND_SECONDS = 10.0
 _REPLY_SECONDS = 30.0
 """Time for an answer that runs no code of the agent's, on a machine that may be busy."""
 
-
 _ENDED = "the interpreter's process has ended"
 _SILENT = f"the interpreter does not answer within {_REPLY_SECONDS:g} s"
 _MEDDLED = "the interpreter's connection was written to by a block"
