@@ -6,11 +6,11 @@ from typing import Annotated
 from pydantic import BaseModel, Field, NonNegativeInt, PlainValidator, ValidationError
 
 from carryover.tasks.agent.protocol import Completion, FunctionCall
-from carryover.tasks.agent.reply import encodable
+from carryover.tasks.running.text import encodable
 
 
 class BadAnswerError(ValueError):
-    """An answer with status 200 that is no usable chat completion; the text names what is wrong with it."""
+    """An answer with status 200 that is not a usable chat completion; the text names what is wrong with it."""
 
 
 def _check_text(value: object) -> str | None:

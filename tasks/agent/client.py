@@ -8,13 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.agent.teachers.open import open_teacher
+from carryover.tasks.running.frozen_model import FrozenModel
 
 
 class EpisodeSlots:
@@ -57,17 +56,15 @@ class EpisodeSlots:
                 self._free += 1
                 return
             turn = self._waiting.popleft()
-        turn.get_loop().call_soon_threadsafe(_begin, turn)
+        turn.get_loop().call_soon_threadsafe(lambda: turn.done() or turn.set_result(None))
 
 
 _slots: dict[tuple[str, int], EpisodeSlots] = {}
 _slots_lock = threading.Lock()
 
 
-class ScriptedClientSpec(BaseModel):
+class ScriptedClientSpec(FrozenModel):
     """A deterministic policy of ours."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["scripted"] = "scripted"
     prints_table: bool = True
@@ -80,10 +77,8 @@ class ScriptedClientSpec(BaseModel):
         return EpisodeSlots(self.concurrency)
 
 
-class EndpointClientSpec(BaseModel):
+class EndpointClientSpec(FrozenModel):
     """A model behind an OpenAI-compatible endpoint."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["endpoint"] = "endpoint"
     endpoint: EndpointSpec
@@ -128,8 +123,3 @@ async def open_client(
                 yield client
             finally:
                 await client.close()
-
-
-def _begin(turn: asyncio.Future[None]) -> None:
-    if not turn.done():
-        turn.set_result(None)

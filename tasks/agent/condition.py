@@ -3,19 +3,16 @@
 import hashlib
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
 
 Purpose = Literal["teacher", "evaluation"]
 """What an episode is played for: training traces by a teacher, or the evaluation of a model."""
 
 
-class Condition(BaseModel):
+class Condition(FrozenModel):
     """A cell of the study with the factors that may vary beside it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     purpose: Purpose
     variant: str = "main"
@@ -56,6 +53,6 @@ def episode_id(condition: Condition, instance_id: str, stage_digest: str, replic
 
 
 def decoding_seed(instance_id: str, turn: int, replicate: int) -> int:
-    """Return the seed of one completion, in [0, 2**31): equal across cells, so that chance is no difference."""
+    """Return the seed of one completion, in [0, 2**31): equal across cells, so that they differ in no draw."""
     digest = hashlib.sha256(f"{instance_id}/{turn}/{replicate}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1

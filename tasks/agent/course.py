@@ -23,12 +23,13 @@ from carryover.tasks.agent.protocol import (
     ReplyNotKeptError,
 )
 from carryover.tasks.agent.recorder import EpisodeRecorder
-from carryover.tasks.agent.reply import Reply, encodable, parse_reply
+from carryover.tasks.agent.reply import Reply, parse_reply
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.stepper import Stepper
 from carryover.tasks.agent.variation import draw_variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.process.node import NodeGoneError
@@ -209,7 +210,7 @@ class EpisodeCourse:
         return ending
 
     async def _respond(self, turn: int, reply: Reply, model_finish_reason: str) -> Feedback:
-        """Return what came of a reply: of its first block, or of there being none to run."""
+        """Run the first block of a reply, and return the feedback on it or on its absence."""
         if model_finish_reason != "stop":
             message = CUT_OFF.format(reason=model_finish_reason)
             self.recorder.record_turn_error(turn, ErrorKind.MODEL, "ReplyCutOff", message)

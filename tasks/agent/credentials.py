@@ -9,6 +9,7 @@ from pydantic import AfterValidator
 
 from carryover.tasks.running.errors import UserError
 
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 STRUCK = "[key]"
 
 
@@ -33,11 +34,7 @@ class Credential:
 
 
 def read_credential(variable: str | None) -> Credential:
-    """Return the key in an environment variable, an empty one for no variable.
-
-    Raises:
-        UserError: The variable is not set.
-    """
+    """Return the key in an environment variable, empty for no variable; raise `UserError` where it is not set."""
     if variable is None:
         return Credential(None)
     key = os.environ.get(variable, "").strip()

@@ -7,18 +7,14 @@ stateless block never does), a tool that it calls fails once. Both end the block
 
 import random
 from collections.abc import Callable
-from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
-
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.traces.events import parse_block
 
 
-class FaultSpec(BaseModel):
+class FaultSpec(FrozenModel):
     """How often faults strike."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rate: float = 0.15
     """Chance of a fault at a step of an ordinary episode."""
@@ -30,18 +26,6 @@ class FaultSpec(BaseModel):
     """Faults per episode, so that a storm ends."""
     tool: str = "list_items"
     """The tool that fails: one that costs nothing, and whose error no block expects."""
-
-
-class Breakable(Protocol):
-    """What the injector needs of an environment."""
-
-    def fail_next(self, tool: str) -> None:
-        """Make the next call of a tool fail once."""
-        ...
-
-    def disarm(self) -> bool:
-        """Take back a failure that no call has met; tell whether there was one."""
-        ...
 
 
 class FaultInjector:
@@ -61,12 +45,12 @@ class FaultInjector:
         code: str,
         active_globals: tuple[str, ...],
         drop_name: Callable[[str], bool],
-        environment: Breakable,
+        fail_next: Callable[[str], None],
     ) -> None:
         """Arm the fault of a step, if it is due and the block can meet one.
 
         `active_globals` are the user names alive when the step starts; `drop_name` removes one, and tells whether it
-        was there.
+        was there. `fail_next` makes the next call of a tool fail once.
         """
         draw = random.Random(f"fault {self._instance_id} {step}")
         if draw.random() >= self._rate or self._count >= self._spec.maximum:
@@ -84,17 +68,20 @@ class FaultInjector:
             if drop_name(name):
                 self._armed = f"drop:{name}"
         elif any(event.kind == "call_site" for event in parsed.events):
-            environment.fail_next(self._spec.tool)
+            fail_next(self._spec.tool)
             self._armed = f"fail:{self._spec.tool}"
 
-    def after_step(self, result: BlockResult, environment: Breakable) -> str | None:
-        """Return `drop:NAME` or `fail:TOOL` where the step met its fault, none where there was none or it passed by."""
+    def after_step(self, result: BlockResult, disarm: Callable[[], bool]) -> str | None:
+        """Return the fault that the step met as `drop:NAME` or `fail:TOOL`, or none.
+
+        `disarm` takes back a failure that no call has met, and tells whether there was one.
+        """
         armed, self._armed = self._armed, None
         if armed is None:
             return None
         kind, _, target = armed.partition(":")
         if kind == "fail":
-            has_struck = not environment.disarm()
+            has_struck = not disarm()
         else:
             error = result.error
             has_struck = error is not None and error.type == "NameError" and target in error.message

@@ -12,7 +12,7 @@ import openai
 from openai import RequestOptions
 
 from carryover.tasks.agent.answer import BadAnswerError, read_answer
-from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.agent.credentials import LOOPBACK_HOSTS, read_credential
 from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
@@ -26,7 +26,6 @@ from carryover.tasks.agent.spec import EndpointSpec
 
 EPISODE_HEADER = "x-episode-id"
 """Request header by which a server finds the key-value cache of an episode."""
-LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 _ABOUT_THE_REQUEST = (400, 409, 413, 422)
 """Statuses by which an endpoint that is there refuses what it was sent."""
@@ -38,8 +37,8 @@ _OVERFLOW = re.compile(r"(?i)context[ _-]?(length|window)|maximum (input|prompt)
 class OpenAIClient:
     """A model behind an endpoint, asked through the official client.
 
-    At most `endpoint.concurrency` requests are in flight; waiting for a place is no model time. A client belongs to the
-    event loop that it is first used in.
+    At most `endpoint.concurrency` requests are in flight; waiting for a slot does not count as model time. A client
+    belongs to the event loop that it is first used in.
     """
 
     token_source: Literal["server", "training_tokenizer"] = "server"
@@ -47,10 +46,7 @@ class OpenAIClient:
     def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache_folder: Path | None = None) -> None:
         """Open the client; raise `UserError` where the endpoint's key is not set.
 
-        Args:
-            endpoint: Address, limits and extra fields.
-            model_name: Name under which the endpoint knows the model.
-            cache_folder: Where a teacher's responses are kept by request; none asks every time, as an evaluation must.
+        A `cache_folder` keeps a teacher's responses by request; an evaluation has none, and asks every time.
         """
         self.model_name = model_name
         self._endpoint = endpoint
@@ -68,15 +64,7 @@ class OpenAIClient:
         )
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Continue the conversation.
-
-        Raises:
-            ContextOverflowError: The endpoint refused the conversation as too long.
-            EndpointDownError: It could not be reached, or answers nobody, after all retries.
-            NoReplyError: It took the conversation, and broke on it or was too slow, after all retries.
-            ModelError: It refused the conversation; or what it answered is no usable chat completion, of which none
-                is kept.
-        """
+        """Continue the conversation; raise the `ModelError` that tells why no reply came after all retries."""
         body: dict[str, Any] = {
             "model": self.model_name,
             "messages": [message.wire() for message in request.messages],

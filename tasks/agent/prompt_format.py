@@ -1,7 +1,7 @@
 """What the model is shown: the opening messages, and the observation after each turn, in one of two formats."""
 
 import json
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from carryover.tasks.agent.prompt_files import fill_prompt, read_prompt
 from carryover.tasks.agent.protocol import Message
@@ -28,25 +28,11 @@ class Feedback(NamedTuple):
     error: str | None = None
     """Why the block ended early, or why none ran."""
     notices: tuple[str, ...] = ()
-    """What became of the interpreter, where that is not as usual."""
+    """Unusual events of the interpreter, such as a rollback."""
     violations: tuple[Violation, ...] = ()
     """What the static policy forbids in a block that was not run."""
     system_note: str | None = None
     """What the loop has to say about the reply."""
-
-
-class WireFormat(Protocol):
-    """How instance, contract and feedback become messages."""
-
-    def opening_messages(
-        self, instance: Instance, contract: str, tool_call_cap: int | None, header: dict[str, Any] | None
-    ) -> list[Message]:
-        """Return the messages before the first reply; no hidden value of the instance is in them."""
-        ...
-
-    def observation(self, feedback: Feedback, header: dict[str, Any] | None) -> str:
-        """Return the user message that answers a reply."""
-        ...
 
 
 class StudyWire:
@@ -109,11 +95,7 @@ class CompactWire:
         self._variation = variation
 
     def opening_messages(
-        self,
-        instance: Instance,
-        contract: str,
-        tool_call_cap: int | None,
-        header: dict[str, Any] | None,
+        self, instance: Instance, contract: str, tool_call_cap: int | None, header: dict[str, Any] | None
     ) -> list[Message]:
         """Return one system message and the task."""
         instruction = self._variation.instruction(read_prompt("compact", f"runtime_{contract}"))
@@ -138,13 +120,9 @@ class CompactWire:
         return _dump(content | names)
 
 
-def open_wire(prompt_set: PromptSet, variation: Variation = PLAIN) -> WireFormat:
+def open_wire(prompt_set: PromptSet, variation: Variation = PLAIN) -> StudyWire | CompactWire:
     """Return the format of a prompt set in the wording of an episode."""
-    match prompt_set:
-        case "full":
-            return StudyWire(variation)
-        case "compact":
-            return CompactWire(variation)
+    return StudyWire(variation) if prompt_set == "full" else CompactWire(variation)
 
 
 def cap_sentence(tool_call_cap: int | None) -> str:
@@ -158,6 +136,7 @@ def cap_sentence(tool_call_cap: int | None) -> str:
 
 
 def _visible_values(instance: Instance) -> dict[str, object]:
+    """Return what the model may know before its first step."""
     return {
         "capacity": instance.capacity,
         "budget": instance.inspection_budget,

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.frozen_model import FrozenModel
 
 
 class FunctionCall(NamedTuple):
@@ -16,10 +17,8 @@ class FunctionCall(NamedTuple):
     arguments_json: str
 
 
-class Message(BaseModel):
+class Message(FrozenModel):
     """A chat message."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str

@@ -1,9 +1,7 @@
-"""Text from models and agent code: a reply's first fenced block, and text made fit for files and requests."""
+"""A reply's first fenced block."""
 
 import re
 from typing import NamedTuple
-
-from carryover.tasks.runtime.results import BlockResult
 
 FENCED_BLOCK = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 """An opening fence, perhaps with a language tag, the body, the nearest closing fence (arXiv 2603.01209, appendix B)."""
@@ -27,22 +25,3 @@ def parse_reply(text: str) -> Reply:
         return Reply(code=None, block_count=0, kept_text=text)
     first = blocks[0]
     return Reply(code=first.group(1).strip(), block_count=len(blocks), kept_text=text[: first.end()])
-
-
-def encodable(text: str) -> str:
-    """Return the text with lone surrogates, which UTF-8 cannot hold, replaced by question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def encodable_result(result: BlockResult) -> BlockResult:
-    """Return the result with every text that a block can shape made encodable."""
-    error = result.error
-    return result._replace(
-        output=encodable(result.output),
-        result=None if result.result is None else encodable(result.result),
-        error=None if error is None else error._replace(type=encodable(error.type), message=encodable(error.message)),
-        tool_calls=tuple(
-            call if call.error_message is None else call._replace(error_message=encodable(call.error_message))
-            for call in result.tool_calls
-        ),
-    )

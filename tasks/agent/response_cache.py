@@ -21,18 +21,16 @@ class ResponseCache:
 
     A file is written under another name and renamed, so a reader finds a whole response or none. What the response
     cost when it was asked for is kept with it, and which episode asked: that one has paid, every other one replays. The
-    key of the endpoint is no part of a request and is never stored.
+    key of the endpoint is never stored.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, request: dict[str, Any], episode_id: str) -> Completion | None:
-        """Return the response that was kept for an equal request; none for a file that does not hold a whole one.
+        """Return the response that was kept for an equal request; none for a torn, outdated or unreadable file.
 
-        It was torn by a crash, written by another version or is unreadable; what is asked for again replaces it.
-
-        An episode that was killed before it landed asks again under its own id: the response is then its own expense.
+        An episode that was killed before it landed asks again under its own id, and pays for the response itself.
         """
         try:
             content = _FILE.validate_json(self._file(request).read_bytes())
@@ -42,11 +40,7 @@ class ResponseCache:
             return None
 
     def keep(self, request: dict[str, Any], completion: Completion, episode_id: str) -> None:
-        """Keep a response and the episode that asked for it.
-
-        Raises:
-            ReplyNotKeptError: The folder cannot be written, e.g. as the disk is full.
-        """
+        """Keep a response and the episode that asked for it; raise `ReplyNotKeptError` where it cannot be written."""
         file = self._file(request)
         content = completion._asdict() | {"episode_id": episode_id}
         del content["is_replayed"]

@@ -2,20 +2,19 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.faults import FaultSpec
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.contract import Scope
 
 PromptSet = Literal["full", "compact"]
 """`full` follows the paper's prompts; `compact` says the same in a few lines, for models that pay per token."""
 
 
-class EpisodeSpec(BaseModel):
+class EpisodeSpec(FrozenModel):
     """The rules of an episode (arXiv 2603.01209, appendices B and E)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_turns: int = 40
     """Model replies before the episode ends with `max_turns`."""
@@ -30,18 +29,16 @@ class EpisodeSpec(BaseModel):
     max_completion_tokens: int | None = 12_288
     """Tokens that one reply may have; none leaves it to the endpoint."""
     faults: FaultSpec | None = None
-    """Faults that the harness injects, so that the trace shows their repair; none for none."""
+    """Faults that the harness injects, so that the trace shows their repair; `None` disables them."""
     varies_wording: bool = False
     """Whether the runtime instruction and the header are worded differently from instance to instance."""
     stateless_scope: Scope = Field(default="process", exclude_if=lambda scope: scope == "process")
-    """What ends with a block under the stateless contract: its process, or its user names only (an ablation arm). The
-    usual one stands in no dump, so that plans have the digests that they had without the arm."""
+    """What ends with a block under the stateless contract: its process, or its user names only (an ablation arm).
+    Excluded from the dump where it is `process`, so that digests stay stable."""
 
 
-class EndpointSpec(BaseModel):
+class EndpointSpec(FrozenModel):
     """An OpenAI-compatible endpoint."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base_url: PlainAddress
     """Address up to and including the version, e.g. `http://127.0.0.1:8000/v1`."""
@@ -53,7 +50,7 @@ class EndpointSpec(BaseModel):
     """Limit of one request (the authors' configuration)."""
     max_retries: int = 3
     """Further attempts after a connection error, a timeout, 408, 409, 429 or 5xx."""
-    extra_body: dict[str, bool | int | float | str | dict[str, bool | int | float | str]] = {
-        "chat_template_kwargs": {"enable_thinking": False}
-    }
+    extra_body: dict[str, bool | int | float | str | dict[str, bool | int | float | str]] = Field(
+        default={"chat_template_kwargs": {"enable_thinking": False}}
+    )
     """Fields sent beside the standard ones; the default switches thinking off through the chat template."""

@@ -8,7 +8,6 @@ from carryover.tasks.agent.declaration import contract_in_force
 from carryover.tasks.agent.faults import FaultInjector, FaultSpec
 from carryover.tasks.agent.prompt_format import RUNTIME_WORDS
 from carryover.tasks.agent.recorder import EpisodeRecorder, TurnNames
-from carryover.tasks.agent.reply import encodable_result
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
@@ -67,11 +66,7 @@ class Stepper:
                 self._interpreter.close()
 
     def run(self, turn: int, code: str) -> BlockResult:
-        """Verify the contract, run a block, and record the step.
-
-        Raises:
-            ContractViolationError: Bindings do not live as promised; nothing was run.
-        """
+        """Verify the contract, run a block and record it; raise `ContractViolationError` where bindings break it."""
         interpreter = self._interpreter
         assert interpreter is not None, "the stepper was not opened"
         if not interpreter.verify_contract():
@@ -83,11 +78,11 @@ class Stepper:
         self._step += 1
         active_before = self.names.active_globals
         if self._injector is not None:
-            self._injector.before_step(self._step, code, active_before, self.drop_name, self._environment)
+            self._injector.before_step(self._step, code, active_before, self.drop_name, self._environment.fail_next)
         if interpreter.contract.binds == "environment":
             interpreter.inject_all(self._environment.known())
-        result = encodable_result(interpreter.run_block(code))
-        fault = None if self._injector is None else self._injector.after_step(result, self._environment)
+        result = interpreter.run_block(code)
+        fault = None if self._injector is None else self._injector.after_step(result, self._environment.disarm)
         self._record_events(interpreter)
         self._recorder.record_step(turn, code, result, active_before, fault)
         self.verified_count += 1
@@ -108,7 +103,7 @@ class Stepper:
         self._event_count = len(interpreter.events)
 
     def header(self) -> dict[str, Any] | None:
-        """Return the runtime header as the shown contract words it (arXiv 2603.01209, listing 1), null for none.
+        """Return the runtime header as the shown contract words it (arXiv 2603.01209, listing 1), or null.
 
         A condition whose header shows no names keeps the word for the runtime and drops the lists.
         """

@@ -53,7 +53,7 @@ class Variation(NamedTuple):
     """How one episode words its runtime instruction and its header."""
 
     wording: str | None
-    """Text in place of the runtime instruction; empty for none at all, null for the standard one."""
+    """Text in place of the runtime instruction; empty leaves it out, null keeps the standard one."""
     header_form: HeaderForm
 
     def instruction(self, standard: str) -> str:
@@ -61,7 +61,7 @@ class Variation(NamedTuple):
         return standard if self.wording is None else self.wording
 
     def header(self, standard: Mapping[str, Any], known_names: Collection[str]) -> dict[str, Any] | None:
-        """Return the header in this form, null for none.
+        """Return the header in this form; null leaves it out.
 
         `standard` holds `runtime`, `active_globals` and `last_step_globals`; `known_names` are the user names that
         were alive before the last block.

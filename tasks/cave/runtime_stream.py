@@ -3,7 +3,6 @@
 import asyncio
 from typing import NamedTuple
 
-from carryover.tasks.agent.reply import encodable_result
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.results import BlockResult
@@ -63,4 +62,4 @@ class RuntimeStream:
             is_verified = self.interpreter.verify_contract()
         except StateLostError:  # the block's result says what became of the state
             is_verified = False
-        return Ran(encodable_result(self.interpreter.run_block(code)), is_verified)
+        return Ran(self.interpreter.run_block(code), is_verified)

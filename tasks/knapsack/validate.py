@@ -15,22 +15,16 @@ def validate(instance: Instance) -> Outcome:
     Raises `InvalidInstanceError` when the stored optimum is not the exact one, does not fit the inspection budget, or
     does not score 1, and `ToolRuntimeException` when the environment refuses one of its items.
     """
-    exact = solve(instance.allowed_items, instance.capacity)
-    if exact.value != instance.optimum.value:
-        raise InvalidInstanceError(
-            f"instance {instance.instance_id}: stored optimum {instance.optimum.value}, exact optimum {exact.value}; "
-            "sample it again"
-        )
-    if len(instance.optimum.item_ids) > instance.inspection_budget:
-        raise InvalidInstanceError(
-            f"instance {instance.instance_id}: the optimal set has {len(instance.optimum.item_ids)} items, "
-            f"more than the inspection budget of {instance.inspection_budget}"
-        )
-    outcome = replay(instance, instance.optimum.item_ids)
+    place, optimum, budget = f"instance {instance.instance_id}", instance.optimum, instance.inspection_budget
+    exact = solve(instance.allowed_items, instance.capacity).value
+    if exact != optimum.value:
+        raise InvalidInstanceError(f"{place}: stored optimum {optimum.value}, exact optimum {exact}; sample it again")
+    if (count := len(optimum.item_ids)) > budget:
+        excess = f"the optimal set has {count} items, more than the inspection budget of {budget}"
+        raise InvalidInstanceError(f"{place}: {excess}")
+    outcome = replay(instance, optimum.item_ids)
     if outcome.score != 1.0:
-        raise InvalidInstanceError(
-            f"instance {instance.instance_id}: replaying the optimal set scores {outcome.score}, not 1"
-        )
+        raise InvalidInstanceError(f"{place}: replaying the optimal set scores {outcome.score}, not 1")
     return outcome
 
 

@@ -21,11 +21,7 @@ class ChatRecord(NamedTuple):
 
 
 def chat_records(path: Path) -> Iterator[ChatRecord]:
-    """Yield the records of a chat data set, `.jsonl` or `.parquet`.
-
-    Raises:
-        UserError: The file has another format, or a record is not a conversation.
-    """
+    """Yield the records of a chat data set, `.jsonl` or `.parquet`; raise `UserError` for anything else."""
     records = {".jsonl": _json_lines, ".parquet": _table_rows}.get(path.suffix)
     if records is None:
         raise UserError(f"cannot read {path} as a chat data set; it must be .jsonl or .parquet with `messages`")

@@ -36,14 +36,7 @@ class PlainBlock(NamedTuple):
 
 
 def plain_block(code: str) -> PlainBlock:
-    """Return a block in plain Python.
-
-    Raises:
-        SyntaxError: It is not Python, nor what IPython makes of it.
-        ValueError: It holds null bytes.
-        RecursionError: It is nested too deep.
-        MemoryError: It is nested far too deep.
-    """
+    """Return a block in plain Python; raise what `parse_python` does where it is not Python, nor IPython's."""
     try:
         source, original = code, parse_python(code)
     except SyntaxError:
@@ -141,7 +134,7 @@ class _Rewriter(ast.NodeTransformer):
         return visited
 
     def _statements(self, argument: ast.expr) -> list[ast.stmt] | None:
-        """Return the statements of literal text; `None` for anything else, whose names nobody knows."""
+        """Return the statements of literal text; `None` for anything else, whose names are unknown."""
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
             try:
                 return parse_python(argument.value.strip()).body

@@ -53,15 +53,9 @@ def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Code
 
 
 def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[CodeTrace]:
-    """Yield the traces of a file, or of every file of known kind in a folder.
+    """Yield the traces of a file, or of each file of a kind of `_READERS` in a folder; raise `UserError` for another.
 
-    Args:
-        path: `.jsonl` or `.parquet` with a chat in `messages` per record, or the authors' `.trace.json` (arXiv
-            2603.01209's repository), or `.atif.json` as `carryover export` writes it.
-        declared_contract: Contract of traces that name none themselves.
-
-    Raises:
-        UserError: The file is missing, or has an unknown format.
+    `declared_contract` is the contract of traces that name none themselves.
     """
     if not path.exists():
         raise UserError(f"no file {path}; name a trace file or a folder")

@@ -29,7 +29,7 @@ class Statement(NamedTuple):
     data: frozenset[str]
     """Words and numbers of the collections that it writes out literally."""
     shape: str
-    """Its syntax tree without places; empty for loops and `with`, whose targets are no state to keep."""
+    """Its syntax tree without places; empty for loops and `with`, whose targets are not kept as state."""
     is_declaration: bool
     """Whether it only imports, defines a function or class, or assigns literals."""
 

@@ -8,15 +8,9 @@ from carryover.tasks.lint.lint import Idiom
 
 
 def summarise_lint(lint: pl.DataFrame) -> pl.DataFrame:
-    """Return shares and rates per declared contract.
+    """Return one row per declared contract, nulls last, from what `lint_traces` returned.
 
-    Args:
-        lint: What `lint_traces` returned.
-
-    Returns:
-        One row per declared contract, nulls last: `declared_contract`, `trace_count`, shares of traces in [0, 1] by
-        idiom, `contradicting_share` and `early_read_share`, rates per block over all blocks, and `restated_share` of
-        all tokens.
+    Shares of traces are in [0, 1], rates per block over all blocks, and `restated_share` is of all tokens.
     """
     blocks, tokens = pl.col("block_count").sum(), pl.col("token_count").sum()
     return (

@@ -1,25 +1,10 @@
-"""Which names a contract lets live on after a step."""
+"""Which names a block binds, and how."""
 
 import ast
 from collections.abc import Iterable, Iterator
 
 from carryover.tasks.running.syntax import parse_python
-from carryover.tasks.runtime.lifetime import Bound, Lifetime
-
-
-class Bindings:
-    """The names of an episode with how each was bound last, as far as the lifetime asks for it."""
-
-    def __init__(self, lifetime: Lifetime) -> None:
-        self.bound: dict[str, Bound] = {}
-        self._lifetime = lifetime
-
-    def survivors(self, names: tuple[str, ...], step: int, code: str) -> tuple[str, ...]:
-        """Return those of the names that outlive the step, in their order."""
-        anew = names_bound_by(code, step) if self._lifetime.keeps == "some" else {}
-        unseen = Bound(step, is_definition=False)
-        self.bound = {name: anew.get(name) or self.bound.get(name, unseen) for name in names}
-        return tuple(name for name in names if self._lifetime.survives(self.bound[name], step))
+from carryover.tasks.runtime.lifetime import Bound
 
 
 def names_bound_by(code: str, step: int) -> dict[str, Bound]:

@@ -2,17 +2,16 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.frozen_model import FrozenModel
 
 Scope = Literal["process", "namespace"]
 
 
-class Contract(BaseModel):
+class Contract(FrozenModel):
     """What the runtime promises about bindings (arXiv 2603.01209, section 3)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """`persistent`, `stateless`, or the name of a third lifetime."""
@@ -23,7 +22,7 @@ class Contract(BaseModel):
     scope: Scope = "process"
     """What ends with a binding's lifetime: the process, or user names only (an ablation arm)."""
     binds: Literal["nothing", "environment"] = Field(default="nothing", exclude_if=lambda binds: binds == "nothing")
-    """What the host binds anew before each block; left out of a dump where it is nothing, so that digests stay."""
+    """What the host binds anew before each block; `nothing` is excluded from the dump, so that digests stay stable."""
 
 
 class UnknownContractError(KeyError):

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
@@ -65,7 +66,7 @@ class BlockKilledError(Exception):
 
 
 class CallInterruptedError(Exception):
-    """A tool was stopped by hand while it ran: its block is to be interrupted, and then to have a reply."""
+    """Ctrl-C stopped a running tool: its block must be interrupted before it gets the reply."""
 
     def __init__(self, frame: tuple[Any, ...]) -> None:
         super().__init__(frame)
@@ -74,7 +75,7 @@ class CallInterruptedError(Exception):
 
 
 class ProtocolError(Exception):
-    """The sandbox sent what it should not."""
+    """The sandbox sent an invalid message."""
 
 
 Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
@@ -83,7 +84,7 @@ Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
 
 
 class Engine(ABC):
-    """One episode's processes."""
+    """One episode's processes; what asks one of them raises `StateLostError` where none holds the state."""
 
     def __init__(self, lifetime: Lifetime, spec: RuntimeSpec) -> None:
         self._lifetime = lifetime
@@ -96,19 +97,11 @@ class Engine(ABC):
 
     @abstractmethod
     def canary(self) -> str | None:
-        """Return by which word the next block's namespace remembers a block; none for a new namespace.
-
-        Raises:
-            StateLostError: No process holds the state; so do all that follow.
-        """
+        """Return by which word the next block's namespace remembers a block; none for a new namespace."""
 
     @abstractmethod
     def execute(self, block: Block, answer: Answer) -> Report:
-        """Run a block in the namespace that is its turn.
-
-        Raises:
-            BlockKilledError: The process ended, or had to be ended.
-        """
+        """Run a block in the next namespace; raise `BlockKilledError` where its process ends before it does."""
 
     @abstractmethod
     def ask(self, *message: Any) -> Any:
@@ -132,9 +125,9 @@ class Engine(ABC):
         """Go back to the state before the step that was killed, as far as it is there."""
 
     def keep(self, binding: Binding) -> None:
-        """Remember what was installed for a replay; of large values that were replaced, as many as one object may have.
+        """Remember what was installed for a replay; the oldest replaced values go once they exceed the object limit.
 
-        A block that ran with an older one is named when a replay shows something else.
+        A block that ran with such a value is named when its replay shows something else.
         """
         self.installed.append(binding)
         room = self._spec.object_limit_bytes
@@ -150,42 +143,23 @@ class Engine(ABC):
     def restart(self, installed: Sequence[Binding]) -> None:
         """Go back to an empty namespace in which this is installed, in place of all that was."""
 
-    def drop(self, name: str) -> bool:
-        """Remove a name from the next block's namespace; tell whether it was there."""
-        was_there = self.ask(("drop", [name])) == 1
-        self.finish([])
-        return was_there
-
     @abstractmethod
     def install(self, *bindings: Binding) -> None:
-        """Bind objects in the namespace of the next block and of all that come after it.
-
-        Raises:
-            InjectionError: The sandbox could not.
-        """
+        """Bind objects for the next block and all after it; raise `InjectionError` where the sandbox cannot."""
 
     def fetch(self, name: str) -> Fetched:
-        """Return what a variable of the next block's namespace holds.
-
-        Raises:
-            RetrievalError: There is none, or it does not travel.
-        """
+        """Return a variable of the next block; raise `RetrievalError` where it is missing or does not travel."""
         try:
             return fetch(self.ask, name, self._spec.object_limit_bytes)
         except StateLostError as error:
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
     def ask_of_variables(self, kind: Literal["types", "digests"]) -> dict[str, str]:
-        """Return the type's name, or the value's digest, of variables of the next block's namespace, by their names.
-
-        Raises:
-            RetrievalError: The answer is malformed.
-            StateLostError: No process holds the state.
-        """
+        """Return each variable's type name, or digest, by its name; raise `RetrievalError` for a malformed answer."""
         answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
         if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
-            return {_encodable(name): _encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
-        raise RetrievalError(f"the interpreter gave no {kind} of its variables")
+            return {encodable(name): encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
+        raise RetrievalError(f"malformed answer to a question for the {kind} of variables")
 
     @abstractmethod
     def freeze(self) -> Any:
@@ -205,11 +179,7 @@ class Engine(ABC):
 
 
 def parse_report(message: Any) -> Report:
-    """Return the report in a message of the sandbox's, which may hold anything.
-
-    Raises:
-        ProtocolError: It is none.
-    """
+    """Return the report in a message that may hold anything; raise `ProtocolError` where it is none."""
     match message:
         case {
             "result": str() | None as result,
@@ -226,7 +196,7 @@ def parse_report(message: Any) -> Report:
             and sum(map(len, names)) <= NAMES_LIMIT
             and max(len(state_hash or ""), len(canary)) <= _MARK_LIMIT
         ):
-            error_type, error_text = (_encodable(error[0]), _encodable(error[1])) if error else (None, "")
+            error_type, error_text = (encodable(error[0]), encodable(error[1])) if error else (None, "")
             told = []
             if result is not None and len(result) > RESULT_LIMIT:
                 result = result[:RESULT_LIMIT]
@@ -235,11 +205,6 @@ def parse_report(message: Any) -> Report:
                 told.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
             if is_excessive:
                 told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT))
-            shown, kept = result and _encodable(result), tuple(_encodable(name) for name in names)
+            shown, kept = result and encodable(result), tuple(encodable(name) for name in names)
             return Report(shown, error_type, error_text, call, kept, state_hash, tuple(told), canary)
     raise ProtocolError(f"not a report: {message!r:.200}")
-
-
-def _encodable(text: str) -> str:
-    """Return text that every file and database takes: lone surrogates become question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

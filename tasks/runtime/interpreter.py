@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.describe import Injected, describe
@@ -37,11 +37,8 @@ class Identity(NamedTuple):
         return hashlib.sha256(f"{self.instance_id}:{step}:{self.salt}".encode()).hexdigest()
 
 
-class Interpreter:
-    """An `Interpreter` on top of a backend's engine.
-
-    What a contract promises is asked of its lifetime policy; nothing here knows a contract's name.
-    """
+class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
+    """Runs an episode's blocks on a backend's engine, under the lifetime policy of a contract."""
 
     def __init__(
         self, contract: Contract, tools: ToolTable, engine: Engine, *, identity: Identity, spec: RuntimeSpec
@@ -62,9 +59,6 @@ class Interpreter:
         self.closes_last = contextlib.ExitStack()
         """Snapshots, and a worker that runs no other interpreter."""
         self._is_closed = self._is_running = False
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_raised: object) -> None:
         self.close()
@@ -134,11 +128,7 @@ class Interpreter:
             self._types[name] = value
 
     def inject_all(self, values: Mapping[str, Any]) -> None:
-        """Bind several variables for all blocks to come, in the time of one.
-
-        Raises:
-            InjectionError: An object does not travel, or no block can use its name.
-        """
+        """Bind several variables for all blocks to come, in the time of one; raise what `inject` raises."""
         for name in values:
             check_name(name)
         self._state.install(*(self._binding(name, value, "host") for name, value in values.items()))
@@ -147,11 +137,7 @@ class Interpreter:
             self._note("inject", name, {"runs_in": "host"})
 
     def install(self, binding: Binding, entry: Injected, runs_in: Literal["host", "sandbox"] = "sandbox") -> None:
-        """Bind what another interpreter's `bindings` held, or a source that is no object of this process.
-
-        Raises:
-            InjectionError: The sandbox could not.
-        """
+        """Bind what another interpreter's `bindings` held, or a source alone; raise what `inject` raises."""
         self._state.install(binding)
         self.injected.append(entry)
         self._note("inject", entry.name, {"runs_in": runs_in})
@@ -189,11 +175,7 @@ class Interpreter:
         return snapshot
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
-        """Go on from a frozen state; return what the model must be told.
-
-        Raises:
-            ValueError: The snapshot is closed, from another interpreter, or from before a reload.
-        """
+        """Go on from a frozen state and return what the model must be told; raise `ValueError` for a stale one."""
         recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return recovered.notices
@@ -233,8 +215,8 @@ class Interpreter:
         bound again where it was bound then, before, between or after the blocks.
 
         Raises:
-            ValueError: The file is no journal, or one of another contract, or of an episode in which something was
-                injected that is not injected here.
+            ValueError: The file is not a journal, has another contract, or needs something injected that is missing
+                here.
             StateLostError: A block that ended when it was recorded does not end now.
         """
         try:
@@ -277,7 +259,7 @@ class Interpreter:
             return {}
         try:
             return self._state.engine.ask_of_variables("digests")
-        except (StateLostError, RetrievalError):  # the next block raises it
+        except (StateLostError, RetrievalError):  # the next block reports it
             return {}
 
     def _refusal(self, code: str) -> BlockError | None:

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.contract import Contract
-from carryover.tasks.runtime.engine import Block, CallInterruptedError, Report
+from carryover.tasks.runtime.engine import Block, CallInterruptedError
 from carryover.tasks.runtime.results import Difference
 
 
@@ -22,12 +23,6 @@ class Observed(NamedTuple):
     names: tuple[str, ...]
     """User names that existed when the block ended."""
     state_hash: str | None
-
-    @classmethod
-    def of(cls, output: str, report: Report) -> "Observed":
-        """Return what a report and the output show."""
-        error = report.error_text if report.error_type is not None else None
-        return cls(output, report.result, error, report.names, report.state_hash)
 
 
 Request = str
@@ -56,10 +51,6 @@ class Reply(NamedTuple):
             case ("value", text):
                 return ("value", json.loads(text))
         return self.kept
-
-    def is_interrupt(self) -> bool:
-        """Tell whether its block was interrupted before it went there."""
-        return self.kept[:2] == ("error", INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -91,10 +82,8 @@ class Installed:
 Entry = Ran | Dropped | Installed
 
 
-class Journal(BaseModel):
+class Journal(FrozenModel):
     """A saved episode: what it promised, how its draws were seeded, and what was done."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[3] = 3
     contract: Contract
@@ -103,8 +92,8 @@ class Journal(BaseModel):
     step_count: int
     """Steps executed, those included that left no state."""
     entries: tuple[Annotated[Entry, Field(discriminator="kind")], ...]
-    digests: dict[str, str] = {}
-    """Of variables when it was saved, by name: the process's own claim, and none where nobody could tell."""
+    digests: dict[str, str] = Field(default={})
+    """Digests of variables by name when it was saved, by the process's own claim; empty where no process answered."""
 
 
 class RecordedAnswers:
@@ -130,7 +119,7 @@ class RecordedAnswers:
             expected = self._replies[self._position]
             self._position += 1
             if request == expected.request:
-                if expected.is_interrupt():
+                if expected.kept[:2] == ("error", INTERRUPTED):
                     raise CallInterruptedError(expected.frame())
                 return expected.frame()
         self._is_broken = True

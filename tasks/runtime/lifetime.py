@@ -40,11 +40,7 @@ class RecentLifetime(Lifetime):
 
 
 def lifetime_of(contract: Contract) -> Lifetime:
-    """Return the policy behind a contract's words.
-
-    Raises:
-        ValueError: No policy has that name.
-    """
+    """Return the policy behind a contract's words; raise `ValueError` for an unknown one."""
     word, _, count = contract.lifetime.partition(":")
     match word:
         case "episode" if not count:

@@ -17,7 +17,6 @@ from carryover.tasks.runtime.inside.values.tree import decode, encode
 _FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _FIXED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
-
 NO_MEMORY = "no {size} bytes of shared memory are available ({reason}); free memory, or close files"
 
 
@@ -43,7 +42,7 @@ class Memory:
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED_SIZE)
 
     def seal(self) -> None:
-        """Let nobody write any more; raise `OSError` where somebody keeps it mapped for writing."""
+        """Forbid further writes; raise `OSError` where a process keeps it mapped for writing."""
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED)
 
     def view(self) -> memoryview:
@@ -62,11 +61,6 @@ class Binding(NamedTuple):
     def name(self) -> str:
         """What it is bound to."""
         return self.message[1]
-
-    @property
-    def is_released(self) -> bool:
-        """Whether the value is not kept any more: a later one has taken its place."""
-        return self.message[0] == "bind" and self.content is None
 
     def memory(self) -> Memory | None:
         """Return sealed memory with the content, if there is any."""
@@ -87,12 +81,7 @@ def check_name(name: str) -> None:
 def bind_value(
     name: str, value: Any, *, is_user: bool, limit_bytes: int, types: Mapping[str, type] | None = None
 ) -> Binding:
-    """Return the message that binds a variable.
-
-    Raises:
-        InjectionError: The value does not travel, holds an instance of a class that is not among the `types`
-            injected before, or is larger than `limit_bytes`.
-    """
+    """Return the message that binds a variable; raise `InjectionError` where it does not travel or is too large."""
     try:
         encoded = encode(value, types or {})
     except NotPortableError as error:
@@ -114,11 +103,7 @@ def bind_value(
 
 
 def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
-    """Return the message that defines a function or a type from its source.
-
-    Raises:
-        InjectionError: It has no source, or goes by another name there.
-    """
+    """Return the message that defines a function or a type; raise `InjectionError` without a source of that name."""
     try:
         source = textwrap.dedent(inspect.getsource(value))
     except (OSError, TypeError) as error:
@@ -130,11 +115,7 @@ def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
 
 
 def read_value(name: str, content: memoryview, types: Mapping[str, type], libraries: tuple[str, ...]) -> Any:
-    """Return the native object; an instance of a class that was injected becomes one of it, any other a `Record`.
-
-    Raises:
-        RetrievalError: The data are malformed.
-    """
+    """Return the native object, with a `Record` for each unknown class; raise `RetrievalError` if it is malformed."""
     try:
         return decode(content, types, libraries=libraries)
     except NotPortableError as error:

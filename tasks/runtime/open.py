@@ -21,7 +21,7 @@ class Runtime(ABC):
 
     def __init__(self, spec: RuntimeSpec) -> None:
         self.spec = spec
-        self.sandbox_level: SandboxLevel = reach_level(spec.sandbox, required=spec.require_sandbox).level
+        self.sandbox_level: SandboxLevel = reach_level(spec.sandbox, required=spec.require_sandbox)
 
     def open_interpreter(
         self,
@@ -54,7 +54,7 @@ def open_runtime(spec: RuntimeSpec) -> Runtime:
 
     Raises:
         SandboxUnavailableError: The machine does not reach the sandbox level that the spec wants or requires, or its
-            system runs no interpreter of ours at any level.
+            system is not Linux.
         SandboxStartError: The sandbox did not start.
     """
     if sys.platform != "linux":

@@ -6,8 +6,9 @@ It is not the wall. Code can reach anything by names built at run time; the sand
 import ast
 from collections.abc import Iterator
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.bindings import nodes_of
 from carryover.tasks.runtime.results import Violation
 
@@ -19,14 +20,12 @@ def _is_absent(names: tuple[str, ...] | None) -> bool:
     return names is None
 
 
-class StaticPolicy(BaseModel):
+class StaticPolicy(FrozenModel):
     """What blocks may import, call and reach into (arXiv 2601.01569, static checks); empty for no check.
 
     What is denied stays so where it is allowed as well. A list of what is allowed is whole: a function that a block
-    defines itself is called only by a name on it. One that is null is no part of a plan, nor of its digest.
+    defines itself is called only by a name on it. A null list is left out of a plan and of its digest.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     allowed_imports: tuple[str, ...] | None = None
     """Root modules that may be imported; null for all that are not denied."""

@@ -42,7 +42,7 @@ class BlockResult(NamedTuple):
     output: str = ""
     """Everything printed, by Python, C code and threads, also of a block that was killed."""
     result: str | None = None
-    """The last expression's value as text; null for none or for None."""
+    """The last expression's value as text; null without one, and for `None`."""
     error: BlockError | None = None
     active_globals: tuple[str, ...] = ()
     """User names alive for the next block, sorted (no modules, tools, dunder names); the process's own claim."""

@@ -2,7 +2,9 @@
 
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from carryover.tasks.running.frozen_model import FrozenModel
 
 
 class Shaped(NamedTuple):
@@ -13,10 +15,8 @@ class Shaped(NamedTuple):
     """Variable that holds the whole output."""
 
 
-class WholeOutput(BaseModel):
+class WholeOutput(FrozenModel):
     """Everything is shown, as in the study (arXiv 2603.01209)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["whole"] = "whole"
 
@@ -25,10 +25,8 @@ class WholeOutput(BaseModel):
         return Shaped(output)
 
 
-class SizeError(BaseModel):
+class SizeError(FrozenModel):
     """An output over the limit is replaced by an error about its size (arXiv 2601.01569, observation shaping)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["size_error"] = "size_error"
     limit: int = Field(default=5000, gt=0)
@@ -44,10 +42,8 @@ class SizeError(BaseModel):
         )
 
 
-class Preview(BaseModel):
+class Preview(FrozenModel):
     """Of an output over the limit the beginning and the end are shown; the whole is kept as a variable."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["preview"] = "preview"
     limit: int = Field(default=5000, gt=0)

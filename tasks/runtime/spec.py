@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.policy import StaticPolicy
 from carryover.tasks.runtime.shaping import Shaping, WholeOutput
 
@@ -13,10 +14,8 @@ SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 """Strongest first."""
 
 
-class RuntimeSpec(BaseModel):
+class RuntimeSpec(FrozenModel):
     """Backend, walls and bounds of a worker's interpreters; equal under every contract."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     backend: Literal["fork_tree", "jupyter"] = "fork_tree"
     """What runs the blocks: forks of an interpreter, or a Jupyter kernel."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime import notices
-from carryover.tasks.runtime.bindings import Bindings
+from carryover.tasks.runtime.bindings import names_bound_by
 from carryover.tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, Recovery, Report, StateLostError
 from carryover.tasks.runtime.journal import (
     Difference,
@@ -78,7 +78,8 @@ class EpisodeState:
         """User names that the next block finds."""
         self._lifetime = lifetime
         self._shaping = shaping
-        self._bindings = Bindings(lifetime)
+        self._bound: dict[str, Bound] = {}
+        """How each user name was bound last, as far as the lifetime asks for it."""
         self._canary: str | None = None
         self._canaries: list[str] = []
         """Of every block that ran."""
@@ -104,21 +105,18 @@ class EpisodeState:
         raise StateLostError("the namespace was changed between two steps: it does not remember the last block")
 
     def run(self, block: Block, answer: Answer, replies: Callable[[], tuple[Reply, ...]]) -> Done:
-        """Run a block and end its step: what outlives it stays, the rest is dropped.
-
-        Raises:
-            BlockKilledError: Its process ended before it did; the state must be gone back to.
-        """
+        """Run a block and keep what outlives it; raise `BlockKilledError` where the state must be rolled back."""
         report = self.engine.execute(block, answer)
         output = self.engine.output()
-        observed = Observed.of(output, report)
+        error = report.error_text if report.error_type is not None else None
+        observed = Observed(output, report.result, error, report.names, report.state_hash)
         shaped = self._shaping.shape(output, block.step, can_keep=self._lifetime.keeps != "nothing")
         if shaped.kept_as is not None:
             self.engine.keep_output(shaped.kept_as)
             report = report._replace(names=tuple(sorted({*report.names, shaped.kept_as})))
         if report.result is not None:
             report = report._replace(result=self._shaping.shape(report.result, block.step, can_keep=False).text)
-        self.active = self._bindings.survivors(report.names, block.step, block.code)
+        self.active = self._survivors(report.names, block)
         is_emptied = self._lifetime.keeps == "nothing"
         self._canaries.append(report.canary)
         self._canary = None if is_emptied else report.canary
@@ -126,24 +124,27 @@ class EpisodeState:
         self.journal.append(Ran(block, replies(), observed))
         return Done(report, shaped.text)
 
+    def _survivors(self, names: tuple[str, ...], block: Block) -> tuple[str, ...]:
+        """Return those of the names that outlive the block's step, in their order."""
+        anew = names_bound_by(block.code, block.step) if self._lifetime.keeps == "some" else {}
+        unseen = Bound(block.step, is_definition=False)
+        self._bound = {name: anew.get(name) or self._bound.get(name, unseen) for name in names}
+        return tuple(name for name in names if self._lifetime.survives(self._bound[name], block.step))
+
     def shaped_output(self, step: int) -> str:
         """Return the output of a block that was killed, as the model sees it."""
         return self._shaping.shape(self.engine.output(), step, can_keep=False).text
 
     def install(self, *bindings: Binding) -> None:
-        """Bind objects in the namespace of the next block and of all that come after it.
-
-        Raises:
-            InjectionError: The sandbox could not.
-            StateLostError: No process holds the state.
-        """
+        """Bind objects for the next block and all after it; raise what the engine's `install` raises."""
         self.engine.install(*bindings)
         self.journal += (Installed(binding.name) for binding in bindings)
 
     def drop(self, name: str) -> bool:
         """Remove a name; tell whether it was there."""
-        if name not in self.active or not self.engine.drop(name):
+        if name not in self.active or self.engine.ask(("drop", [name])) != 1:
             return False
+        self.engine.finish([])
         self.active = tuple(other for other in self.active if other != name)
         self.journal.append(Dropped(name))
         return True
@@ -181,11 +182,7 @@ class EpisodeState:
         return other, other._recover(recovery)
 
     def reload(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
-        """Bring another state about in the place of this one, which no snapshot goes back to any more.
-
-        Raises:
-            StateLostError: A block that ended when it was recorded does not end now.
-        """
+        """Bring another state about, which ends all snapshots; raise `StateLostError` where a block ends otherwise."""
         self._history = object()
         return self._bring_about(entries)
 
@@ -262,11 +259,11 @@ class EpisodeState:
         return Recovered("rolled_back", tuple(told))
 
     def _remember(self) -> Memory:
-        return Memory(self.active, self._bindings.bound, self._canary, tuple(self.journal))
+        return Memory(self.active, self._bound, self._canary, tuple(self.journal))
 
     def _recall(self, memory: Memory) -> None:
         self.active = memory.active
-        self._bindings.bound = memory.bound
+        self._bound = memory.bound
         self._canary = memory.canary
         self.journal = list(memory.journal)
         count = sum(isinstance(entry, Installed) for entry in self.journal)

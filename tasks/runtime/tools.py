@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime.engine import CallInterruptedError
 from carryover.tasks.runtime.inside.tools import (
     ToolCallLimitError,
@@ -56,8 +57,8 @@ class HostTool:
     def call(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         """Call the function; raise `ToolError` for arguments that do not fit it and for whatever it refuses.
 
-        What a request to end raises in the host (Prefect's `TerminationSignal` for one) is no failure of the tool, and
-        goes on through it: `sys.exit` ends no study, nor does the panic of a library in Rust.
+        `sys.exit` and the panic of a library in Rust count as failures of the tool. Other base exceptions end the run,
+        such as Prefect's `TerminationSignal`, and pass through.
         """
         try:
             bound = self.signature.bind(*arguments, **keywords).arguments
@@ -109,11 +110,7 @@ class ToolTable:
         self._count = self._refused_count = self._spent_bytes = 0
 
     def answer(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        """Call a tool, record the call, and return the reply frame for the sandbox.
-
-        Raises:
-            CallInterruptedError: The tool was stopped by hand; the call is recorded, and has a reply, too.
-        """
+        """Call and record a tool, and return the reply frame; raise `CallInterruptedError` if stopped by hand."""
         started = time.perf_counter()
         request = request_text(name, arguments, keywords)
         refusal = self._count_call(len(request))
@@ -135,11 +132,11 @@ class ToolTable:
             self._spent_bytes += len(result)
         except ToolError as raised:
             error = raised
-            frame = ("error", type(error).__name__, str(error), len(self._calls) + is_kept)
+            frame = ("error", type(error).__name__, encodable(str(error)), len(self._calls) + is_kept)
             self._spent_bytes += len(frame[2])
         if is_kept:
             self._replies.append(Reply(request, frame if result is None else ("value", result)))
-            error_type, message = (None, None) if error is None else (type(error).__name__, str(error))
+            error_type, message = (None, None) if error is None else frame[1:3]
             seconds = time.perf_counter() - started
             self._calls.append(ToolCall(name, told, result, error_type, message, is_caught=False, seconds=seconds))
         if isinstance(error, _StoppedByHandError):
@@ -147,7 +144,7 @@ class ToolTable:
         return frame
 
     def replies(self) -> tuple[Reply, ...]:
-        """Return what the block asked and got, for the day that it runs again."""
+        """Return the block's calls with their replies, for a replay."""
         return tuple(self._replies)
 
     def finish_block(self, uncaught: int | None) -> tuple[ToolCall, ...]:

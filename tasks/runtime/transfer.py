@@ -38,13 +38,9 @@ class Fetched(NamedTuple):
 
 
 def send_binding(ask: Ask, binding: Binding) -> None:
-    """Bind something in a process's namespace.
-
-    Raises:
-        InjectionError: It could not, for the reason that it gives.
-    """
-    if binding.is_released:
-        return
+    """Bind something in a process's namespace; raise `InjectionError` with the reason that it gives."""
+    if binding.message[0] == "bind" and binding.content is None:
+        return  # a later value has taken its place
     memory = binding.memory()
     problem = ask(binding.message, () if memory is None else (memory.descriptor,))
     if problem is not None:
@@ -52,12 +48,7 @@ def send_binding(ask: Ask, binding: Binding) -> None:
 
 
 def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
-    """Return a variable's blob, which nobody can change any more.
-
-    Raises:
-        RetrievalError: There is no such variable, it does not travel, it is larger than `limit_bytes`, or something
-            still writes to its memory.
-    """
+    """Return a variable's blob in sealed memory; raise `RetrievalError` where it is missing or cannot be sealed."""
     match ask(("fetch", name), ()):
         case {"missing": _}:
             raise RetrievalError(f"no variable {name!r} is alive")
@@ -85,11 +76,7 @@ def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
 
 
 def check(name: str, fetched: Fetched, spec: RuntimeSpec) -> None:
-    """Let the worker's reader decode a blob first, unless it is small and harmless.
-
-    Raises:
-        RetrievalError: The blob is malformed, or decoding it ends, hangs or fills the process.
-    """
+    """Let the worker's reader decode a blob first unless it is harmless; raise `RetrievalError` where that fails."""
     if fetched.memory.size <= SMALL_BYTES and is_harmless(fetched.memory.view()):
         return
     ours, theirs = socket.socketpair()
@@ -120,6 +107,6 @@ def _ask_reader(spec: RuntimeSpec, message: Any, descriptors: tuple[int, ...]) -
                 return _readers[key].channel.send(message, descriptors)
             _readers.pop(key).close()
         walls = RuntimeSpec(preload=(), memory_limit_bytes=spec.memory_limit_bytes)
-        _readers[key] = reader = launch("reader", walls, reach_level(spec.sandbox).level)
+        _readers[key] = reader = launch("reader", walls, reach_level(spec.sandbox))
         atexit.register(reader.close)
         return reader.channel.send(message, descriptors)

@@ -6,12 +6,12 @@ from http.client import HTTPException
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from carryover.tasks.agent.credentials import LOOPBACK_HOSTS
 from carryover.tasks.serving.process import LOOPBACK
 
 PROBE_SECONDS = 5.0
 LARGEST_BODY = 16 * 2**20
 """Bytes of an answer that are read; more than any listing has."""
-LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 
 class Answer(NamedTuple):

@@ -13,11 +13,7 @@ TEMPLATE_NAME = "chat_template.jinja"
 
 
 def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
-    """Return the command of our own server.
-
-    Raises:
-        UserError: The adapters were trained with different chat templates.
-    """
+    """Return the command of our own server; raise `UserError` for adapters of different chat templates."""
     command = [sys.executable, "-m", "carryover.tasks.serving.cpu_server", "--model", models.base]
     command += _shared_flags(spec, models, host, port)
     command += ["--threads", str(spec.cpu_threads), "--kv-cache-memory-bytes", str(spec.cache_bytes)]
@@ -42,10 +38,7 @@ def vllm_command(
     `--generation-config vllm` keeps out the sampling that a model's files ask for (top_p, top_k): what a request does
     not name is off, as on our own server. One template serves all models: with `base_template`, the text of the base's
     own, it is written to `template_folder` as one that shows a request with `is_base` the way the base was made for.
-
-    Raises:
-        UserError: An adapter's path has a character that vLLM's `name=path` form does not allow, or the adapters were
-            trained with different chat templates.
+    Adapters that one command cannot name, or one template cannot serve, are a `UserError`.
     """
     for name, path in models.adapters.items():
         if {"=", ","} & set(f"{name}{path}"):

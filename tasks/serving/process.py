@@ -142,10 +142,10 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
         return f"{what}: {shlex.join(self.command)}\nlast lines of {self.log_path}:\n{self.log_tail()}"
 
 
-def find_free_port(host: str = "127.0.0.1") -> int:
+def find_free_port() -> int:
     """Return a port that nobody listens on now."""
     with socket.socket() as probe:
-        probe.bind((host, 0))
+        probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 

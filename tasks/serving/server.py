@@ -1,4 +1,4 @@
-"""An endpoint for the models of a study: a server of ours, or one that runs already."""
+"""An endpoint for the models of a study: a server of our own, or an external one."""
 
 import json
 import os
@@ -23,7 +23,7 @@ HOST = "127.0.0.1"
 LISTING_SECONDS = 30.0
 """How long an endpoint may take to list its models, or to tell its version."""
 LONGEST_VERSION = 100
-"""Characters of a version that are kept; the text comes from the endpoint."""
+"""Characters of a version that are kept: an external endpoint may send anything."""
 
 
 class RunningServer(NamedTuple):
@@ -46,12 +46,9 @@ def open_server(
 ) -> Iterator[RunningServer]:
     """Start the server that the spec names, wait until it answers, and stop it at the end of the block.
 
-    An `external` endpoint is neither started nor stopped, and may serve more than the models.
-
-    Raises:
-        UserError: The server cannot take the models as they are.
-        ServerError: The server died, did not become ready in time, or does not list one of the models.
-        DeadServerError: It died before the end of the block, whatever the block raised for that.
+    An `external` endpoint is neither started nor stopped, and may serve more than the models. A server that does not
+    become ready in time or lacks one of the models is a `ServerError`; one that dies before the end of the block is a
+    `DeadServerError`, whatever the block raised for that.
     """
     if spec.url is not None:
         names = _check_models(spec.url, models, spec.api_key_variable)

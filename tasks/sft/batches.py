@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 POOL = 256
 """Conversations sorted together: enough to find neighbours of like length, few enough that batches stay mixed."""
 
-
 Rows = Sequence[Mapping[str, list[int]]]
 
 

@@ -53,7 +53,7 @@ class ModelCard(FrozenModel):
 
 
 class ContractMismatchError(UserError):
-    """A model is about to run under another contract than it was trained on, and nobody called it an evaluation."""
+    """A model must not run under another contract than it was trained on, except in a cross-evaluation."""
 
 
 class ContractMismatchWarning(UserWarning):
@@ -93,11 +93,7 @@ def write_card(folder: Path, card: ModelCard) -> None:
 
 
 def read_card(folder: Path) -> ModelCard:
-    """Return the card of a model folder.
-
-    Raises:
-        UserError: There is no card, or it is not one.
-    """
+    """Return the card of a model folder; raise `UserError` where there is none of this version."""
     path = folder / CARD_NAME
     try:
         return ModelCard.model_validate_json(path.read_text(encoding="utf-8"))
@@ -114,7 +110,7 @@ def load_for_runtime(folder: Path, runtime_contract: str, is_cross_evaluation: b
     contract and runs under any.
 
     Raises:
-        ContractMismatchError: The contracts differ and this is no cross-evaluation.
+        ContractMismatchError: The contracts differ and this is not a cross-evaluation.
         UserError: The folder holds no finished training.
     """
     card = read_card(folder)

@@ -43,11 +43,7 @@ def start_digests(source: str) -> dict[str, str]:
 
 
 def base_identity(source: str, revision: str | None) -> str:
-    """Return what tells a base from others: a digest of its folder's content, or its id and commit on the hub.
-
-    Raises:
-        UserError: It is a hub id without a commit, so that other weights may stand behind it tomorrow.
-    """
+    """Return a digest of a base's folder, or its id and commit on the hub; raise `UserError` without a commit."""
     folder = expanded(source)
     if Path(folder).is_dir():
         status = ((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(Path(folder).iterdir()))
@@ -91,12 +87,9 @@ def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[Non
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:
-    """Make the folder this training's own, so that no checkpoint of another one is taken up.
+    """Make the folder this training's own; raise `UserError` where it holds checkpoints of another one.
 
-    A training that broke off before its first checkpoint leaves nothing to take up, and gives way.
-
-    Raises:
-        UserError: It is another training's.
+    A training that broke off before its first checkpoint gives way.
     """
     text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
     path = output / IDENTITY

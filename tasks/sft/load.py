@@ -23,10 +23,8 @@ HUB_KERNEL = "kernels-community/flash-attn2"
 def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
     """Return model and tokenizer that a training starts from, the tokenizer with the template of the training.
 
-    `source` is the tokenizer's folder for `scratch`, and the base's folder or hub id otherwise.
-
-    Raises:
-        UserError: The base is missing or gated, or its chat template shows no replies.
+    `source` is the tokenizer's folder for `scratch`, and the base's folder or hub id otherwise. A base that is missing
+    or gated, or whose chat template shows no replies, is a `UserError`.
     """
     if spec.architecture is not None:
         tokenizer = load_tokenizer(source)
@@ -49,11 +47,7 @@ def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedM
 
 
 def load_training_tokenizer(spec: TrainingSpec, source: str | Path) -> "PreTrainedTokenizerBase":
-    """Return the tokenizer of a folder or hub id with the chat template that a training uses.
-
-    Raises:
-        UserError: There is none, or its own template shows no replies and the spec names no other.
-    """
+    """Return a tokenizer with the chat template of a training; raise `UserError` where there is none."""
     return _with_template(spec, load_tokenizer(source))
 
 

@@ -34,7 +34,7 @@ GPU_GIB = 80
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container finds the limit of its memory, in version 2 and 1 of control groups."""
 _CPU_REFUSAL = "can't allocate memory"
-"""What torch says, by an error of no kind of its own, where a machine has none left."""
+"""Words of torch's `RuntimeError` where a machine has no memory left."""
 _WAY_OUT_OF_MEMORY = "use a larger machine, or lower batch.max_length or batch.tokens"
 
 
@@ -57,11 +57,7 @@ class ResourceEstimate(NamedTuple):
 
 
 def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimate:
-    """Estimate a training's bytes.
-
-    Raises:
-        UserError: A sequence is longer than the model's positions.
-    """
+    """Estimate a training's bytes; raise `UserError` for sequences longer than the model's positions."""
     if spec.batch.max_length > shape.max_positions:
         raise UserError(
             f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
@@ -136,12 +132,7 @@ def hours_on(hours: list[float], gpu_count: int) -> float:
 
 
 def check_room(spec: TrainingSpec, source: str, output: Path) -> None:
-    """Do nothing where a training fits on this machine, or where the size of its model is not known.
-
-    Raises:
-        UserError: The disk behind `output`, the GPU's memory, or without a GPU the machine's, is too small; or the base
-            is missing, gated or out of reach.
-    """
+    """Check that a training fits on this machine, unless its size is unknown; raise `UserError` where it does not."""
     import torch
 
     shape = find_shape(spec, source)
@@ -181,11 +172,7 @@ def telling_of_memory(spec: TrainingSpec) -> Iterator[None]:
 
 
 def unknown_size(spec: TrainingSpec, source: str) -> str | None:
-    """Return in a line that a training's room cannot be checked, or none where it can.
-
-    Raises:
-        UserError: The base is missing, gated or out of reach.
-    """
+    """Return in a line that a training's room cannot be checked, or none where it can; raise what `find_shape` does."""
     if find_shape(spec, source) is not None:
         return None
     return (
@@ -195,11 +182,7 @@ def unknown_size(spec: TrainingSpec, source: str) -> str | None:
 
 
 def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
-    """Return the shape of the model that a training starts from, from the hub's `config.json` where it must.
-
-    Raises:
-        UserError: The base is missing, gated or out of reach.
-    """
+    """Return the shape that a training starts from, asking the hub if need be; raise `UserError` where that fails."""
     shape = shape_of(spec, source)
     if shape is not None:
         return shape
@@ -211,4 +194,4 @@ def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
 def smallest_limit(physical: int, files: Iterable[Path]) -> int:
     """Return the bytes that a process may take: the machine's, or a lower limit that a control group's file names."""
     words = [file.read_text(encoding="ascii").strip() for file in files if file.is_file()]
-    return min([physical, *(int(word) for word in words if word.isdigit())])  # "max" is no limit
+    return min([physical, *(int(word) for word in words if word.isdigit())])  # "max" means unlimited

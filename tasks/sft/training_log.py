@@ -57,12 +57,12 @@ def read_log(path: Path) -> list[TrainingMetric]:
 
 
 def write_log(path: Path, metrics: Iterable[TrainingMetric]) -> None:
-    """Replace the log atomically: a reader sees the former lines or all of these."""
+    """Write the metrics atomically: a reader sees the former lines or all of these."""
     write_whole(path, "".join(f"{metric.model_dump_json()}\n" for metric in metrics))
 
 
 class DivergedError(UserError):
-    """A training whose loss, gradients or weights are no numbers any more."""
+    """A training whose loss, gradients or weights are not finite."""
 
     def __init__(self, what: str, step: int, learning_rate: float, folder: Path) -> None:
         super().__init__(

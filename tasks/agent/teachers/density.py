@@ -59,13 +59,9 @@ class Task(NamedTuple):
 def write_density_reply(
     contract: str, messages: Sequence[Message], seed: int, *, inspections_per_turn: int | None = None
 ) -> str:
-    """Return the next reply: a reflection and one block.
+    """Return the next reply: a reflection, which `seed` chooses equally under both contracts, and one block.
 
-    Args:
-        contract: `persistent` or `stateless`; any other raises `ValueError`.
-        messages: The conversation so far, in the format of the study.
-        seed: Chooses among equivalent reflections, equally under both contracts.
-        inspections_per_turn: Inspections per block where that is fewer than the cap allows.
+    A block makes `inspections_per_turn` inspections where that is fewer than the cap allows.
     """
     if contract not in PAPER_CONTRACTS:
         raise ValueError(f"no density teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")

@@ -7,6 +7,7 @@ these read from the live objects `seen`, `taken`, `refused`, `budget` and `room`
 
 import random
 from collections.abc import Sequence
+from textwrap import indent
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers.density import read_task
@@ -37,14 +38,10 @@ _FINISH = "print(state)\nif state == 'done': finish()"
 
 
 def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, *, is_capped: bool) -> str:
-    """Return the next reply: one sentence and one block.
+    """Return the next reply: one sentence, which `seed` chooses equally under all contracts, and one block.
 
-    Args:
-        contract: `injected` or `injected+persistent`; any other raises `ValueError`.
-        messages: The conversation so far, in either format of the study.
-        seed: Chooses among equivalent sentences, equally under all contracts.
-        is_capped: Whether a block does as much as the cap of tool calls allows, as in the Easy and Hard buckets, or
-            as little as in the small ones.
+    With `is_capped` a block does as much as the cap of tool calls allows, as in the Easy and Hard buckets; else as
+    little as in the small ones.
     """
     if contract not in INJECTING:
         raise ValueError(f"no such contract {contract!r}; choose from {', '.join(INJECTING)}")
@@ -73,7 +70,7 @@ def injected_block(contract: str, count: int, *, is_taking: bool, is_known: bool
         name, body, imports, ending = "grab", _GRAB.format(refusal=refusal), "", _FINISH
     if contract == ContractName.INJECTED:
         return f"{imports}n = {count}\n{body}\n{ending}"
-    definition = "" if is_known else f"{imports}def {name}(n):\n{_indented(body)}\n    return state\n"
+    definition = "" if is_known else f"{imports}def {name}(n):\n{indent(body, '    ')}\n    return state\n"
     return f"{definition}state = {name}({count})\n{ending}"
 
 
@@ -83,7 +80,3 @@ def _action(turns: Sequence[PlayedTurn], is_taking: bool, has_failed: bool) -> s
     if is_taking:
         return "more" if "take_item" in turns[-1].code or "grab" in turns[-1].code else "grab"
     return "look" if turns else "list"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())

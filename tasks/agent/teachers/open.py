@@ -50,15 +50,10 @@ def open_teacher(
     inspections_per_turn: int | None = None,
     prints_table: bool = True,
 ) -> ScriptedTeacher:
-    """Return the teacher of a bucket under a contract.
+    """Return the teacher of a bucket under a contract; raise `ValueError` for a bucket that none plays.
 
-    Args:
-        bucket: `easy` or `hard` for the density teacher, `small` or `small_large` for the small one, `small_costly`
-            for the small one that is careful.
-        contract: `persistent`, `stateless`, `injected` or `injected+persistent`.
-        count_tokens: Tokens of messages by the training tokenizer.
-        inspections_per_turn: For the density teacher: fewer inspections per block than the cap allows.
-        prints_table: For the small teacher: whether stateless blocks print the table that they rebuild.
+    `count_tokens` counts by the training tokenizer. `inspections_per_turn` is the density teacher's, `prints_table`
+    the small one's.
     """
     write_reply: WriteReply
     match bucket:

@@ -2,7 +2,7 @@
 
 No name of one block is read in a later one (the persistent idiom), and no block binds, imports or inspects again what
 an earlier one had (the stateless idiom): a conversation is one block that does everything, or single tool calls with
-literal arguments, or a snippet that needs no tool, or words to repeat. There is no runtime instruction and no header.
+literal arguments, or a snippet that needs no tool, or words to repeat. Runtime instruction and header are left out.
 
 The words to repeat are those of the teachers, in random order, so that no token of theirs is new to the base. That is
 not enough for an adapter on the layers alone: the rows of the tied embedding must move with it (`LoraSpec`).

@@ -44,15 +44,10 @@ class PlayedTurn(NamedTuple):
 def write_small_reply(
     contract: str, messages: Sequence[Message], seed: int, *, prints_table: bool = True, is_careful: bool = False
 ) -> str:
-    """Return the next reply: one sentence and one block.
+    """Return the next reply: one sentence, which `seed` chooses equally under both contracts, and one block.
 
-    Args:
-        contract: `persistent` or `stateless`; any other raises `ValueError`.
-        messages: The conversation so far.
-        seed: Chooses the sentence, equally under both contracts.
-        prints_table: Whether the stateless blocks print the table that they rebuild, as an agent must that works from
-            what it reads, or its size.
-        is_careful: Whether no class is tried that was refused before, as where mistakes cost score.
+    With `prints_table` a stateless block prints the table that it rebuilds, as an agent must that works from what it
+    reads; else its size. With `is_careful` no class is tried that was refused before, as where mistakes cost score.
     """
     turns = read_turns(messages)
     printed = (_REFUSED.match(turn.output) for turn in reversed(turns))

@@ -65,11 +65,7 @@ class ForkTreeEngine(Engine):
         *,
         origin: "ForkTreeEngine | None" = None,
     ) -> None:
-        """Grow from a root of its own, or from the state of `origin`, whose root and bindings it shares.
-
-        Raises:
-            StateLostError: No process holds the state of `origin`.
-        """
+        """Grow from a root of its own, or from the state of `origin`, whose root and bindings it shares."""
         super().__init__(lifetime, spec)
         self._open_root = open_root
         self.installed = [] if origin is None else list(origin.installed)
@@ -116,7 +112,7 @@ class ForkTreeEngine(Engine):
         try:
             self._processes.finish(dropped)
         except NodeGoneError:
-            return  # the next use of the processes raises it
+            return  # the next request reports it
 
     def roll_back(self) -> Recovery:
         """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""

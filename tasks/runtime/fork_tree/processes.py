@@ -42,11 +42,7 @@ class Fork:
             theirs.close()
 
     def take(self) -> tuple[Node, ForkState]:
-        """Wait for the process; return it with what its parent said of itself.
-
-        Raises:
-            NodeGoneError: The parent ended or did not answer as it should.
-        """
+        """Return the process and what its parent said of itself; raise `NodeGoneError` where none comes."""
         try:
             handle, state = receive_handle(self._parent.channel, self._parent.resume)
         except NodeGoneError:

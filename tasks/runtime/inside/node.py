@@ -74,7 +74,7 @@ class Server:
             return False
         self._unclaimed += descriptors
         kind, *arguments = message
-        if type(kind) is not str:  # the reply to a call that nobody waits for any more
+        if type(kind) is not str:  # the late reply to a call that was given up
             return False
         arguments += self._unclaimed
         self._unclaimed = []
@@ -165,9 +165,11 @@ class Server:
                 time.sleep(_FORK_PAUSE_SECONDS)
         os._exit(0)
 
-    def answer_drop(self, names: list[str]) -> int:
-        """Remove names; return how many of them were there."""
-        return sum(self.runner.namespace.pop(name, self) is not self for name in names)
+    def answer_drop(self, names: list[str] | None) -> int:
+        """Remove names, or with none all that is not the runtime's own; return how many were there."""
+        count = len(self.runner.namespace)
+        self.runner.forget(names)
+        return count - len(self.runner.namespace)
 
     def answer_tool(self, name: str, documentation: str) -> None:
         """Bind the stub of another tool."""

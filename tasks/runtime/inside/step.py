@@ -65,7 +65,7 @@ class StepRunner:
     def run(self, channel: Channel, step: int, seed: str, source: str) -> dict[str, Any] | str:
         """Run a block and return what the host must know; no exception of the block leaves.
 
-        A process that cannot go on after the block returns the kind of its problem only.
+        A process that cannot go on after the block returns only the kind of its problem.
         """
         self.tidy()
         self._is_tidy = False
@@ -96,7 +96,7 @@ class StepRunner:
     def canary(self) -> str | None:
         """Return by which word the namespace remembers the last block; none for a namespace without memory.
 
-        A block can write what it likes there. What is no word counts as none.
+        A block can write anything there; an invalid word counts as none.
         """
         canary = self.namespace.get(_CANARY_NAME)
         return canary if type(canary) is str and len(canary) == 2 * _CANARY_BYTES else None

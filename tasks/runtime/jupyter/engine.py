@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from carryover.tasks.runtime.engine import (
@@ -15,7 +15,6 @@ from carryover.tasks.runtime.engine import (
     Report,
 )
 from carryover.tasks.runtime.jupyter.kernel import Kernel
-from carryover.tasks.runtime.jupyter.pool import KernelPool
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding
 from carryover.tasks.runtime.process.attend import attend
@@ -32,11 +31,13 @@ logger = logging.getLogger(__name__)
 class JupyterEngine(Engine):
     """An `Engine` whose namespace is a kernel's: one for the episode, or a new one for each block."""
 
-    def __init__(self, lifetime: Lifetime, spec: RuntimeSpec, pool: KernelPool, tools: dict[str, str]) -> None:
+    def __init__(
+        self, lifetime: Lifetime, spec: RuntimeSpec, take: Callable[[], Kernel], tools: dict[str, str]
+    ) -> None:
         super().__init__(lifetime, spec)
-        self._pool = pool
+        self._take = take
         self._tools = tools
-        self._kernel = self._take()
+        self._kernel = self._set_up()
 
     def canary(self) -> str | None:
         """Ask the kernel what its namespace remembers."""
@@ -53,7 +54,7 @@ class JupyterEngine(Engine):
             if not self._kernel.settle(max(_SETTLE_SECONDS, end - time.monotonic())):
                 self._kernel.ask(("output",), (self._output.descriptor,))
         except (NodeGoneError, ProtocolError) as error:
-            logger.info("block %d ended its kernel, or nobody answers any more: %s", block.step, ascii(str(error)))
+            logger.info("block %d ended its kernel or its connection: %s", block.step, ascii(str(error)))
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error
         return report._replace(notices=report.notices + self._output.notices(self._spec.output_limit_bytes))
@@ -69,9 +70,9 @@ class JupyterEngine(Engine):
         elif dropped is None or dropped:
             self.forgets = self.forgets or dropped is None
             try:
-                self._kernel.ask(("forget", dropped))
+                self._kernel.ask(("drop", dropped))
             except NodeGoneError:
-                return  # the next use of the kernel raises it
+                return  # the next request reports it
 
     def roll_back(self) -> Recovery:
         """Begin with a new kernel, in which the state is to be brought about again."""
@@ -99,7 +100,7 @@ class JupyterEngine(Engine):
 
     def branch(self) -> tuple["JupyterEngine", Recovery]:
         """Return another kernel, in which the state is to be brought about again."""
-        other = JupyterEngine(self._lifetime, self._spec, self._pool, self._tools)
+        other = JupyterEngine(self._lifetime, self._spec, self._take, self._tools)
         for binding in self.installed:
             other.install(binding)
         return other, self.thaw(None)
@@ -112,10 +113,10 @@ class JupyterEngine(Engine):
     def _renew(self) -> None:
         self._kernel.close()
         self._output.renew()
-        self._kernel = self._take()
+        self._kernel = self._set_up()
 
-    def _take(self) -> Kernel:
-        kernel = self._pool.take()
+    def _set_up(self) -> Kernel:
+        kernel = self._take()
         kernel.ask(("setup", self._tools), (self._output.descriptor,))
         for binding in self.installed:
             send_binding(kernel.ask, binding)

@@ -6,11 +6,10 @@ import signal
 import time
 import uuid
 import weakref
-from pathlib import Path
 from typing import Any
 
 import zmq
-from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.session import Session
 
 from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES
 from carryover.tasks.runtime.jupyter.relay import ANSWER_BYTES, open_relay
@@ -22,8 +21,12 @@ from carryover.tasks.runtime.sandbox.launch import launch
 from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 
 _REPLY_SECONDS = 30.0
-_SEND_MILLISECONDS = 10_000
-"""A kernel whose socket takes no request for this long counts as gone."""
+_SOCKET_OPTIONS = {
+    zmq.HANDSHAKE_IVL: 0,  # it waits as long as its kernel takes to greet it
+    zmq.RECONNECT_IVL: -1,  # and connects once
+    zmq.MAXMSGSIZE: ANSWER_BYTES,
+    zmq.SNDTIMEO: 10_000,  # milliseconds after which a kernel that takes no request counts as gone
+}
 
 
 class Kernel:
@@ -34,24 +37,24 @@ class Kernel:
             self._start(spec, level, started)
             undo = started.pop_all()
         self._end = weakref.finalize(self, undo.close)
-        """Before Python takes its modules apart: what is open then, Jupyter's client may wait for, for ever."""
+        """Before Python takes its modules apart: what is open then, ZeroMQ may wait for, for ever."""
 
     def _start(self, spec: RuntimeSpec, level: SandboxLevel, started: contextlib.ExitStack) -> None:
         """Start the process and connect; put what ends it again on a stack, also when it does not come that far.
 
         The socket is made here, and the kernel is handed it open: no folder of the host's is shown to its blocks.
         """
-        connection = {"transport": "ipc", "key": uuid.uuid4().hex, "signature_scheme": "hmac-sha256"}
-        self._client = BlockingKernelClient()  # it connects once, and waits as long as its kernel takes to greet it
-        self._client.context.setsockopt(zmq.HANDSHAKE_IVL, 0)
-        self._client.context.setsockopt(zmq.RECONNECT_IVL, -1)
-        self._client.context.setsockopt(zmq.MAXMSGSIZE, ANSWER_BYTES)
-        self._client.load_connection_info({name: connection[name] for name in ("key", "signature_scheme")})
-        started.callback(self._client.stop_channels)
-        self._relay, listener = open_relay(self._connect)
+        key = uuid.uuid4().hex
+        self._session = Session(key=key.encode())
+        context = zmq.Context()
+        started.callback(context.destroy, linger=0)
+        self._shell = context.socket(zmq.DEALER)
+        for option, value in _SOCKET_OPTIONS.items():
+            self._shell.setsockopt(option, value)
+        self._relay, listener = open_relay(lambda path: self._shell.connect(f"ipc://{path}"))
         started.callback(self._relay.close)
         with listener:
-            told = {"connection": connection}
+            told = {"key": key}
             process = launch("jupyter.kernel_entry", spec, level, extra=told, descriptors=(listener.fileno(),))
         started.callback(process.close)
         set_timeouts(process.connection)
@@ -67,32 +70,27 @@ class Kernel:
         started.callback(WATCHER.leave, self.keeper)
 
     def execute(self, step: int, seed: str, code: str) -> None:
-        """Ask for a step to be run; its report comes on the node's channel.
-
-        Raises:
-            NodeGoneError: Nobody takes the request.
-        """
-        self._request = self._send(code, {"step": step, "seed": seed})
+        """Ask for a step, whose report comes on the node's channel; raise `NodeGoneError` where nobody takes it."""
+        self._send(code, {"step": step, "seed": seed})
 
     def settle(self, seconds: float = _REPLY_SECONDS) -> bool:
-        """Wait until Jupyter too has answered the last request; tell whether output still reaches the host.
-
-        Raises:
-            NodeGoneError: It does not.
-        """
+        """Wait for Jupyter's reply; tell whether output still reaches the host, or raise `NodeGoneError`."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self.node.is_alive() and self._relay.is_open:
-            if not self._client.shell_channel.socket.poll(100):  # type: ignore[union-attr]
+            if not self._shell.poll(100):
                 self.node.resume()
                 continue
-            request, has_output = self._receive_answer()
-            if request == self._request:
-                return has_output
+            try:
+                message: Any = self._session.recv(self._shell)[1]
+                if message["parent_header"].get("msg_id") == self._request:
+                    return message["content"].get("user_expressions", {}).get("has_output", True)
+            except Exception as error:  # a block can write to the kernel's sockets, and parsing then raises anything
+                raise NodeGoneError(f"the kernel's connection was written to by a block ({error})") from error
         raise NodeGoneError("the kernel does not answer")
 
     def ask(self, message: Any, descriptors: tuple[int, ...] = (), answer_limit_bytes: int = ANSWER_LIMIT_BYTES) -> Any:
         """Send a message that runs no block, and return the answer's content."""
-        self._request = self._send("", {})
+        self._send("", {})
         content = self.node.ask(message, descriptors, answer_limit_bytes)
         self.settle()
         return content
@@ -108,30 +106,13 @@ class Kernel:
                 signal.pidfd_send_signal(self.node.handle, signal.SIGSTOP)  # it forks no more
             end_strays(self.keeper)
 
-    def _connect(self, path: Path) -> None:
-        """Connect Jupyter's client, which knows a path as an address and a number."""
-        address, _, number = str(path).rpartition("-")
-        self._client.load_connection_info({"transport": "ipc", "ip": address, "shell_port": int(number)})
-        self._client.start_channels(shell=True, iopub=False, stdin=False, hb=False, control=False)
-        self._client.shell_channel.socket.setsockopt(zmq.SNDTIMEO, _SEND_MILLISECONDS)  # type: ignore[union-attr]
-
-    def _send(self, code: str, metadata: dict[str, Any]) -> str:
+    def _send(self, code: str, metadata: dict[str, Any]) -> None:
         content = {"code": code, "silent": True, "store_history": False, "allow_stdin": False}
-        message = self._client.session.msg("execute_request", content, metadata=metadata)
         if not self._relay.is_open:
             raise NodeGoneError("the kernel's connection is closed")
         self._relay.allow_answer()
         try:
-            self._client.shell_channel.send(message)
+            message: Any = self._session.send(self._shell, "execute_request", content, metadata=metadata)
         except zmq.ZMQError as error:
             raise NodeGoneError(str(error)) from error
-        return message["header"]["msg_id"]
-
-    def _receive_answer(self) -> tuple[str | None, bool]:
-        """Return which request the next message answers, and what it says of the output."""
-        try:
-            message = self._client.get_shell_msg(timeout=1)
-            told = message["content"].get("user_expressions", {})
-            return message["parent_header"].get("msg_id"), told.get("has_output", True)
-        except Exception as error:  # a block can write to the kernel's sockets, and parsing then raises anything
-            raise NodeGoneError(f"the kernel's connection was written to by a block ({error})") from error
+        self._request = message["header"]["msg_id"]

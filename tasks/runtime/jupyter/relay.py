@@ -71,21 +71,18 @@ class Relay:
                 connection.shutdown(socket.SHUT_RDWR)
 
 
-def open_relay(connect: Callable[[Path], None]) -> tuple[Relay, socket.socket]:
+def open_relay(connect: Callable[[Path], object]) -> tuple[Relay, socket.socket]:
     """Return a relay that a client is connected to, and the socket at which its kernel is to listen.
 
     `connect` is told the path that the client must connect to. Both paths are gone when this returns: nobody else ever
-    connects, and a worker that is killed leaves none behind.
-
-    Raises:
-        OSError: The folder for temporary files takes no socket, as where its path is too long for one.
+    connects, and a worker that is killed leaves none behind. A temporary folder that takes no socket is an `OSError`.
     """
     with contextlib.ExitStack() as opened, tempfile.TemporaryDirectory(prefix="kernel-") as directory:
         listener = opened.enter_context(_listen(Path(directory) / "kernel"))
         kernel = opened.enter_context(socket.socket(socket.AF_UNIX))
         kernel.connect(listener.getsockname())
-        with _listen(Path(directory) / "client-1") as entrance:
-            connect(Path(directory) / "client-1")
+        with _listen(Path(directory) / "client") as entrance:
+            connect(Path(directory) / "client")
             entrance.settimeout(_CONNECT_SECONDS)
             client = opened.enter_context(entrance.accept()[0])
         client.settimeout(None)

@@ -37,7 +37,7 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
     Raises:
         BlockKilledError: It did not heed the interrupt, or its episode held too much memory.
         NodeGoneError: Its process ended.
-        ProtocolError: It sent what is no message of a block, or its own code failed, which is logged.
+        ProtocolError: It sent an invalid message, or its own code failed, which is logged.
     """
     WATCHER.leave(root)
     node.channel.limit_bytes = _BLOCK_LIMIT_BYTES
@@ -99,11 +99,7 @@ class _Clock:
         self._set(spec.block_timeout_seconds)
 
     def check(self) -> None:
-        """Interrupt a block that is late.
-
-        Raises:
-            BlockKilledError: It was interrupted in vain, or its episode holds too much memory.
-        """
+        """Interrupt a late block; raise `BlockKilledError` where that was in vain, or memory is exceeded."""
         self.look_at_memory()
         if time.monotonic() >= self._deadline:
             self.interrupt(self._late())
@@ -143,7 +139,7 @@ class _Clock:
 
 
 def _explain_interrupt(report: Report, reason: str | None) -> Report:
-    """Say why a block was interrupted, also where it heeded nothing or ended by an error of its own."""
+    """Say why a block was interrupted, also where it ignored that or raised another error."""
     if reason is None:
         return report
     if report.error_type != "StepTimeout":

@@ -19,7 +19,6 @@ _SEND_SECONDS = 10.0
 _REPLY_SECONDS = 30.0
 """Time for an answer that runs no code of the agent's, on a machine that may be busy."""
 
-
 _ENDED = "the interpreter's process has ended"
 _SILENT = f"the interpreter does not answer within {_REPLY_SECONDS:g} s"
 _MEDDLED = "the interpreter's connection was written to by a block"
@@ -151,11 +150,7 @@ class Node:
 
 
 def receive_handle(parent: Channel, resume: Callable[[], None] = lambda: None) -> tuple[int, ForkState]:
-    """Wait for the handle of a process that was forked; call `resume` whenever its parent lets us wait.
-
-    Raises:
-        NodeGoneError: Its parent ended or did not answer as it should.
-    """
+    """Wait for the handle of a forked process, calling `resume` meanwhile; raise `NodeGoneError` where none comes."""
     deadline = parent.deadline = time.monotonic() + _REPLY_SECONDS
     while True:
         try:

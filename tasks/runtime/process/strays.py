@@ -45,7 +45,7 @@ def end_all(root: Node) -> None:
     """End an episode by handles of its processes: a number is another's as soon as its process has ended.
 
     What is listed below a root that is alive after the listing descends from it. A handle that was opened before the
-    listing either means the process that is listed there, or one that has ended, whom no signal reaches.
+    listing either means the process that is listed there, or one that has ended, which no signal reaches.
     """
     with contextlib.ExitStack() as opened:
         opened.callback(root.end)  # also where a handle cannot be opened

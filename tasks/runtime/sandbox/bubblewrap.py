@@ -57,9 +57,7 @@ def own_traces() -> tuple[Path, ...]:
 def command(*, keeps_root: bool) -> list[str]:
     """Return the prefix that runs a command in the sandbox.
 
-    Args:
-        keeps_root: Whether the process starts as root so that it can become another user itself; else a user
-            namespace hides who runs it.
+    With `keeps_root` it starts as root, to become another user itself; else a user namespace hides who runs it.
     """
     words = [shutil.which("bwrap") or "bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--clearenv", "--hostname", "sandbox"]

@@ -78,17 +78,9 @@ def launch(
     extra: Mapping[str, Any] | None = None,
     descriptors: tuple[int, ...] = (),
 ) -> SandboxProcess:
-    """Start `inside.<entry>` at a sandbox level and tell it the settings.
+    """Start the `main` of `inside.<entry>` at a sandbox level; raise `SandboxStartError` where it does not get ready.
 
-    Args:
-        entry: Module of the sandbox side whose `main` is called with the channel's descriptor.
-        spec: Bounds and preloaded modules.
-        level: Walls to start behind.
-        extra: More settings, for this entry.
-        descriptors: Files of the host's that it is to have open.
-
-    Raises:
-        SandboxStartError: It ended, or was not ready in time.
+    It is told the settings, `extra` ones included, and gets copies of the `descriptors`.
     """
     ours, theirs = socket.socketpair()
     errors = starting.Errors()

@@ -3,13 +3,13 @@
 import logging
 import os
 import sys
-from typing import NamedTuple
+from typing import get_args
 
 from carryover.tasks.runtime.inside.walls.syscalls import ARCHITECTURES
 from carryover.tasks.runtime.sandbox import bubblewrap
 from carryover.tasks.runtime.spec import SandboxLevel
 
-LEVELS: tuple[SandboxLevel, ...] = ("bwrap+seccomp", "landlock+seccomp", "seccomp", "none")
+LEVELS: tuple[SandboxLevel, ...] = get_args(SandboxLevel)
 """Strongest first."""
 
 logger = logging.getLogger(__name__)
@@ -19,32 +19,19 @@ class SandboxUnavailableError(RuntimeError):
     """The machine does not reach the level that was asked for."""
 
 
-class Reached(NamedTuple):
-    """The level in force."""
-
-    level: SandboxLevel
-    advice: str
-    """One line: the level and the way to a better one; empty at the best."""
-
-
-def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = "none") -> Reached:
-    """Return the level to run at: the wanted one, or the best that the machine offers.
-
-    Raises:
-        SandboxUnavailableError: The machine does not offer `wanted`, or what it offers is below `required`.
-    """
+def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = "none") -> SandboxLevel:
+    """Return the level to run at, and log the way to a better one; raise `SandboxUnavailableError` if it is too low."""
     obstacles = {level: _obstacle(level) for level in LEVELS}
     if wanted is not None and obstacles[wanted]:
         raise SandboxUnavailableError(f"sandbox level {wanted} is unavailable: {obstacles[wanted]}")
     level: SandboxLevel = wanted or next(level for level in LEVELS if not obstacles[level])
-    better = LEVELS[: LEVELS.index(level)]
-    ways = [f"{obstacles[other]} (for {other})" if obstacles[other] else f"choose {other}" for other in better]
-    advice = f"sandbox level {level}; for a better one: {'; '.join(ways)}" if better else ""
-    if LEVELS.index(level) > LEVELS.index(required):
-        raise SandboxUnavailableError(f"{required} is required, but {advice}")
-    if advice:
+    if better := LEVELS[: LEVELS.index(level)]:
+        ways = [f"{obstacles[other]} (for {other})" if obstacles[other] else f"choose {other}" for other in better]
+        advice = f"sandbox level {level}; for a better one: {'; '.join(ways)}"
+        if required in better:
+            raise SandboxUnavailableError(f"{required} is required, but {advice}")
         logger.warning(advice)
-    return Reached(level, advice)
+    return level
 
 
 def _obstacle(level: SandboxLevel) -> str:

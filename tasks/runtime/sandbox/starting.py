@@ -18,10 +18,7 @@ Waited = TypeVar("Waited")
 def wait_patiently(wait: Callable[[float], Waited], expired: type[Exception], what: str) -> Waited:
     """Return what `wait` returns in the time for a start; log what is waited for when that takes long.
 
-    Args:
-        wait: Waits so many seconds, or raises `expired`.
-        expired: What it raises when they have passed; raised on when all the time has.
-        what: The process that is to start.
+    `wait` takes seconds and raises `expired` once they have passed.
     """
     try:
         return wait(PATIENCE_SECONDS)

@@ -106,17 +106,13 @@ class ChatRequest(_Body):
 
     @model_validator(mode="after")
     def _variables_are_the_template_s(self) -> ChatRequest:
-        if refused := sorted(reserved_variables() & self.chat_template_kwargs.keys()):
+        from transformers import PreTrainedTokenizerBase
+
+        # A template of the request's own, and how the server renders one.
+        own = inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters
+        if refused := sorted(self.chat_template_kwargs.keys() & {*own, "messages", "conversations"}):
             raise ValueError(f"chat_template_kwargs may not set {', '.join(refused)}")
         return self
-
-
-def reserved_variables() -> frozenset[str]:
-    """Return the names that a request may not pass on: a template of its own, and how the server renders one."""
-    from transformers import PreTrainedTokenizerBase
-
-    own = inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters
-    return frozenset(own) | {"messages", "conversations"}
 
 
 def parse_request(body: bytes) -> ChatRequest:

@@ -41,7 +41,7 @@ class GenerationRequest:
     parameters: SamplingParameters
     episode_id: str | None = None
     answer: Future[Reply] = field(default_factory=Future)
-    """Cancelled by the caller when nobody waits any more."""
+    """Cancelled by a caller that has stopped waiting."""
     reply: Reply | None = None
     """Set when the request is done; the answer follows when its cache is free for the next turn."""
     generated: list[int] = field(default_factory=list)
@@ -53,18 +53,6 @@ class GenerationRequest:
 
     def __post_init__(self) -> None:
         self._generator = np.random.Generator(np.random.Philox(self.parameters.seed))
-
-    @property
-    def remaining_tokens(self) -> int:
-        """Tokens that the reply may still have."""
-        return self.parameters.max_tokens - len(self.generated)
-
-    def pending_ids(self, limit: int) -> list[int]:
-        """Return up to `limit` known tokens that are not in the cache: the rest of the prompt, or the last token."""
-        assert self.lease is not None
-        held = len(self.lease.cache.token_ids)
-        prompt_length = len(self.prompt_ids)
-        return self.prompt_ids[held : held + limit] if held < prompt_length else self.generated[held - prompt_length :]
 
     def uniforms(self, count: int) -> list[float]:
         """Return the random numbers of the next `count` tokens of the reply, each token having its own."""
@@ -140,7 +128,7 @@ class ModelEngine:
         self._running.clear()
 
     def _dismiss(self) -> None:
-        """Answer the running requests that are done, and let those go that nobody waits for."""
+        """Answer the running requests that are done, and drop those that were cancelled."""
         for request in [each for each in self._running if each.reply is not None or each.answer.cancelled()]:
             self._running.remove(request)
             if request.lease is not None:
@@ -150,10 +138,13 @@ class ModelEngine:
 
     def _enter(self, request: GenerationRequest, budget: int) -> _Member:
         assert request.lease is not None
-        pending = request.pending_ids(budget)
+        held, prompt_length = len(request.lease.cache.token_ids), len(request.prompt_ids)
+        # What is known and not in the cache: the rest of the prompt, or the last token.
+        pending = request.prompt_ids[held : held + budget] or request.generated[held - prompt_length :]
         draft: list[int] = []
         if request.generated:
-            wanted = min(request.draft_length, self._max_draft_tokens, request.remaining_tokens - 1, budget - 1)
+            left = request.parameters.max_tokens - len(request.generated)
+            wanted = min(request.draft_length, self._max_draft_tokens, left - 1, budget - 1)
             draft = self._drafter.propose(request.generated, wanted)
         return _Member(request, Row(request.lease.cache, pending + draft, 1 + len(draft)), draft)
 

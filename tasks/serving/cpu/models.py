@@ -47,12 +47,9 @@ class LoadedModel:
 
 
 def load_models(models: ServedModels, *, template_path: Path | None = None) -> list[LoadedModel]:
-    """Load every model, an adapter as a merged copy of the base.
+    """Load every model, an adapter as a merged copy of the base; raise `ModelLoadError` for one that cannot be served.
 
     `template_path` is the chat template of the adapters; the base keeps its own where it brings one.
-
-    Raises:
-        ModelLoadError: A model or adapter cannot be served.
     """
     from transformers.utils import logging
 
@@ -81,7 +78,7 @@ def _load(
 
     if Path(source).is_absolute() and not Path(source).is_dir():
         raise ModelLoadError(
-            f"model {name!r}: {source} is no directory; give the one that training saved, or a hub name"
+            f"model {name!r}: {source} is not a directory; give the one that training saved, or a hub name"
         )
     print(f"loading {name} from {adapter or source}", flush=True)
     register_ragged_attention()

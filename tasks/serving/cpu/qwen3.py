@@ -54,7 +54,7 @@ class Qwen3Forward:
 
     @staticmethod
     def fits(model: PreTrainedModel) -> bool:
-        """Tell whether a model is a Qwen3 of plain weights, without the variants that nobody here trains."""
+        """Tell whether a model is a Qwen3 of plain weights, without biases, another activation or scaled positions."""
         config: Any = model.config
         return (
             config.model_type == "qwen3"

@@ -27,11 +27,7 @@ class Scheduler:
         self._is_stopping = False
 
     async def complete(self, model_name: str, request: GenerationRequest) -> Reply:
-        """Queue the request and return its reply; cancelling the call takes the request out of the batch.
-
-        Raises:
-            RuntimeError: Computing the reply failed, or the engine has stopped.
-        """
+        """Return the reply to a request, or raise `RuntimeError`; cancelling the call takes it out of the batch."""
         if self._is_stopping:
             raise RuntimeError(STOPPED)
         self.engines[model_name].submit(request)

@@ -24,8 +24,7 @@ LITTLE_SECONDS = 1.5
 def pytest_report_header() -> str:
     from carryover.tasks.runtime.sandbox.level import reach_level
 
-    reached = reach_level()
-    return f"sandbox: {reached.advice or reached.level}"
+    return f"sandbox: {reach_level()}"
 
 
 def session_runtime(**fields):

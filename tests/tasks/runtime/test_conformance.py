@@ -140,6 +140,7 @@ def test_block_that_does_not_end_by_its_interrupt_is_told_of_it_and_what_it_fork
 
 def test_sleeping_block_is_interrupted(open_one, contract, limited):
     interpreter = open_one(contract)
+    interpreter.run_block("1")
     with limited(interpreter, seconds=1.0):
         assert interpreter.run_block("import time; time.sleep(60)").error.type == "StepTimeout"
 

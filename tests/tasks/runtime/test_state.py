@@ -197,7 +197,7 @@ def test_third_lifetime_is_one_small_class(runtime):
         case ForkTreeRuntime():
             engine = ForkTreeEngine(lifetime, runtime.spec, lambda output: runtime._open_root({}, output))
         case _:
-            engine = JupyterEngine(lifetime, runtime.spec, runtime._pool, {})
+            engine = JupyterEngine(lifetime, runtime.spec, runtime.take, {})
     state = EpisodeState(lifetime, engine, WholeOutput())
 
     def run(step: int, code: str) -> str | None:

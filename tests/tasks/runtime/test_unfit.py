@@ -57,3 +57,13 @@ def test_surrogates_raise_nothing_on_the_host(open_one, contract, code, tmp_path
     interpreter.save(tmp_path / "journal")
     repr(result).encode()
     assert interpreter.run_block("'alive'").result == "'alive'"
+
+
+def test_surrogates_in_a_tools_error_are_replaced(open_one, contract, tmp_path):
+    def refuse(text):
+        raise ValueError(text)
+
+    interpreter = open_one(contract, {"refuse": refuse})
+    (call,) = interpreter.run_block("refuse('\\ud800')").tool_calls
+    interpreter.save(tmp_path / "journal")
+    assert call.error_message == "ValueError: ?"

@@ -16,7 +16,8 @@ def run_without_model(monkeypatch):
 def test_a_model_that_is_not_there_is_one_line(monkeypatch):
     monkeypatch.setenv(HUGE_PAGES_VARIABLE, "1")
     assert run_without_model(monkeypatch) == (
-        "error: model '/nowhere/model': /nowhere/model is no directory; give the one that training saved, or a hub name"
+        "error: model '/nowhere/model': /nowhere/model is not a directory; "
+        "give the one that training saved, or a hub name"
     )
 
 

@@ -1,16 +1,16 @@
 """A Jupyter kernel whose cells our step runner runs, so that values and tracebacks are those of the fork tree."""
 
+import logging
 import os
 import select
 import threading
 from typing import Any
 
 import zmq
-from ipykernel.iostream import IOPubThread
-from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
-from IPython.core.profiledir import ProfileDir
+from jupyter_client.session import Session
 from tornado.ioloop import IOLoop
+from zmq.eventloop.zmqstream import ZMQStream
 
 from ..capture import redirect_output
 from ..framing import Channel
@@ -30,19 +30,16 @@ class KernelServer(Server):
         """Say what the namespace remembers."""
         return self.runner.canary()
 
-    def answer_forget(self, names: list[str] | None) -> None:
-        """Drop names, or with none all."""
-        self.runner.forget(names)
-
 
 class StepKernel(Kernel):
     """Runs cells as steps; the report goes to the host by the channel that also carries tool calls."""
 
-    implementation = "carryover"
-    implementation_version = "1"
-    banner = ""
-    language_info = {"name": "python", "mimetype": "text/x-python", "file_extension": ".py"}  # noqa: RUF012
     server: KernelServer
+
+    def pre_handler_hook(self) -> None:
+        """Leave the handler of interrupts to the step runner."""
+
+    post_handler_hook = pre_handler_hook
 
     async def do_execute(
         self, code: str, *_settings: Any, cell_meta: dict[str, Any] | None = None, **_others: Any
@@ -62,81 +59,32 @@ class StepKernel(Kernel):
         return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": told}
 
 
-class StepKernelApp(IPKernelApp):
-    """Puts a kernel on the socket that the host listens for it at, and reads and writes no file for it.
+def prepare(channel: Channel, seeder: Seeder, key: str, listener: int) -> StepKernel:
+    """Return a kernel that takes requests at the host's socket, with all the threads and loops that it will run.
 
-    Unused channels are disabled, so that blocks need no right to make sockets.
+    It has no channel but this one, so that blocks need no right to make sockets.
     """
-
-    kernel_class = StepKernel
-    outstream_class = ""  # the step runner captures output by itself
-    connection: dict[str, Any]
-    listener: int
-    """Descriptor of the socket."""
-
-    def init_connection_file(self) -> None:
-        """Take the connection from the host."""
-        self.load_connection_info(self.connection)  # type: ignore[arg-type]
-
-    def write_connection_file(self, **_options: Any) -> None:
-        """Write none: who may talk to this kernel knows the connection."""
-
-    def init_sockets(self) -> None:
-        """Take requests at the host's socket."""
-        super().init_sockets()
-        self.shell_socket.setsockopt(zmq.USE_FD, self.listener)
-        self.shell_socket.bind("ipc://shell")  # a name without effect: the socket has its own
-
-    def _bind_socket(self, s: Any, port: int) -> int:
-        """Bind no socket where none is given."""
-        return port
-
-    def init_iopub(self, context: zmq.Context[Any]) -> None:
-        """Publish nothing."""
-        self.iopub_thread = IOPubThread(context.socket(zmq.XPUB), session=self.session)
-        self.iopub_thread.start()
-        self.iopub_socket = self.iopub_thread.background_socket
-
-    def init_heartbeat(self) -> None:
-        """Have none: the host holds a handle of the process."""
-
-    def log_connection_info(self) -> None:
-        """Log nothing: descriptor 1 is a block's."""
-
-    def init_profile_dir(self) -> None:
-        """Have a profile that lies nowhere."""
-        self.profile_dir = ProfileDir()
-
-    def init_config_files(self) -> None:
-        """Have no configuration files."""
-
-    def load_config_file(self, suppress_errors: Any = None) -> None:
-        """Load none."""
-
-    def init_crash_handler(self) -> None:
-        """Let a crash be a crash."""
+    shell = zmq.Context().socket(zmq.ROUTER)
+    shell.setsockopt(zmq.USE_FD, listener)
+    shell.bind("ipc://shell")  # a name without effect: the socket has its own
+    log = logging.getLogger(__name__)
+    kernel = StepKernel(session=Session(key=key.encode()), shell_stream=ZMQStream(shell), log=log)
+    kernel.server = KernelServer(channel, seeder, is_root=False)
+    kernel.server.runner.tidy()
+    return kernel
 
 
-def prepare(channel: Channel, seeder: Seeder, connection: dict[str, Any], listener: int) -> StepKernelApp:
-    """Return a kernel that takes requests at the host's socket, with all the loops that it will run."""
-    StepKernel.server = KernelServer(channel, seeder, is_root=False)
-    StepKernelApp.connection, StepKernelApp.listener = connection, listener
-    app = StepKernelApp.instance()
-    app.initialize([])
-    IOLoop.current()
-    return app
-
-
-def serve(app: StepKernelApp) -> None:
+def serve(kernel: StepKernel) -> None:
     """Tell the host that the kernel is ready, and serve until it is killed."""
-    channel = StepKernel.server.channel
+    channel = kernel.server.channel
     channel.send(("ready", None))
     channel.receive()  # the host is ready for the handle
     handle = os.pidfd_open(os.getpid())
     channel.send(("forked", None, False, 1, True), (handle,))
     os.close(handle)
     threading.Thread(target=_end_with_host, args=(channel.fileno(),), daemon=True).start()
-    app.start()
+    kernel.start()
+    IOLoop.current().start()
 
 
 def _end_with_host(descriptor: int) -> None:

@@ -26,10 +26,10 @@ def main(descriptor: int) -> None:
     _stay_until_child_ends(channel, listener, filters_calls=settings["filters_calls"])
     from .kernel import prepare, serve
 
-    app = prepare(channel, seeder, settings["connection"], listener)
-    if settings["filters_calls"]:  # last, as Jupyter's threads were given sockets to wake each other by
+    kernel = prepare(channel, seeder, settings["key"], listener)
+    if settings["filters_calls"]:  # last, as Jupyter's loop and ZeroMQ's threads have sockets to wake each other by
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart, is_listening=True))
-    serve(app)
+    serve(kernel)
 
 
 def _stay_until_child_ends(channel: Channel, listener: int, *, filters_calls: bool) -> None:

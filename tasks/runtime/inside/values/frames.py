@@ -15,7 +15,6 @@ from .portable import Codec, Content, NotPortableError, raw
 LIBRARIES = ("numpy", "pandas", "polars", "pyarrow")
 """Packages that codecs use, by the first word of their tags."""
 
-
 _EXTENSION = b"ARROW:extension:name"
 """Key of a column's metadata that names an extension type."""
 

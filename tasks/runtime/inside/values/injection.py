@@ -47,9 +47,5 @@ class Sent(NamedTuple):
     blob: memoryview
 
     def build(self, own: dict[str, Any]) -> Any:
-        """Return the value.
-
-        Raises:
-            NotPortableError: It holds an instance of a class that was not injected before.
-        """
+        """Return the value; raise `NotPortableError` for an instance of a class that was not injected before."""
         return decode(self.blob, own, makes_records=False)

@@ -32,10 +32,7 @@ def view(descriptor: int, size: int) -> memoryview:
     """Return sealed memory, writable for this process alone: a copy of a small one, else a mapping.
 
     The mapping ends with the last value that uses it. Python's own would keep a duplicate of the descriptor, by whose
-    position a block could remember something.
-
-    Raises:
-        OSError: There is no room for it.
+    position a block could remember something. Raises `OSError` where there is no room.
     """
     if size <= SMALL_BYTES:
         return memoryview(bytearray(os.pread(descriptor, size, 0)))

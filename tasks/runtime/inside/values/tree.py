@@ -56,14 +56,9 @@ class Encoded(NamedTuple):
 
 
 def encode(value: Any, types: Mapping[str, type] | None = None) -> Encoded:
-    """Return the form in which a value travels.
+    """Return the form in which a value travels; raise `NotPortableError` where it, or a value inside it, does not.
 
-    Args:
-        value: The value.
-        types: Classes that the reader knows, by name; `None` for a reader that takes other ones as records.
-
-    Raises:
-        NotPortableError: The value, or one inside it, does not travel.
+    `types` are the classes that the reader knows, by name; `None` stands for a reader that takes others as records.
     """
     kept: list[Any] = []  # parts made on the way included, so that an identity stays one value's
     places: dict[int, int] = {}
@@ -107,16 +102,12 @@ def decode(
     makes_records: bool = True,
     libraries: Iterable[str] = frames.LIBRARIES,
 ) -> Any:
-    """Return the value in a blob; arrays and frames are views of its memory.
+    """Return the value in a blob, which may hold anything; arrays and frames are views of its memory.
 
-    Args:
-        blob: What `Encoded.write` has written; from a sandbox, it may be anything.
-        types: Classes whose instances are made, by name.
-        makes_records: Whether instances of other classes become a `plain.Record` each.
-        libraries: Packages that may be used.
+    Instances of classes that are not among the `types`, by name, become a `plain.Record` each if `makes_records`.
 
     Raises:
-        NotPortableError: The blob is malformed, or holds an instance of a class that has to be known.
+        NotPortableError: The blob is malformed, needs other `libraries`, or holds an instance of an unknown class.
         MemoryError: It takes more memory than there is.
     """
     try:
@@ -243,11 +234,7 @@ def _resolve(tag: str) -> Any:
 
 @functools.cache
 def _tag(kind: type) -> str:
-    """Return the tag of a type's values.
-
-    Raises:
-        NotPortableError: They do not travel.
-    """
+    """Return the tag of a type's values; raise `NotPortableError` where they do not travel."""
     tag = _exact(kind) or plain.family(kind) or frames.family(kind)
     if tag is not None:
         return tag

@@ -22,11 +22,7 @@ def landlock_version() -> int:
 
 
 def restrict_files(readable: list[str]) -> None:
-    """Let this process read what lies under `readable` and the harmless devices, and nothing else; no TCP either.
-
-    Raises:
-        OSError: The kernel refused.
-    """
+    """Restrict this process to reading `readable` and the harmless devices, without TCP; raise `OSError` if refused."""
     version = landlock_version()
     files = (1 << _FILE_RIGHTS_BY_VERSION.get(version, _FILE_RIGHTS_LATEST)) - 1
     attributes = struct.pack("<QQQ", files, _NETWORK_RIGHTS if version >= 4 else 0, _SCOPES if version >= 6 else 0)

@@ -76,9 +76,9 @@ def play(contract, bucket="small", seed=0, faults=None, *, write_reply=None, cal
     while not environment.is_finished and len(errors) < 60:
         reply = write_reply(contract, messages, seed=len(errors), **options)
         code = reply.partition("```python\n")[2].removesuffix("\n```")
-        injector.before_step(len(errors) + 1, code, namespace.alive(), namespace.drop_name, environment)
+        injector.before_step(len(errors) + 1, code, namespace.alive(), namespace.drop_name, environment.fail_next)
         result = namespace.run(code)
-        injected.append(injector.after_step(result, environment))
+        injected.append(injector.after_step(result, environment.disarm))
         errors.append(result.error and result.error.type)
         observation = {"output": result.output} | ({"error": result.error.message} if result.error else {})
         messages += [Message(role="assistant", content=reply), Message(role="user", content=json.dumps(observation))]

@@ -4,6 +4,7 @@ import re
 import socket
 import subprocess
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -169,16 +170,21 @@ told, wait = [], threading.Event()
 def make_socket():
     try: socket.socket(); told.append(threading.current_thread().name)
     except PermissionError: told.append("denied")
-    if len(told) == len(loops): wait.set()
+    if len(told) == len(loops) + 1: wait.set()
 loops = [o for o in gc.get_objects() if isinstance(o, asyncio.AbstractEventLoop)]
 loops = [loop for loop in loops if loop.is_running() and loop is not asyncio.get_running_loop()]
 for loop in loops: loop.call_soon_threadsafe(make_socket)
+threading.Thread(target=make_socket).start()
 wait.wait(18), set(told)
 """
     interpreter = jupyter.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
     result = interpreter.run_block(code)
+    process = interpreter._state.engine._kernel.node.process_id()
+    statuses = [(thread / "status").read_text() for thread in Path(f"/proc/{process}/task").iterdir()]
     interpreter.close()
     assert result.result == "(True, {'denied'})"
+    assert len(statuses) > 2  # ZeroMQ's, too
+    assert all("Seccomp:\t2\n" in status for status in statuses)
 
 
 OPEN_MEMORY = """

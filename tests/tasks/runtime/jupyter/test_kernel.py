@@ -22,13 +22,13 @@ pytestmark = pytest.mark.kernel
 def test_kernel_that_does_not_start_leaves_no_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(SandboxStartError):
-        Kernel(RuntimeSpec(preload=("no_such_module",)), reach_level().level)
+        Kernel(RuntimeSpec(preload=("no_such_module",)), reach_level())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_kernel_has_no_folder_while_it_runs_nor_after(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with contextlib.closing(Kernel(RuntimeSpec(), reach_level().level)):
+    with contextlib.closing(Kernel(RuntimeSpec(), reach_level())):
         assert list(tmp_path.iterdir()) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -39,7 +39,7 @@ from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.sandbox.level import reach_level
 from carryover.tasks.runtime.spec import RuntimeSpec
 
-kernel = Kernel(RuntimeSpec(), reach_level().level)
+kernel = Kernel(RuntimeSpec(), reach_level())
 kernel.execute(1, "0", "1")
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -145,7 +145,7 @@ from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.sandbox.level import reach_level
 from carryover.tasks.runtime.spec import RuntimeSpec
 
-level = reach_level().level
+level = reach_level()
 Kernel(RuntimeSpec(), level).close()  # the first one of a worker also starts what Jupyter's client shares
 before = len(os.listdir("/proc/self/fd"))
 with contextlib.closing(Kernel(RuntimeSpec(), level)):

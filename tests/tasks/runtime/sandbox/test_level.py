@@ -14,11 +14,11 @@ from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 
 
 def reachable() -> list[SandboxLevel]:
-    best = LEVELS.index(reach_level().level)
+    best = LEVELS.index(reach_level())
     found = []
     for level in LEVELS[best:]:
         try:
-            found.append(reach_level(level).level)
+            found.append(reach_level(level))
         except SandboxUnavailableError:
             continue
     return found
@@ -113,29 +113,31 @@ def test_too_low_a_level_is_refused_in_one_line():
     assert "\n" not in str(refusal.value)
 
 
-def test_without_bubblewrap_one_line_says_how_to_get_it(monkeypatch, tmp_path):
+def test_without_bubblewrap_one_line_says_how_to_get_it(monkeypatch, tmp_path, caplog):
     monkeypatch.setenv("PATH", str(tmp_path))
     bubblewrap.probe.cache_clear()
-    reached = reach_level()
+    level = reach_level()
     bubblewrap.probe.cache_clear()
-    assert reached.level != "bwrap+seccomp"
-    assert reached.advice.startswith(f"sandbox level {reached.level}; for a better one: bubblewrap is not installed: ")
-    assert "install the package bubblewrap (for bwrap+seccomp)" in reached.advice
-    assert "\n" not in reached.advice
+    assert level != "bwrap+seccomp"
+    (advice,) = caplog.messages
+    assert advice.startswith(f"sandbox level {level}; for a better one: bubblewrap is not installed: ")
+    assert "install the package bubblewrap (for bwrap+seccomp)" in advice
+    assert "\n" not in advice
 
 
-def test_where_bubblewrap_may_make_no_namespace_one_line_says_so_in_its_words(monkeypatch, tmp_path):
+def test_where_bubblewrap_may_make_no_namespace_one_line_says_so_in_its_words(monkeypatch, tmp_path, caplog):
     script = tmp_path / "bwrap"
     script.write_text("#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n")
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     bubblewrap.probe.cache_clear()
-    reached = reach_level()
+    level = reach_level()
     bubblewrap.probe.cache_clear()
-    assert reached.level != "bwrap+seccomp"
+    assert level != "bwrap+seccomp"
     words = "bubblewrap cannot start here (bwrap: No permissions to create new namespace): allow user namespaces"
-    assert reached.advice.startswith(f"sandbox level {reached.level}; for a better one: {words} (for bwrap+seccomp)")
-    assert "\n" not in reached.advice
+    (advice,) = caplog.messages
+    assert advice.startswith(f"sandbox level {level}; for a better one: {words} (for bwrap+seccomp)")
+    assert "\n" not in advice
 
 
 @pytest.fixture

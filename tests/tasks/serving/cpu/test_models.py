@@ -113,7 +113,7 @@ def test_replies_end_at_the_end_token_of_tokenizer_and_config(loaded):
 
 
 def test_a_missing_directory_is_named(base_path):
-    with pytest.raises(ModelLoadError, match=r"model 'base': /nowhere/model is no directory"):
+    with pytest.raises(ModelLoadError, match=r"model 'base': /nowhere/model is not a directory"):
         load_models(ServedModels(base="/nowhere/model"))
     with pytest.raises(ModelLoadError, match=r"model 'a' cannot be loaded from /nowhere "):
         load_models(ServedModels(base=str(base_path), adapters={"a": Path("/nowhere")}))

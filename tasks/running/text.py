@@ -1,0 +1,6 @@
+"""Text that every file, database and request takes."""
+
+
+def encodable(text: str) -> str:
+    """Return the text with lone surrogates, which UTF-8 cannot hold, replaced by question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
