@@ -31,17 +31,19 @@ def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
     """
     if name not in PLANS:
         raise UserError(f"unknown scale {name!r}; choose from {', '.join(PLANS)}")
-    return apply_overrides(PLANS[name](), overrides or Overrides())
+    return apply_overrides(PLANS[name](current_source()), overrides or Overrides())
 
 
-def _laptop(name: str, parts: Iterable[StudyPart], scale: Scale = "laptop", concurrency: int = 100) -> StudyPlan:
+def _laptop(
+    name: str, source: str, parts: Iterable[StudyPart], scale: Scale = "laptop", concurrency: int = 100
+) -> StudyPlan:
     return StudyPlan(
         name=name,
         scale=scale,
         runtime=RuntimeSpec(),
         serving=ServingSpec(context_tokens=8192, max_concurrent=concurrency),
         parts=tuple(parts),
-        source=current_source(),
+        source=source,
     )
 
 
@@ -84,29 +86,29 @@ def _paper_part() -> StudyPart:
     )
 
 
-def _paper(name: str, part: StudyPart) -> StudyPlan:
+def _paper(name: str, source: str, part: StudyPart) -> StudyPlan:
     return StudyPlan(
         name=name,
         scale="paper",
         runtime=RuntimeSpec(require_sandbox="landlock+seccomp"),
         serving=ServingSpec(engine="vllm"),
         parts=(part,),
-        source=current_source(),
+        source=source,
     )
 
 
-PLANS: dict[str, Callable[[], StudyPlan]] = {
-    "smoke": lambda: _laptop("smoke", [_smoke_part()], "smoke", 16),
-    "smoke_injected": lambda: _laptop("smoke_injected", [all_contracts(_smoke_part())], "smoke", 16),
-    "laptop": lambda: _laptop("laptop", [laptop_part()]),
-    "laptop_full": lambda: _laptop("laptop_full", laptop_full_parts()),
-    "laptop_injected": lambda: _laptop("laptop_injected", laptop_injected_parts()),
-    "paper": lambda: _paper("paper", _paper_part()),
-    "paper_injected": lambda: _paper("paper_injected", all_contracts(_paper_part())),
+PLANS: dict[str, Callable[[str], StudyPlan]] = {
+    "smoke": lambda source: _laptop("smoke", source, [_smoke_part()], "smoke", 16),
+    "smoke_injected": lambda source: _laptop("smoke_injected", source, [all_contracts(_smoke_part())], "smoke", 16),
+    "laptop": lambda source: _laptop("laptop", source, [laptop_part()]),
+    "laptop_full": lambda source: _laptop("laptop_full", source, laptop_full_parts()),
+    "laptop_injected": lambda source: _laptop("laptop_injected", source, laptop_injected_parts()),
+    "paper": lambda source: _paper("paper", source, _paper_part()),
+    "paper_injected": lambda source: _paper("paper_injected", source, all_contracts(_paper_part())),
 }
-"""The plans by name; resolved when asked for, because the source is part of them."""
+"""The plans by name, as functions of the source's digest."""
 
 
 def known_parts() -> list[str]:
     """Return the names of the parts of every plan."""
-    return list(dict.fromkeys(part.name for name in PLANS for part in PLANS[name]().parts))
+    return list(dict.fromkeys(part.name for plan in PLANS.values() for part in plan("").parts))

@@ -11,13 +11,15 @@ COLLECTING = {"traces", "evaluation"}
 PLAYING = {"tokenizer", *COLLECTING}
 
 
-@pytest.fixture
-def source(tmp_path, monkeypatch):
-    """A copy of the source, to be edited."""
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A copy of the source, to be edited and restored, parsed once for every edit; and its identities."""
+    copy = tmp_path_factory.mktemp("source")
     for folder in ("tasks", "sql", "storage"):
-        shutil.copytree(source_digest.ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(source_digest, "ROOT", tmp_path)
-    return tmp_path
+        shutil.copytree(source_digest.ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source_digest, "ROOT", copy)
+        yield copy, digests()
 
 
 def digests():
@@ -55,12 +57,14 @@ UNUSED = "\n\ndef unused():\n    return None\n"
     ],
 )  # fmt: skip
 def test_an_edit_changes_the_identities_of_the_stages_behind_it(source, file, old, new, changed):
-    before = digests()
-    path = source / file
+    folder, before = source
+    path = folder / file
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1) if old else text + new)
-    assert {stage for stage, digest in digests().items() if digest != before[stage]} == changed
+    after = digests()
+    path.write_text(text)
+    assert {stage for stage, digest in after.items() if digest != before[stage]} == changed
 
 
 def test_an_input_counts_by_value():

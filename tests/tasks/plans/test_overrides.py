@@ -84,7 +84,7 @@ def test_what_the_overrides_make_is_held_against_the_plan_s_own_rules():
 
 @pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full", "paper"])
 def test_overrides_that_name_nothing_leave_every_plan_as_it_is(name):
-    plan = PLANS[name]()
+    plan = PLANS[name]("")
     assert apply_overrides(plan, Overrides()) == plan
 
 
