@@ -16,6 +16,7 @@ from carryover.tasks.running.folders import HOME_VARIABLE, name_places
 from carryover.tasks.running.limits import Prices
 from carryover.tasks.serving.ask import Answer, NoAnswer, ask
 from carryover.tasks.serving.server import vllm_program
+from carryover.tasks.sft.resources import check_shares
 
 BYTES_OF_A_STUDY = 100_000_000
 """Room for a study of no episodes: Prefect's database, documents, logs, an empty warehouse and its copies."""
@@ -35,6 +36,7 @@ def check_needs(
     gpu_pool_lacks: Callable[[], str | None],
     *,
     trains_here: bool,
+    gpus_per_training: int = 1,
     find_gpu: Callable[[], str | None] = gpu_name,
     find_free: Callable[[Path], int] | None = None,
     hub_url: str | None = None,
@@ -45,6 +47,7 @@ def check_needs(
         plan: The resolved plan.
         gpu_pool_lacks: Says what the work pool `gpu` lacks to take a training, or nothing; asked only where it matters.
         trains_here: Whether the training stays in this process, or is handed to that pool.
+        gpus_per_training: GPUs that share each training.
         find_gpu: Names this machine's GPU, if it has one.
         find_free: Tells the free bytes where a folder lies.
         hub_url: Where a model that is not here is looked for; by default where HF_ENDPOINT or the library says.
@@ -52,6 +55,8 @@ def check_needs(
     Raises:
         UserError: Something is missing; one line names all of it.
     """
+    for part in plan.parts:
+        check_shares(part.training, gpus_per_training if part.training.is_for_gpu else 1)
     needs = []
     if not trains_here and (lack := gpu_pool_lacks()) is not None:
         needs.append(lack)  # the training would wait for it for ever
