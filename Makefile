@@ -23,9 +23,10 @@ sandbox:  ## Install Debian's bubblewrap where that needs no sudo, or say how to
 	@sh deployments/install_package.sh bwrap bubblewrap "the sandbox of agent code" \
 		"agent code runs at a lower sandbox level, which every trace names"
 
-browser:  ## Install Debian's Chromium for the tests of the report, where that needs no sudo, or say how to get it
+browser:  ## Install Chromium and echarts for the tests marked browser, where that needs no sudo, or say how to get them
 	@sh deployments/install_package.sh chromium chromium "the tests that look at the report, 250 MB" \
 		"the tests marked browser are left out"
+	@sh deployments/install_echarts.sh
 
 # The runtime's tests flood processors and processes on purpose: nothing else runs beside them.
 test: $(VENV)/.installed-dev sandbox  ## Install and run the unmarked tests

@@ -21,6 +21,8 @@ def compare_arms(plan: SuitePlan = SuitePlan()) -> None:  # noqa: B008 - frozen
     with open_comparison(plan) as run_id:
         played = [play_suite.submit(plan, suite, arm, run_id) for suite in plan.suites for arm in plan.arms]
         wait(played)
-        count = sum(future.result() for future in played)
+        counts = [future.result() for future in played]
     merge_comparison(run_id)
-    say(f"{count} episodes played; `carryover cave tables` shows them")
+    say(f"{sum(count.played for count in counts)} episodes played; `carryover cave tables` shows them")
+    if failed := sum(count.failed for count in counts):
+        say(f"{failed} ended with an error and do not count; the same command plays them again")

@@ -1,6 +1,7 @@
 """The arms of CaveAgent's studies: the episodes of one suite under one arm."""
 
 import asyncio
+from typing import NamedTuple
 
 from prefect import task
 
@@ -9,26 +10,34 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.cave import background
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.oracle import Oracle, script
-from carryover.tasks.cave.arms.plan import PARALLEL, SuitePlan
+from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import Place, Played, Setting, play
 from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.running.folders import open_places
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.rows import FinishReason, Row
 
 BATCH = 48
 """Episodes that land together; a killed run plays at most these again."""
 
 
+class PlayedCount(NamedTuple):
+    """Episodes of a suite under an arm that a run played."""
+
+    played: int
+    failed: int
+    """Those that an error of the endpoint or the runtime ended: the next run plays them again."""
+
+
 @task(task_run_name="{suite}-{arm}")
-def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> int:
+def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> PlayedCount:
     """Play and land what is missing of a suite under an arm; return how many episodes."""
+    failed = 0
     places = missing_places(plan, suite, arm)
     zone = LandingZone(open_places().landing)
     runtime = open_runtime(plan.spec.runtime)
-    text = PARALLEL if plan.instruction == "parallel" else ""
-    setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.instruction, text)
+    setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.instruction)
     try:
         with progress_bar(f"{suite}, {arm}", len(places), "episodes") as advance:
             for start in range(0, len(places), BATCH):
@@ -37,10 +46,11 @@ def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> 
                 for table, content in (entry for one in played for entry in one.rows.items()):
                     rows.setdefault(table, []).extend(content)
                 zone.write(rows, run_id)
+                failed += sum(one.recorded.episode.finish_reason == FinishReason.ERROR for one in played)
                 advance(len(played))
     finally:
         runtime.close()
-    return len(places)
+    return PlayedCount(len(places), failed)
 
 
 async def _play_all(plan: SuitePlan, places: list[Place], setting: Setting) -> list[Played]:

@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 
 from tests.benchmarks.control_group import can_make_control_group
+from tests.tasks.cave.suites.echarts import ECHARTS
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
 from tests.tasks.serving.schemathesis_program import can_provide_schemathesis
 from tests.tasks.serving.vllm_environment import can_provide_vllm
@@ -55,6 +56,7 @@ def using(fixture: str) -> Callable[[pytest.Item], bool]:
 NEEDS = (
     Need("marked `gpu`", marked("gpu"), has_gpu, "a GPU that torch sees"),
     Need("marked `browser`", marked("browser"), has_chromium, "Debian's Chromium: `apt-get install chromium`"),
+    Need("of rendered charts", using("echarts"), ECHARTS.exists, "echarts: `make browser`, or `npm install echarts@5`"),
     Need(
         "of processor time",
         using("processor_seconds"),

@@ -1,11 +1,11 @@
-"""What installs a Debian package: only who may, never through sudo, and otherwise one line that says how."""
+"""What installs packages of Debian and npm: only who may, never through sudo, and otherwise one line that says how."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "deployments" / "install_package.sh"
+DEPLOYMENTS = Path(__file__).parents[1] / "deployments"
 WORDS = ("bwrap", "bubblewrap", "walls for agent code", "agent code runs behind weaker walls")
 
 
@@ -27,7 +27,7 @@ def programs(tmp_path):
 def install(tmp_path):
     """Return what is said, and every program that was called."""
     done = subprocess.run(
-        ["/bin/sh", SCRIPT, *WORDS],
+        ["/bin/sh", DEPLOYMENTS / "install_package.sh", *WORDS],
         env={"PATH": str(tmp_path / "bin")},
         capture_output=True,
         text=True,
@@ -68,3 +68,22 @@ def test_what_cannot_be_installed_stops_nothing(tmp_path, programs, is_debian):
     said, _ = install(tmp_path)
     assert "agent code runs behind weaker walls" in said
     assert len(said.splitlines()) == (2 if is_debian else 1)
+
+
+@pytest.mark.parametrize(
+    ("npm", "said"),
+    [
+        (None, ["npm is missing: the test that renders charts is left out; 'sudo apt-get install npm' gives it"]),
+        ("exit 0", []),
+        ("exit 1", ["echarts could not be installed: the test that renders charts is left out"]),
+    ],
+)
+def test_echarts_comes_by_npm(tmp_path, programs, npm, said):
+    script = tmp_path / "deployments" / "install_echarts.sh"
+    script.parent.mkdir()
+    script.write_text((DEPLOYMENTS / script.name).read_text())
+    if npm is not None:
+        programs("npm", npm)
+        said = ["installing echarts into node_modules (the test that renders charts, 60 MB)", *said]
+    command, environment = ["/bin/sh", script], {"PATH": str(tmp_path / "bin")}
+    assert subprocess.check_output(command, env=environment, text=True).splitlines() == said

@@ -30,22 +30,11 @@ told_tiers as (
 ),
 
 measured as (
-    select
-        counted_cave_turns.tier,
-        counted_cave_turns.instruction,
-        counted_cave_turns.arm,
-        counted_cave_turns.model_name,
-        counted_cave_turns.is_oracle,
-        count(distinct counted_cave_turns.replicate) as replicate_count,
-        count(*) / replicate_count as turn_count,
-        100 * avg(counted_cave_turns.is_passed::int) as passed_pct,
-        sum(counted_cave_turns.reply_count) / replicate_count as reply_count,
-        sum(counted_cave_turns.prompt_tokens) / replicate_count as prompt_tokens,
-        sum(counted_cave_turns.completion_tokens) / replicate_count as completion_tokens
-    from staging.counted_cave_turns
-    where counted_cave_turns.plan_digest = $plan_digest
-        and counted_cave_turns.suite = 'bfcl'
-    group by all
+    select *
+    from staging.measured_cave_arms
+    where measured_cave_arms.plan_digest = $plan_digest
+        and measured_cave_arms.suite = 'bfcl'
+        and measured_cave_arms.tier is not null
 ),
 
 final as (
@@ -53,10 +42,7 @@ final as (
         coalesce(measured.tier, told_tiers.tier) as category,
         coalesce(measured.arm, told_tiers.arm) as arm,
         measured.instruction,
-        case
-            when measured.is_oracle then 'oracle: shows only that the harness loses nothing'
-            else measured.model_name
-        end as played_by,
+        measured.played_by,
         measured.turn_count as task_count,
         measured.replicate_count,
         measured.passed_pct,

@@ -21,42 +21,27 @@ with conditions as (
     group by all
 ),
 
-measured as (
-    select
-        counted_cave_turns.suite,
-        counted_cave_turns.tier,
-        counted_cave_turns.arm,
-        counted_cave_turns.model_name,
-        counted_cave_turns.is_oracle,
-        count(distinct counted_cave_turns.case_id || ' ' || counted_cave_turns.question) as turn_count,
-        count(distinct counted_cave_turns.replicate) as replicate_count,
-        100 * avg(counted_cave_turns.is_passed::int) as passed_pct,
-        avg(counted_cave_turns.reply_count) as mean_replies,
-        avg(counted_cave_turns.prompt_tokens + counted_cave_turns.completion_tokens) as mean_total_tokens
-    from staging.counted_cave_turns
-    where counted_cave_turns.plan_digest = $plan_digest
-    group by all
-),
-
 final as (
     select
         conditions.suite,
         conditions.tier,
-        measured.arm,
-        case
-            when measured.is_oracle then 'oracle: shows only that the harness loses nothing'
-            else measured.model_name
-        end as played_by,
-        measured.turn_count,
+        measured_cave_arms.instruction,
+        measured_cave_arms.arm,
+        measured_cave_arms.played_by,
+        measured_cave_arms.turn_count,
         conditions.published_turn_count,
-        measured.replicate_count,
-        measured.passed_pct,
-        measured.mean_replies,
-        measured.mean_total_tokens,
+        measured_cave_arms.replicate_count,
+        measured_cave_arms.passed_pct,
+        measured_cave_arms.reply_count / measured_cave_arms.turn_count as mean_replies,
+        measured_cave_arms.total_tokens / measured_cave_arms.turn_count as mean_total_tokens,
+        measured_cave_arms.tokens_counted_by,
         conditions.published_passed_pct
     from conditions
-    left join measured using (suite, tier)
+    left join staging.measured_cave_arms
+        on conditions.suite = measured_cave_arms.suite
+        and conditions.tier = measured_cave_arms.tier
+        and measured_cave_arms.plan_digest = $plan_digest
 )
 
 select * from final
-order by suite, tier, played_by, arm
+order by suite, tier, played_by, instruction, arm

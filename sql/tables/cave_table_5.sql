@@ -17,37 +17,26 @@ with published_arms as (
 ),
 
 measured as (
-    select
-        counted_cave_turns.tier,
-        counted_cave_turns.arm,
-        counted_cave_turns.model_name,
-        counted_cave_turns.is_oracle,
-        count(distinct counted_cave_turns.replicate) as replicate_count,
-        count(*) / replicate_count as turn_count,
-        100 * avg(counted_cave_turns.is_passed::int) as passed_pct,
-        sum(counted_cave_turns.reply_count) / replicate_count as reply_count,
-        sum(counted_cave_turns.prompt_tokens) / replicate_count as prompt_tokens,
-        sum(counted_cave_turns.completion_tokens) / replicate_count as completion_tokens
-    from staging.counted_cave_turns
-    where counted_cave_turns.plan_digest = $plan_digest
-        and counted_cave_turns.suite = 'data_intensive'
-    group by all
+    select *
+    from staging.measured_cave_arms
+    where measured_cave_arms.plan_digest = $plan_digest
+        and measured_cave_arms.suite = 'data_intensive'
+        and measured_cave_arms.tier is not null
 ),
 
 final as (
     select
         coalesce(measured.tier, published_arms.tier) as category,
         coalesce(measured.arm, published_arms.arm) as arm,
-        case
-            when measured.is_oracle then 'oracle: shows only that the harness loses nothing'
-            else measured.model_name
-        end as played_by,
+        measured.instruction,
+        measured.played_by,
         measured.replicate_count,
         measured.turn_count as task_count,
         measured.passed_pct,
         measured.prompt_tokens,
         measured.completion_tokens,
-        measured.prompt_tokens + measured.completion_tokens as total_tokens,
+        measured.total_tokens,
+        measured.tokens_counted_by,
         published_arms.published_passed_pct,
         published_arms.published_total_tokens
     from published_arms
@@ -57,4 +46,4 @@ final as (
 )
 
 select * from final
-order by category, arm, played_by
+order by category, arm, instruction, played_by

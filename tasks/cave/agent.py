@@ -143,9 +143,9 @@ class Agent:
             self.runtime,
             self.course,
             self.spec,
-            instructions=self.instructions,
-            skills={name: skill.description for name, skill in self.skills.items()},
-            checkpoint=self._checkpoint,
+            self.instructions,
+            {name: skill.description for name, skill in self.skills.items()},
+            self._checkpoint,
         )
         return loop.play(question)
 

@@ -7,13 +7,8 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.cave.prompting import fill
 
 Kind = Literal["system", "question", "reply", "observation", "summary"]
-_ROLES: dict[Kind, Literal["system", "user", "assistant"]] = {
-    "system": "system",
-    "question": "user",
-    "reply": "assistant",
-    "observation": "user",
-    "summary": "user",
-}
+_ROLES: dict[str, Literal["system", "assistant"]] = {"system": "system", "reply": "assistant"}
+"""Of kinds that are no user messages."""
 _TOKENS_PER_CHARACTER = 0.25
 """Until an endpoint has counted; the paper's repository uses the same."""
 _NEVER_SUMMARIZED = 4
@@ -45,7 +40,7 @@ class SemanticStream:
         A merged message that holds a question counts as one, so that its text is never removed.
         """
         last = self.entries[-1] if self.entries else None
-        if last is not None and _ROLES[kind] == "user" == _ROLES[last.kind]:
+        if last is not None and kind not in _ROLES and last.kind not in _ROLES:
             merged: Kind = last.kind if kind == "observation" else kind
             self.entries[-1] = Entry(merged, f"{last.text}\n\n{text}")
         else:
@@ -53,7 +48,7 @@ class SemanticStream:
 
     def messages(self) -> tuple[Message, ...]:
         """Return the conversation as the model is sent it."""
-        return tuple(Message(role=_ROLES[kind], content=text) for kind, text in self.entries)
+        return tuple(Message(role=_ROLES.get(kind, "user"), content=text) for kind, text in self.entries)
 
     def token_count(self) -> int:
         """Return the estimated size of the conversation in tokens."""

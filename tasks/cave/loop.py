@@ -23,14 +23,14 @@ from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.lifetime import lifetime_of
-from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.traces.rows import FinishReason
 
 _COMPACTED_SHARE = 0.5
 """Share of the limit that compaction aims at, so that it is rare and an endpoint's prompt cache lives long."""
 _SUMMARY_WORDS = 400
 _LISTED_VARIABLES = 200
-_RUNTIME_FAULTS = (OSError, EOFError, NodeGoneError, StateLostError)
+RUNTIME_FAULTS = (OSError, EOFError, StateLostError)
+"""How an interpreter says that it is gone."""
 
 Deferred = Callable[[RuntimeStream], Awaitable[str]]
 """Work that a block asked for and that needs the interpreter idle; returns what the model is told."""
@@ -53,6 +53,15 @@ class Course:
     """What the model must be told with the next user message."""
 
 
+def stop_of(error: Exception) -> tuple[FinishReason, str]:
+    """Return why a model did not reply: the stop reason, and the text of the answer."""
+    if isinstance(error, TimeoutError):
+        return FinishReason.TIMEOUT, fill("stopped_timeout")
+    if isinstance(error, ContextOverflowError):
+        return FinishReason.CONTEXT_LENGTH, fill("stopped_context_length")
+    return FinishReason.ERROR, fill("stopped_error", error=error)
+
+
 class _StoppedError(Exception):
     """A budget is spent, or nothing answers."""
 
@@ -61,42 +70,24 @@ class _StoppedError(Exception):
         self.stop = stop
 
 
+@dataclass
 class DualStreamLoop:
-    """Answers questions: asks the model, runs its blocks, and ends with the first reply that holds none."""
+    """Answers a question: asks the model, runs its blocks, and ends with the first reply that holds none."""
 
-    def __init__(
-        self,
-        client: ModelClient,
-        text: SemanticStream,
-        runtime: RuntimeStream,
-        course: Course,
-        spec: AgentSpec,
-        *,
-        instructions: str = "",
-        skills: dict[str, str] | None = None,
-        checkpoint: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Put the parts together.
+    client: ModelClient
+    text: SemanticStream
+    runtime: RuntimeStream
+    course: Course
+    spec: AgentSpec
+    instructions: str
+    """Further lines of the system message."""
+    skills: dict[str, str]
+    """Descriptions of the skills by name."""
+    checkpoint: Callable[[], None]
+    """Called when the state is worth saving: before a block runs, and after it was observed."""
 
-        Args:
-            client: Who writes the replies.
-            text: The conversation.
-            runtime: The interpreter.
-            course: Counters and notes, saved with the conversation.
-            spec: Budgets and sampling.
-            instructions: Further lines of the system message.
-            skills: Descriptions of the skills by name.
-            checkpoint: Called when the state is worth saving: before a block runs, and after it was observed.
-        """
-        self._client = client
-        self._text = text
-        self._runtime = runtime
-        self._course = course
-        self._spec = spec
-        self._instructions = instructions
-        self._skills = skills or {}
-        self._checkpoint = checkpoint
-        self._keeps_names = lifetime_of(runtime.interpreter.contract).keeps != "nothing"
+    def __post_init__(self) -> None:
+        self._keeps_names = lifetime_of(self.runtime.interpreter.contract).keeps != "nothing"
         self._prompt_tokens = self._completion_tokens = self._steps = 0
 
     async def play(self, question: str | None) -> AsyncIterator[Event]:
@@ -104,20 +95,19 @@ class DualStreamLoop:
 
         None goes on with a question that was left unanswered, and raises `ValueError` where none was.
         """
-        if question is None and (not self._text.entries or self._text.entries[-1].kind == "reply"):
+        if question is None and (not self.text.entries or self.text.entries[-1].kind == "reply"):
             raise ValueError("no question is unanswered; ask one")
-        self._prompt_tokens = self._completion_tokens = self._steps = 0
-        deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
+        deadline = asyncio.get_running_loop().time() + self.spec.timeout_seconds
         try:
             if question is not None:
                 yield self._ask(question)
             while True:
-                if self._text.token_count() > self._limit:
+                if self.text.token_count() > self._limit:
                     yield await self._compact(deadline)
                 try:
                     replied = await self._reply(deadline)
                 except _StoppedError as stopped:
-                    if stopped.stop is not FinishReason.CONTEXT_LENGTH or not self._text.older_half():
+                    if stopped.stop is not FinishReason.CONTEXT_LENGTH or not self.text.older_half():
                         raise
                     yield await self._compact(deadline)  # the endpoint's window is smaller than the spec says
                     continue
@@ -129,70 +119,66 @@ class DualStreamLoop:
                 yield observed
         except _StoppedError as stopped:
             yield self._end(stopped.stop, str(stopped))
-        except _RUNTIME_FAULTS as error:
+        except RUNTIME_FAULTS as error:
             text = fill("stopped_error", error=f"the runtime failed: {type(error).__name__}: {error}")
             yield self._end(FinishReason.ERROR, text)
 
     @property
     def _limit(self) -> int:
-        return round(self._spec.compact_at * self._spec.context_window)
+        return round(self.spec.compact_at * self.spec.context_window)
 
     def _ask(self, question: str) -> Asked:
-        injected = self._runtime.interpreter.injected
-        if not self._text.entries:
-            self._text.add(
-                "system", system_prompt(injected, self._skills, self._instructions, keeps_names=self._keeps_names)
+        injected = self.runtime.interpreter.injected
+        if not self.text.entries:
+            self.text.add(
+                "system", system_prompt(injected, self.skills, self.instructions, keeps_names=self._keeps_names)
             )
-            self._course.told_count = len(injected)
-        self._text.add("question", "\n\n".join(part for part in (*self._untold(), question) if part))
-        self._text.question = question
-        self._checkpoint()
-        return Asked(self._text.entries[-1].text)
+            self.course.told_count = len(injected)
+        self.text.add("question", "\n\n".join(part for part in (*self._untold(), question) if part))
+        self.text.question = question
+        self.checkpoint()
+        return Asked(self.text.entries[-1].text)
 
     def _untold(self) -> list[str]:
         """Return the notes and the entries of new objects, and count them as told."""
-        injected = self._runtime.interpreter.injected
-        notes, self._course.notes = self._course.notes, []
-        entries = new_objects(injected[self._course.told_count :])
-        self._course.told_count = len(injected)
+        injected = self.runtime.interpreter.injected
+        notes, self.course.notes = self.course.notes, []
+        entries = new_objects(injected[self.course.told_count :])
+        self.course.told_count = len(injected)
         return [*(fill("notice", text=note) for note in notes), *([entries] if entries else [])]
 
     async def _reply(self, deadline: float) -> Replied:
         spent = self._prompt_tokens + self._completion_tokens
-        if self._steps >= self._spec.max_steps:
+        if self._steps >= self.spec.max_steps:
             raise _StoppedError(FinishReason.MAX_STEPS, fill("stopped_max_steps", steps=self._steps))
-        if self._spec.max_tokens is not None and spent >= self._spec.max_tokens:
+        if self.spec.max_tokens is not None and spent >= self.spec.max_tokens:
             raise _StoppedError(FinishReason.MAX_TOKENS, fill("stopped_max_tokens", tokens=spent))
-        if self._text.token_count() >= self._spec.context_window:
+        if self.text.token_count() >= self.spec.context_window:
             raise _StoppedError(FinishReason.CONTEXT_LENGTH, fill("stopped_context_length"))
-        seed = decoding_seed(self._course.name, self._course.reply_count, 0)
-        if self._course.notes:
-            self._text.add("observation", "\n\n".join(self._untold()))
-        completion = await self._complete(self._text, seed, deadline)
-        self._text.calibrate(completion.prompt_tokens)
+        seed = decoding_seed(self.course.name, self.course.reply_count, 0)
+        if self.course.notes:
+            self.text.add("observation", "\n\n".join(self._untold()))
+        completion = await self._complete(self.text, seed, deadline)
+        self.text.calibrate(completion.prompt_tokens)
         self._steps += 1
-        self._course.reply_count += 1
+        self.course.reply_count += 1
         reply = read_reply(completion.text).reply
-        self._text.add("reply", reply.kept_text)
+        self.text.add("reply", reply.kept_text)
         return Replied(reply, completion, seed)
 
     async def _complete(self, text: SemanticStream, seed: int, deadline: float) -> Completion:
         request = CompletionRequest(
             messages=text.messages(),
             seed=seed,
-            episode_id=self._course.name,
-            temperature=self._spec.temperature,
-            max_completion_tokens=self._spec.max_completion_tokens,
+            episode_id=self.course.name,
+            temperature=self.spec.temperature,
+            max_completion_tokens=self.spec.max_completion_tokens,
         )
         try:
             async with asyncio.timeout_at(deadline):
-                completion = await self._client.complete(request)
-        except ContextOverflowError:
-            raise _StoppedError(FinishReason.CONTEXT_LENGTH, fill("stopped_context_length")) from None
-        except (ModelError, ReplyNotKeptError) as error:
-            raise _StoppedError(FinishReason.ERROR, fill("stopped_error", error=error)) from error
-        except TimeoutError:
-            raise _StoppedError(FinishReason.TIMEOUT, fill("stopped_timeout")) from None
+                completion = await self.client.complete(request)
+        except (ModelError, ReplyNotKeptError, TimeoutError) as error:
+            raise _StoppedError(*stop_of(error)) from error
         self._prompt_tokens += completion.prompt_tokens
         self._completion_tokens += completion.completion_tokens
         return completion._replace(text=encodable(completion.text))
@@ -205,21 +191,21 @@ class DualStreamLoop:
         elif read.is_unclosed:
             text = fill("unclosed")
         elif read.reply.code is None:
-            self._checkpoint()
+            self.checkpoint()
             return None
         else:
             deferred: list[Deferred] = []
             DEFERRED.set(deferred)
-            self._course.is_running = True
+            self.course.is_running = True
             try:
-                self._checkpoint()
-                result, is_verified = await self._runtime.run(read.reply.code)
+                self.checkpoint()
+                result, is_verified = await self.runtime.run(read.reply.code)
             finally:
-                self._course.is_running = False
-            told = [await work(self._runtime) for work in deferred]
+                self.course.is_running = False
+            told = [await work(self.runtime) for work in deferred]
             text = observation(result, read.reply.block_count, [*told, *self._untold()], keeps_names=self._keeps_names)
-        self._text.add("observation", text)
-        self._checkpoint()
+        self.text.add("observation", text)
+        self.checkpoint()
         return Observed(text, result, is_verified)
 
     async def _compact(self, deadline: float) -> Compacted:
@@ -228,18 +214,18 @@ class DualStreamLoop:
         Observation first, because its objects are still in the interpreter (arXiv 2601.01569: the text is only a view
         of the state). The share of the window is the caller's; the two tiers follow the paper's repository.
         """
-        before = self._text.token_count()
+        before = self.text.token_count()
         aim = round(_COMPACTED_SHARE * min(before, self._limit))
         prompt_tokens, completion_tokens = self._prompt_tokens, self._completion_tokens
-        removed = self._text.remove_old_outputs(self._spec.kept_observations)
+        removed = self.text.remove_old_outputs(self.spec.kept_observations)
         is_summarized = False
-        while self._text.token_count() > aim and (older := self._text.older_half()):
+        while self.text.token_count() > aim and (older := self.text.older_half()):
             is_summarized = True
-            self._text.replace_oldest(len(older), await self._summarize(older, deadline))
-        self._checkpoint()
+            self.text.replace_oldest(len(older), await self._summarize(older, deadline))
+        self.checkpoint()
         return Compacted(
             before,
-            self._text.token_count(),
+            self.text.token_count(),
             removed_output_count=removed,
             is_summarized=is_summarized,
             prompt_tokens=self._prompt_tokens - prompt_tokens,
@@ -247,20 +233,20 @@ class DualStreamLoop:
         )
 
     async def _summarize(self, older: list[Entry], deadline: float) -> str:
-        request = SemanticStream([*self._text.entries[:1], *older])
+        request = SemanticStream([*self.text.entries[:1], *older])
         request.add("question", fill("summary_request", word_limit=_SUMMARY_WORDS))
-        seed = decoding_seed(f"{self._course.name}/summary", self._course.reply_count, 0)
+        seed = decoding_seed(f"{self.course.name}/summary", self.course.reply_count, 0)
         try:
             summary = (await self._complete(request, seed, deadline)).text.strip()
         except _StoppedError as stopped:
             if stopped.stop is FinishReason.TIMEOUT:
                 raise
             summary = fill("no_summary")
-        types = self._runtime.idle.variables()
+        types = self.runtime.idle.variables()
         listed = "\n".join(f"{name}: {kind}" for name, kind in list(types.items())[:_LISTED_VARIABLES]) or "(nothing)"
         if len(types) > _LISTED_VARIABLES:
             listed += f"\n... and {len(types) - _LISTED_VARIABLES} more names"
-        return fill("summary", summary=summary, variables=listed, question=self._text.question)
+        return fill("summary", summary=summary, variables=listed, question=self.text.question)
 
     def _end(self, stop: FinishReason, text: str) -> Answer:
         return Answer(

@@ -18,7 +18,7 @@ from carryover.tasks.runtime.protocol import ToolInvocationException
 TurnWatch = Callable[[Agent, Event], None]
 
 
-def hand_over(name: str, source: Agent, target: Agent, *, new_name: str | None = None) -> None:
+def hand_over(name: str, source: Agent, target: Agent) -> None:
     """Bind a variable of one agent's interpreter in another's, as data; the two are copies from then on.
 
     Raises:
@@ -26,7 +26,7 @@ def hand_over(name: str, source: Agent, target: Agent, *, new_name: str | None =
         InjectionError: It does not travel, e.g. an instance of a type that was not injected in both.
         BusyError: One of the two runs a block.
     """
-    _pass_on(name, source.runtime, target.runtime, new_name or name)
+    _pass_on(name, source.runtime, target.runtime)
 
 
 def direct(director: Agent, others: Mapping[str, Agent]) -> None:
@@ -63,11 +63,11 @@ async def _delegate(runtime: RuntimeStream, other: Agent, question: str, give: l
     """Return what the director is told: the answer, or why there is none, and what was taken."""
     try:
         for name in map(str, give):
-            _pass_on(name, runtime, other.runtime, name)
+            _pass_on(name, runtime, other.runtime)
         answer = await other.ask_async(question)
         told = [answer.text]
         for name in map(str, take):
-            _pass_on(name, other.runtime, runtime, name)
+            _pass_on(name, other.runtime, runtime)
     except (BusyError, InjectionError, RetrievalError) as error:
         return f"An object could not be passed on: {error}"
     if take:
@@ -75,8 +75,8 @@ async def _delegate(runtime: RuntimeStream, other: Agent, question: str, give: l
     return "\n".join(told)
 
 
-def _pass_on(name: str, source: RuntimeStream, target: RuntimeStream, new_name: str) -> None:
-    target.idle.inject(new_name, source.idle.retrieve(name))
+def _pass_on(name: str, source: RuntimeStream, target: RuntimeStream) -> None:
+    target.idle.inject(name, source.idle.retrieve(name))
 
 
 async def take_turns(questions: Sequence[tuple[Agent, str]]) -> AsyncIterator[tuple[Agent, Event]]:

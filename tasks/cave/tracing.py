@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-import time
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal
 
+from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode, TurnNames
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
@@ -41,14 +41,15 @@ class Trace:
         digest of the run, the agent's declaration and the replicate.
         """
         self._agent = agent
-        self._instance_id = instance_id or agent.course.name
         self._declaration = _declaration(agent)
-        self._place = {"scale": scale, "replicate": replicate}
-        name = canonical_json([run_id, self._instance_id, self._declaration, replicate])
+        self._place = {"instance_id": instance_id or agent.course.name, "scale": scale, "replicate": replicate}
+        name = canonical_json([run_id, self._place["instance_id"], self._declaration, replicate])
         digest = hashlib.sha256(name.encode()).hexdigest()[:24]
         self._recorder = EpisodeRecorder(run_id, episode_id or digest)
-        self._started_at, self._start = datetime.now(UTC), time.perf_counter()
+        self._started_at = datetime.now(UTC)
         self._pending: Replied | None = None
+        self._told: str | None = None
+        """The user message that followed that reply."""
         self._answer: Answer | None = None
         self._names = TurnNames()
         self._turn = self._verified_count = 0
@@ -59,9 +60,10 @@ class Trace:
         """Record an event of the agent's."""
         match event:
             case Asked(text):
-                self._record_turn(text)
+                self._told = text
                 self._open()
             case Replied():
+                self._record_turn()
                 self._open()
                 self._turn += 1
                 self._pending = event
@@ -83,7 +85,7 @@ class Trace:
         """
         if self._answer is None:
             raise ValueError("nothing was answered yet; give `watch` to `ask`, and finish afterwards")
-        self._record_turn(None)
+        self._record_turn()
         self._record_runtime_events()
         agent = self._agent
         injected = agent.runtime.interpreter.injected
@@ -92,20 +94,16 @@ class Trace:
             self._declaration,
             agent.spec,
             self._answer,
-            self._instance_id,
-            wall_seconds=time.perf_counter() - self._start,
+            client=agent.client,
+            contract=agent.runtime.interpreter.contract.name,
+            started_at=self._started_at,
         )
         return self._recorder.finish(
             {
                 **common,
                 **self._place,
-                "model_name": agent.client.model_name,
-                "token_source": agent.client.token_source,
-                "runtime_contract": agent.runtime.interpreter.contract.name,
-                "shown_contract": agent.runtime.interpreter.contract.name,
                 "sandbox_level": agent.worker.sandbox_level,
                 "backend": agent.worker.backend,
-                "started_at": self._started_at,
                 "is_contract_verified": 0 < self._verified_count == self._recorder.counts["step_count"],
                 **fields,
             }
@@ -134,22 +132,22 @@ class Trace:
             self._recorder.record_step(self._turn, self._pending.reply.code or "", event.result, before, None)
             self._names = TurnNames(event.result.active_globals, event.result.last_step_globals)
             self._verified_count += event.is_verified
-        self._record_turn(event.text)
+        self._told = event.text
 
-    def _record_turn(self, observation: str | None) -> None:
-        if self._pending is None:
-            return
-        reply, completion, seed = self._pending
-        self._recorder.record_turn(
-            self._turn,
-            reply,
-            completion,
-            observation=observation,
-            seed=seed,
-            has_system_note=reply.block_count > 1,
-            names=self._names,
-        )
-        self._pending = None
+    def _record_turn(self) -> None:
+        """Record the last reply with what followed it, so that a question after a spent budget counts, too."""
+        if self._pending is not None:
+            reply, completion, seed = self._pending
+            self._recorder.record_turn(
+                self._turn,
+                reply,
+                completion,
+                observation=self._told,
+                seed=seed,
+                has_system_note=reply.block_count > 1,
+                names=self._names,
+            )
+        self._pending = self._told = None
 
     def _record_runtime_events(self) -> None:
         events = self._agent.runtime.interpreter.events
@@ -165,7 +163,7 @@ def agents_source() -> str:
 
 
 def conversation_fields(
-    declaration: str, spec: AgentSpec, answer: Answer, instance_id: str, *, wall_seconds: float
+    declaration: str, spec: AgentSpec, answer: Answer, *, client: ModelClient, contract: str, started_at: datetime
 ) -> dict[str, Any]:
     """Return the fields of an episode's row that are the same for every conversation, or follow from its end."""
     return {
@@ -189,27 +187,31 @@ def conversation_fields(
         "max_turns": spec.max_steps,
         "contract_json": declaration,
         "plan_digest": hashlib.sha256(declaration.encode()).hexdigest()[:16],
-        "instance_id": instance_id,
+        "model_name": client.model_name,
+        "token_source": client.token_source,
+        "runtime_contract": contract,
+        "shown_contract": contract,
         "attempt": 0,
         "finish_reason": answer.stop,
         "error_message": answer.text if answer.stop == "error" else None,
         "score": None,
         "is_solved": False,
         "training_tokens": None,
-        "wall_seconds": wall_seconds,
+        "started_at": started_at,
+        "wall_seconds": (datetime.now(UTC) - started_at).total_seconds(),
     }
 
 
 def _declaration(agent: Agent) -> str:
     """Return what was promised to the model and what is in force beside it, as canonical JSON."""
-    content = {
+    content: dict[str, Any] = {
         "agent": "cave",
-        "contract": agent.runtime.interpreter.contract.model_dump(mode="json"),
-        "spec": agent.spec.model_dump(mode="json"),
+        "contract": agent.runtime.interpreter.contract,
+        "spec": agent.spec,
         "instructions": agent.instructions,
         "skills": sorted(agent.skills),
         "code_digest": agents_source(),
         "backend": agent.worker.backend,
         "sandbox_level": agent.worker.sandbox_level,
     }
-    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return canonical_json(content)

@@ -31,6 +31,33 @@ def test_table_4_sums_a_replicate_beside_the_published_totals(warehouse, turn):
     assert (rows["json"]["reply_count"], rows["json"]["total_tokens"], rows["json"]["passed_pct"]) == (4, 220, 50)
     assert (rows["json"]["published_reply_count"], rows["json"]["published_prompt_tokens"]) == (236, 660588)
     assert (rows["persistent_code"]["total_tokens"], rows["persistent_code"]["published_reply_count"]) == (50, 145)
+    assert rows["json"]["tokens_counted_by"] == "endpoint"
+
+
+def test_table_4_is_about_the_whole_suite(warehouse, turn):
+    turn()
+    turn("c2", tier="shop", passed=False)
+    turn("c2", tier="shop", replicate=1, episode_id="c2 again", passed=False)
+    (row,) = [row for row in warehouse.table("cave_table_4") if row["arm"] == "json"]
+    assert (row["replicate_count"], row["turn_count"], row["reply_count"], row["total_tokens"]) == (2, 2, 3, 165)
+    assert row["passed_pct"] == pytest.approx(100 / 3)
+
+
+@pytest.mark.parametrize(
+    ("number", "suite", "tier"),
+    [
+        (1, "tau2", "airline"),
+        (2, "bfcl", "parallel"),
+        (3, "types", "simple"),
+        (4, "token_efficiency", "iot"),
+        (5, "data_intensive", "query"),
+    ],
+)
+def test_no_table_pools_the_factor_of_the_prompt(warehouse, turn, number, suite, tier):
+    turn(suite=suite, tier=tier, instruction="none", passed=False)
+    turn("c2", suite=suite, tier=tier, instruction="parallel")
+    rows = [row for row in warehouse.table(f"cave_table_{number}") if row["played_by"]]
+    assert {row["instruction"]: row["passed_pct"] for row in rows} == {"none": 0, "parallel": 100}
 
 
 def test_only_the_last_attempt_counts(warehouse, turn):
@@ -38,6 +65,15 @@ def test_only_the_last_attempt_counts(warehouse, turn):
     turn(attempt=1)
     (row,) = [row for row in warehouse.table("cave_table_4") if row["arm"] == "json"]
     assert (row["turn_count"], row["passed_pct"]) == (1, 100)
+
+
+def test_an_episode_that_an_error_ended_counts_nowhere(warehouse, turn):
+    turn()
+    turn(question=2, passed=False, finish_reason="error")
+    turn(arm="persistent_code")
+    rows = {row["arm"]: row["turn_count"] for row in warehouse.table("cave_table_4")}
+    assert rows == {"json": None, "persistent_code": 1}
+    assert warehouse.table("cave_failures") == []
 
 
 def test_what_only_one_arm_solved_is_counted_both_ways(warehouse, turn):
@@ -120,6 +156,7 @@ def test_table_5_labels_what_an_oracle_played(warehouse, turn):
     turn(suite="data_intensive", tier="query", arm="persistent_code", is_oracle=True)
     (row,) = [row for row in warehouse.table("cave_table_5") if row["played_by"] is not None]
     assert row["played_by"] == "oracle: shows only that the harness loses nothing"
+    assert row["tokens_counted_by"] == "tokenizer of the script"
     assert (row["passed_pct"], row["total_tokens"]) == (100, 110)
     assert (row["published_passed_pct"], row["published_total_tokens"]) == (100, 123485)
 

@@ -25,7 +25,11 @@ down the rows of these."""
 
 FOUR_CONTRACTS = {"tables/four_contracts", "tables/injection"}
 """The small study has two contracts: `test_four_contracts.py` writes down the rows of these."""
-CAVE = {"staging/counted_cave_turns", *(f"tables/{path.stem}" for path in (SQL / "tables").glob("cave_*.sql"))}
+CAVE = {
+    "staging/counted_cave_turns",
+    "staging/measured_cave_arms",
+    *(f"tables/{path.stem}" for path in (SQL / "tables").glob("cave_*.sql")),
+}
 """The small study has no turns of a suite: `test_cave_tables.py` writes down the rows of these."""
 
 

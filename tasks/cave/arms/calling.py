@@ -3,33 +3,41 @@
 import asyncio
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from carryover.tasks.agent.condition import decoding_seed
 from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
-    ContextOverflowError,
     FunctionCall,
     Message,
     ModelClient,
     ModelError,
 )
-from carryover.tasks.agent.recorder import EpisodeRecorder, TurnNames
+from carryover.tasks.agent.recorder import EpisodeRecorder
 from carryover.tasks.agent.reply import Reply
 from carryover.tasks.cave.events import Answer
+from carryover.tasks.cave.loop import stop_of
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.protocol import BlockError, BlockResult, ToolCall
 from carryover.tasks.runtime.tools import ToolTable
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.rows import ErrorKind, FinishReason
 
 EXECUTE = "execute_python"
+_EXECUTE_TOOL = {
+    "type": "function",
+    "function": {
+        "name": EXECUTE,
+        "description": "Run Python in a session of its own, which keeps its names; "
+        "returns what it printed and its last value.",
+        "parameters": {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]},
+    },
+}
 _SYSTEM = """You solve tasks by calling functions.
 
-- Call as many functions in one reply as need no result of each other.
 - Never write down results that you were not shown.
 - When nothing is left to call, reply in plain text: that ends the task.
 """
@@ -64,20 +72,21 @@ class CallingAgent:
         self.client, self.spec, self.name = client, spec, name
         self.tools = tuple(_offer(name, function, schemas or {}) for name, function in functions.items())
         if python is not None:
-            self.tools += (_offer(EXECUTE, execute_python, {}),)
+            self.tools += (_EXECUTE_TOOL,)
         self.messages = [Message(role="system", content=f"{_SYSTEM}{instructions}".strip())]
         self._table = ToolTable(functions, None)
         self._recorder, self._python = recorder, python
         self.is_verified = python is not None
         """Whether the canary agreed with the contract before every block of the Python session."""
         self._replies = 0
+        self._last: Completion | None = None
+        """The last reply; it is recorded with all that follows it."""
 
     async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
         """Return the answer to a question, and the calls that were made on the way."""
-        if len(self.messages) == 1:
-            opening = [self.messages[0], Message(role="user", content=question)]
-            self._recorder.record_opening(json.dumps([message.model_dump() for message in opening]))
         self.messages.append(Message(role="user", content=question))
+        if len(self.messages) == 2:
+            self._recorder.record_opening(_dump(self.messages))
         calls: list[ToolCall] = []
         spent = [0, 0]
         deadline = asyncio.get_running_loop().time() + self.spec.timeout_seconds
@@ -86,19 +95,43 @@ class CallingAgent:
                 async with asyncio.timeout_at(deadline):
                     completion = await self._complete()
             except (ModelError, TimeoutError) as error:
-                return _stopped(error, step - 1, spent), calls
+                return _end(*stop_of(error), step - 1, spent), calls
             spent = [spent[0] + completion.prompt_tokens, spent[1] + completion.completion_tokens]
-            if not completion.tool_calls:
-                self._record(completion, None)
-                return _end(completion.text.strip(), FinishReason.ANSWER, step, spent), calls
-            calls += await self._run(completion)
+            if completion.tool_calls:
+                calls += await self._run(completion)
+            elif completion.finish_reason == "stop":
+                return _end(FinishReason.ANSWER, completion.text.strip(), step, spent), calls
+            else:
+                told = fill("cut_off", reason=completion.finish_reason)
+                self._recorder.record_turn_error(self._replies, ErrorKind.MODEL, "ReplyCutOff", told)
+                self.messages.append(Message(role="user", content=told))
             if self.spec.max_tokens is not None and sum(spent) >= self.spec.max_tokens:
                 text = fill("stopped_max_tokens", tokens=sum(spent))
-                return _end(text, FinishReason.MAX_TOKENS, step, spent), calls
+                return _end(FinishReason.MAX_TOKENS, text, step, spent), calls
         text = fill("stopped_max_steps", steps=self.spec.max_steps)
-        return _end(text, FinishReason.MAX_STEPS, self.spec.max_steps, spent), calls
+        return _end(FinishReason.MAX_STEPS, text, self.spec.max_steps, spent), calls
+
+    def record_last(self) -> None:
+        """Record the last reply with the messages that followed it; call it when the conversation has ended."""
+        if self._last is None:
+            return
+        completion, self._last = self._last, None
+        calls = [[call.name, call.arguments_json] for call in completion.tool_calls]
+        text = "\n".join(part for part in (completion.text, json.dumps(calls) if calls else "") if part)
+        place = max(place for place, message in enumerate(self.messages) if message.role == "assistant")
+        told = self.messages[place + 1 :]
+        is_text = all(message.role == "user" for message in told)
+        observation = "\n\n".join(message.content for message in told) if is_text else _dump(told)
+        self._recorder.record_turn(
+            self._replies,
+            Reply(None, len(calls), text),
+            completion._replace(text=text),
+            observation=observation or None,
+            seed=decoding_seed(self.name, self._replies - 1, 0),
+        )
 
     async def _complete(self) -> Completion:
+        self.record_last()
         request = CompletionRequest(
             messages=tuple(self.messages),
             seed=decoding_seed(self.name, self._replies, 0),
@@ -108,7 +141,7 @@ class CallingAgent:
             tools=self.tools,
         )
         completion = await self.client.complete(request)
-        self._replies += 1
+        self._replies, self._last = self._replies + 1, completion
         message = Message(role="assistant", content=completion.text, tool_calls=completion.tool_calls)
         self.messages.append(message)
         return completion
@@ -118,11 +151,10 @@ class CallingAgent:
         self._table.start_block()
         ran = [await self._call(call) for call in completion.tool_calls]
         calls = self._table.finish_block(None)
-        told = [
+        self.messages += [
             Message(role="tool", content=one.told, tool_call_id=call.call_id)
             for one, call in zip(ran, completion.tool_calls, strict=True)
         ]
-        self.messages += told
         error = next((one.error for one in ran if one.error), None)
         result = BlockResult(
             "\n".join(one.told for one in ran),
@@ -136,7 +168,6 @@ class CallingAgent:
             notices=(),
             seconds=sum(call.seconds for call in calls),
         )
-        self._record(completion, json.dumps([message.model_dump() for message in told]))
         self._recorder.record_step(self._replies, "\n".join(one.code for one in ran), result, (), None)
         return list(calls)
 
@@ -158,24 +189,6 @@ class CallingAgent:
         shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         return Ran(told, f"{call.name}({shown})")
 
-    def _record(self, completion: Completion, observation: str | None) -> None:
-        calls = [[call.name, call.arguments_json] for call in completion.tool_calls]
-        text = "\n".join(part for part in (completion.text, json.dumps(calls) if calls else "") if part)
-        self._recorder.record_turn(
-            self._replies,
-            Reply(None, len(calls), text),
-            completion._replace(text=text),
-            observation=observation,
-            seed=decoding_seed(self.name, self._replies - 1, 0),
-            has_system_note=False,
-            names=TurnNames(),
-        )
-
-
-def execute_python(code: str) -> str:
-    """Run Python in a session of its own, which keeps its names; returns what it printed and its last value."""
-    raise NotImplementedError(code)
-
 
 def _offer(name: str, function: Callable[..., Any], schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return a function as an endpoint reads it."""
@@ -183,22 +196,18 @@ def _offer(name: str, function: Callable[..., Any], schemas: dict[str, dict[str,
     if schema is None:
         parameters = inspect.signature(function).parameters
         hints = {key: _TYPES.get(one.annotation) for key, one in parameters.items()}
-        schema = {
+        declared = {
             "type": "object",
             "properties": {key: {"type": hint} if hint else {} for key, hint in hints.items()},
             "required": [key for key, one in parameters.items() if one.default is inspect.Parameter.empty],
         }
-    described = {"name": name, "description": inspect.getdoc(function) or "", "parameters": schema}
-    return {"type": "function", "function": described}
+        schema = {"description": inspect.getdoc(function) or "", "parameters": declared}
+    return {"type": "function", "function": {"name": name, **schema}}
 
 
-def _stopped(error: ModelError | TimeoutError, steps: int, spent: list[int]) -> Answer:
-    if isinstance(error, TimeoutError):
-        return _end(fill("stopped_timeout"), FinishReason.TIMEOUT, steps, spent)
-    if isinstance(error, ContextOverflowError):
-        return _end(fill("stopped_context_length"), FinishReason.CONTEXT_LENGTH, steps, spent)
-    return _end(fill("stopped_error", error=error), FinishReason.ERROR, steps, spent)
+def _dump(messages: Sequence[Message]) -> str:
+    return json.dumps([message.model_dump() for message in messages])
 
 
-def _end(text: str, stop: FinishReason, steps: int, spent: list[int]) -> Answer:
+def _end(stop: FinishReason, text: str, steps: int, spent: list[int]) -> Answer:
     return Answer(text, stop=stop, step_count=steps, prompt_tokens=spent[0], completion_tokens=spent[1])

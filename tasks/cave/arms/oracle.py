@@ -1,9 +1,7 @@
 """A script that knows each case's solution, told in each arm's way: it shows that the harness loses nothing."""
 
 import ast
-import inspect
 import json
-import textwrap
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Literal
@@ -11,7 +9,7 @@ from typing import Any, Literal
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, FunctionCall
 from carryover.tasks.cave.arms.arm import Arm
 from carryover.tasks.cave.arms.calling import EXECUTE
-from carryover.tasks.cave.arms.stage import READ, WRITE
+from carryover.tasks.cave.arms.stage import READ, WRITE, source_of
 from carryover.tasks.cave.arms.tokens import count_messages, count_reply
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import STAGE, Call, Case, Expected, GoldenRun, Turn
@@ -36,8 +34,11 @@ class Oracle:
         """Return the reply at the conversation's place in the script."""
         place = sum(message.role == "assistant" for message in request.messages)
         reply = self._replies[place]
-        calls = () if isinstance(reply, str) else tuple(_native(call, place, at) for at, call in enumerate(reply))
-        text = reply if isinstance(reply, str) else ""
+        text, made = (reply, ()) if isinstance(reply, str) else ("", reply)
+        calls = tuple(
+            FunctionCall(f"call_{place}_{at}", call.function, json.dumps(call.arguments))
+            for at, call in enumerate(made)
+        )
         return Completion(
             text=text,
             finish_reason="tool_calls" if calls else "stop",
@@ -69,7 +70,7 @@ def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
         parts = [rebuilding(name, variables[name], f"{READ}({name!r})") for name in used]
         if not arm.is_injected:
             kinds = () if rebuilt else case.world.types
-            parts = [*map(_source, kinds), *([turn.fetch] if turn.fetch else []), *parts]
+            parts = [*map(source_of, kinds), *([turn.fetch] if turn.fetch else []), *parts]
         if arm.contract == "persistent":
             rebuilt |= {*used, *_changed(expected, before, case)}
         writing = [f"{WRITE}({name!r}, {telling(name, variables[name])})" for name in _changed(expected, before, case)]
@@ -101,7 +102,7 @@ def _program(case: Case, turn: Turn, before: dict[str, Any], changed: list[str])
     variables = case.world.variables
     values = [rebuilding(name, variables[name], repr(before[name])) for name in _used(turn, variables)]
     told = [f"print({telling(name, variables[name])})" for name in changed]
-    return "\n".join([*map(_source, case.world.types), *values, turn.golden.replace(STAGE, ""), *told])
+    return "\n".join([*map(source_of, case.world.types), *values, turn.golden.replace(STAGE, ""), *told])
 
 
 def _used(turn: Turn, variables: dict[str, Any]) -> list[str]:
@@ -116,11 +117,3 @@ def _used(turn: Turn, variables: dict[str, Any]) -> list[str]:
 
 def _changed(expected: Expected, before: dict[str, Any], case: Case) -> list[str]:
     return [name for name in case.world.variables if expected.state[name] != before[name]]
-
-
-def _source(kind: type) -> str:
-    return f"import dataclasses\n{textwrap.dedent(inspect.getsource(kind))}"
-
-
-def _native(call: Call, place: int, at: int) -> FunctionCall:
-    return FunctionCall(f"call_{place}_{at}", call.function, json.dumps(call.arguments))

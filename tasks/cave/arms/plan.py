@@ -12,11 +12,16 @@ from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.catalogue import SuiteName
+from carryover.tasks.cave.tracing import agents_source
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
 
-PARALLEL = "Where several functions are needed that do not depend on each other, call all of them in one reply."
+INSTRUCTIONS = {
+    "none": "",
+    "parallel": "Where several functions are needed that do not depend on each other, call all of them in one reply.",
+}
+"""What the factor of the prompt adds to the system message."""
 
 
 class SuitePlan(FrozenModel):
@@ -55,8 +60,14 @@ class SuitePlan(FrozenModel):
 
     @property
     def digest(self) -> str:
-        """What tells episodes of different comparisons apart."""
-        content = {"model": self.model, "url": self.endpoint_url, "seed": self.case_seed, "spec": self.spec}
+        """What tells episodes of different comparisons apart: another source plays another comparison."""
+        content = {
+            "model": self.model,
+            "url": self.endpoint_url,
+            "seed": self.case_seed,
+            "spec": self.spec,
+            "source": agents_source(),
+        }
         return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
 
     @property

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -14,18 +13,20 @@ from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.calling import CallingAgent
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
+from carryover.tasks.cave.arms.plan import INSTRUCTIONS
 from carryover.tasks.cave.arms.stage import Stage, namespaces
 from carryover.tasks.cave.events import Answer, Event, Observed
+from carryover.tasks.cave.loop import RUNTIME_FAULTS
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case
-from carryover.tasks.cave.tracing import Trace, agents_source, conversation_fields
+from carryover.tasks.cave.tracing import Trace, conversation_fields
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.objects import Binding, RetrievalError
 from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.protocol import CONTRACTS, ToolCall
-from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.rows import FinishReason, Row
 from carryover.tasks.traces.study_rows import CaveTurnRow
 
 
@@ -39,8 +40,6 @@ class Setting(NamedTuple):
     scale: str
     instruction: str = "none"
     """Name of the factor of the prompt in force."""
-    instruction_text: str = ""
-    """What it adds to the system message."""
 
 
 class Played(NamedTuple):
@@ -65,30 +64,30 @@ class Place(NamedTuple):
 
 
 def episode_id(place: Place, plan_digest: str, instruction: str) -> str:
-    """Return an episode's id: equal in every run of the same plan and source, so that a run resumes."""
-    content = [place.case.case_id, *place[1:], plan_digest, instruction, agents_source()]
+    """Return an episode's id: equal in every run of the same plan, so that a run resumes."""
+    content = [place.case.case_id, *place[1:], plan_digest, instruction]
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:24]
 
 
 async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
-    """Play a case; the state carries on after a failed turn."""
+    """Play a case; the state carries on after a failed turn, and ends with an error that is not the model's."""
     case = place.case
     kind = _CodePlayer if ARMS[place.arm].writes_code else _CallPlayer
     player = await asyncio.to_thread(kind, place, client, setting)
     turns: list[CaveTurnRow] = []
     try:
-        for turn, expected in zip(case.turns, case.expected, strict=True):
+        for turn in case.turns:
             answer, calls = await player.ask(turn.question)
-            wrong = player.stage.wrong_names(expected)
-            missing = player.stage.missing_calls(expected, _made(calls))
-            turns.append(player.judged(len(turns) + 1, answer, calls, wrong, missing))
-        share = sum(turn.is_passed for turn in turns) / len(turns)
+            turns.append(player.judged(len(turns) + 1, answer, calls))
+            if answer.stop is FinishReason.ERROR:  # the whole conversation is played again
+                break
+        share = sum(turn.is_passed for turn in turns) / len(case.turns)
         recorded = await asyncio.to_thread(
             player.finish,
             variant=place.arm,
             bucket=case.suite,
             attempt=place.attempt,
-            max_turns=setting.spec.max_steps * len(turns),
+            max_turns=setting.spec.max_steps * len(case.turns),
             plan_digest=setting.plan_digest,
             score=share,
             is_solved=share == 1,
@@ -96,10 +95,6 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
     finally:
         player.close()
     return Played(recorded, turns)
-
-
-def _made(calls: list[ToolCall]) -> list[Call]:
-    return [Call(call.tool, json.loads(call.arguments_json)) for call in calls if call.error_type is None]
 
 
 class _Player:
@@ -111,13 +106,14 @@ class _Player:
         self.stage = Stage(self.case, self.arm)
         self.name = f"{self.case.case_id}/{place.replicate}"
         self.episode_id = episode_id(place, setting.plan_digest, setting.instruction)
-        self.instructions = "\n".join(part for part in (self.stage.instructions(), setting.instruction_text) if part)
+        self.instructions = "\n".join(filter(None, (self.stage.instructions(), INSTRUCTIONS[setting.instruction])))
         self._replies = 0
 
-    def judged(
-        self, question: int, answer: Answer, calls: list[ToolCall], wrong: list[str], missing: list[str]
-    ) -> CaveTurnRow:
-        """Return the row of a turn."""
+    def judged(self, question: int, answer: Answer, calls: list[ToolCall]) -> CaveTurnRow:
+        """Check a turn, and return its row."""
+        expected = self.case.expected[question - 1]
+        made = [Call(call.tool, json.loads(call.arguments_json)) for call in calls if call.error_type is None]
+        wrong, missing = self.stage.wrong_names(expected), self.stage.missing_calls(expected, made)
         is_passed = not wrong and not missing
         first, self._replies = self._replies + 1, self._replies + answer.step_count
         return CaveTurnRow(
@@ -139,7 +135,7 @@ class _Player:
             first_reply=first,
             reply_count=answer.step_count,
             call_count=len(calls),
-            golden_call_count=sum(map(len, self.case.expected[question - 1].stages)),
+            golden_call_count=sum(map(len, expected.stages)),
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
             finish_reason=answer.stop,
@@ -212,7 +208,7 @@ class _CodePlayer(_Player):
     def _held(self, name: str) -> Any:
         try:
             return self._agent.retrieve(name)
-        except RetrievalError as error:
+        except (RetrievalError, *RUNTIME_FAULTS) as error:
             return {"not retrieved": str(error)}
 
 
@@ -240,7 +236,7 @@ class _CallPlayer(_Player):
             python=python,
         )
         self._answer: Answer | None = None
-        self._started_at, self._start = datetime.now(UTC), time.perf_counter()
+        self._started_at = datetime.now(UTC)
 
     async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
         """Ask, and return the calls that reached the host."""
@@ -249,29 +245,27 @@ class _CallPlayer(_Player):
 
     def finish(self, **fields: Any) -> RecordedEpisode:
         assert self._answer is not None
+        self._agent.record_last()
         setting = self.setting
-        declared = {"agent": "calls", "spec": setting.spec.model_dump(mode="json"), "tools": self._agent.tools}
+        declared = {"agent": "calls", "spec": setting.spec, "tools": self._agent.tools}
         common = conversation_fields(
             canonical_json(declared),
             setting.spec,
             self._answer,
-            self.case.case_id,
-            wall_seconds=time.perf_counter() - self._start,
+            client=self.client,
+            contract=self.arm.contract or "none",
+            started_at=self._started_at,
         )
         has_python = self.arm.contract is not None
         return self._recorder.finish(
             {
                 **common,
                 "agent": "calls",
-                "model_name": self.client.model_name,
-                "token_source": self.client.token_source,
-                "runtime_contract": self.arm.contract or "none",
-                "shown_contract": self.arm.contract or "none",
+                "instance_id": self.case.case_id,
                 "sandbox_level": setting.runtime.sandbox_level if has_python else "none",
                 "backend": setting.runtime.backend if has_python else "host",
                 "scale": setting.scale,
                 "replicate": self.place.replicate,
-                "started_at": self._started_at,
                 "is_contract_verified": self._agent.is_verified,
                 **fields,
             }

@@ -1,5 +1,7 @@
 """The host's side of an episode: the case's world, and the functions that an arm offers over it."""
 
+import inspect
+import textwrap
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -37,14 +39,17 @@ class Stage:
             parts.append(_STORED)
         if self.world.variables and not self.arm.is_injected:
             described = self.world.descriptions
-            entries = [describe(kind.__name__, kind, "").text for kind in self.world.types]
+            entries = list(map(source_of, self.world.types))
             entries += [describe(name, value, described.get(name, "")).text for name, value in self._first.items()]
             parts.append("Variables of the task:\n" + "\n".join(entries))
         return "\n".join(part for part in parts if part)
 
     def wrong_names(self, expected: Expected) -> list[str]:
-        """Return the names whose state is wrong."""
-        return list(self.case.differing(expected.state, self.world.state()))
+        """Return the names whose state is wrong, or why the state cannot be read: a model may bind anything."""
+        try:
+            return list(self.case.differing(expected.state, self.world.state()))
+        except Exception as error:  # noqa: BLE001 - an answer of an odd type is a wrong one
+            return [f"unreadable state: {type(error).__name__}: {error}"]
 
     def missing_calls(self, expected: Expected, calls: list[Call]) -> list[str]:
         """Return the required calls that are not among those that were made, as text."""
@@ -69,6 +74,11 @@ class Stage:
         if name not in self._first:
             raise ToolRuntimeException(f"no variable {name!r}; choose from {', '.join(self._first)}")
         return name
+
+
+def source_of(kind: type) -> str:
+    """Return what defines a class: who is not given the class itself needs the bodies of its methods."""
+    return f"import dataclasses\n\n{textwrap.dedent(inspect.getsource(kind))}"
 
 
 def namespaces(dotted: dict[str, str]) -> dict[str, str]:

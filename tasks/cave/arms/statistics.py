@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator
 
-import numpy as np
 import polars as pl
-from scipy import stats
 
+from carryover.tasks.analysis.alignment import Aligned
 from carryover.tasks.analysis.decisions import holm
+from carryover.tasks.analysis.intervals import bootstrap_intervals, difference
 from carryover.tasks.analysis.paired_tests import signed_rank
-from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.analysis.spec import Arm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.traces.study_rows import StatisticRow
 
 METRICS = ("passed_pct", "total_tokens", "reply_count")
 REFERENCE = "persistent_code"
-_CONFIDENCE, _RESAMPLES, _SEED = 0.95, 5_000, 0
+FEW_CASES = 10
+"""Fewer than these are noted: an interval over them says little."""
+_SPEC = StatisticsSpec()
 
 
 def arm_statistics(turns: pl.DataFrame, run_id: str) -> list[StatisticRow]:
@@ -39,41 +41,29 @@ def _group_rows(key: tuple[object, ...], cases: pl.DataFrame, run_id: str) -> It
     others = [arm for arm in ARMS if arm != REFERENCE and arm in set(cases["arm"])]
     for metric in METRICS:
         pairs = {arm: _paired(reference, cases.filter(pl.col("arm") == arm), metric) for arm in others}
-        tests = {arm: signed_rank(a - b) for arm, (a, b) in pairs.items() if a.size}
+        pairs = {arm: aligned for arm, aligned in pairs.items() if aligned.instance_count}
+        tests = {arm: signed_rank(aligned.arms[0][0] - aligned.arms[1][0]) for arm, aligned in pairs.items()}
         corrected = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
         for arm, test in tests.items():
-            a, b = pairs[arm]
-            low, high = _interval(a - b)
+            interval = bootstrap_intervals(pairs[arm], difference, _SPEC)[0]
+            few = f"fewer than {FEW_CASES} cases" if test.pair_count < FEW_CASES else None
             values = {
                 **test._asdict(),
-                "mean_a": float(a.mean()),
-                "mean_b": float(b.mean()),
-                "estimate": float((a - b).mean()),
-                "low": low,
-                "high": high,
-                "confidence": _CONFIDENCE,
-                "interval_kind": "percentile",
+                "note": "; ".join(filter(None, (few, test.note, interval.note))) or None,
+                "mean_a": float(pairs[arm].arms[0].mean()),
+                "mean_b": float(pairs[arm].arms[1].mean()),
+                "estimate": interval.estimate,
+                "low": interval.low,
+                "high": interval.high,
+                "confidence": _SPEC.confidence,
+                "interval_kind": interval.interval_kind,
                 "p_holm": corrected[arm],
             }
             arms = Arm(None, REFERENCE), Arm(None, arm)
             yield group.row("paired", f"{REFERENCE}-{arm}", metric, *arms, **values)
 
 
-def _paired(a: pl.DataFrame, b: pl.DataFrame, metric: str) -> tuple[np.ndarray, np.ndarray]:
+def _paired(a: pl.DataFrame, b: pl.DataFrame, metric: str) -> Aligned:
     joined = a.select("case_id", a=metric).join(b.select("case_id", b=metric), on="case_id").sort("case_id")
-    return joined["a"].to_numpy(), joined["b"].to_numpy()
-
-
-def _interval(differences: np.ndarray) -> tuple[float | None, float | None]:
-    """Return a percentile interval of the mean; none for fewer than two cases."""
-    if differences.size < 2:
-        return None, None
-    found = stats.bootstrap(
-        (differences,),
-        np.mean,
-        n_resamples=_RESAMPLES,
-        confidence_level=_CONFIDENCE,
-        method="percentile",
-        rng=_SEED,
-    ).confidence_interval
-    return float(found.low), float(found.high)
+    arms = (joined["a"].to_numpy().reshape(1, -1), joined["b"].to_numpy().reshape(1, -1))
+    return Aligned((None,), tuple(joined["case_id"]), arms)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from carryover.tasks.cave.importers.bfcl_rule import OMITTED, Accepted, wrong_calls
-from carryover.tasks.cave.suites.case import Case, Turn, World
+from carryover.tasks.cave.suites.case import OTHERS, Case, Turn, World, bound
 from carryover.tasks.cave.suites.values import Json
 from carryover.tasks.running.errors import UserError
 
@@ -40,14 +40,13 @@ class Stub:
     """A function that records how it was called, under its own name."""
 
     def __init__(self, function: Mapping[str, Any], log: Log) -> None:
-        self.__doc__ = function["description"]
+        self.__doc__ = _documentation(function)
         self.__signature__ = _signature(function["parameters"])
         self.name, self.log = function["name"], log
 
     def __call__(self, *arguments: Any, **keywords: Any) -> str:
         """Record the call."""
-        bound = dict(self.__signature__.bind(*arguments, **keywords).arguments)
-        self.log.calls.append([self.name, bound | bound.pop("_others", {})])
+        self.log.calls.append([self.name, bound(self.__signature__, arguments, keywords)])
         return "called"
 
 
@@ -82,7 +81,13 @@ def _case(category: str, number: int, task: Mapping[str, Any], answer: list[Mapp
     wanted = [Accepted(name, values) for one in answer for name, values in one.items()]
     world = World(
         functions={escaped(name): Stub(function, log) for name, function in functions.items()},
-        schemas={escaped(name): _json_schema(function["parameters"]) for name, function in functions.items()},
+        schemas={
+            escaped(name): {
+                "description": function["description"],
+                "parameters": _json_schema(function["parameters"]),
+            }
+            for name, function in functions.items()
+        },
         namespaced={name: escaped(name) for name in functions if "." in name},
         read_state=log.state,
     )
@@ -106,16 +111,30 @@ def _differing(
 def _gold(function: Mapping[str, Any], accepted: Accepted) -> dict[str, Any]:
     """Return the declared parameters, each with its first value that is not the empty one."""
     declared = function["parameters"]["properties"]
-    options = {key: [one for one in values if one != OMITTED] for key, values in accepted.values.items()}
-    return {key: _gold_value(values[0]) for key, values in options.items() if key in declared and values}
+    return {key: _gold_value(value) for key, value in _first_values(accepted.values).items() if key in declared}
 
 
 def _gold_value(value: Any) -> Any:
     """Return a value of which dictionaries list their accepted values by key."""
     if isinstance(value, dict):
-        options = {key: [one for one in values if one != OMITTED] for key, values in value.items()}
-        return {key: values[0] for key, values in options.items() if values}
+        return _first_values(value)
     return [_gold_value(one) if isinstance(one, dict) else one for one in value] if isinstance(value, list) else value
+
+
+def _first_values(accepted: Mapping[str, list[Any]]) -> dict[str, Any]:
+    options = {key: [one for one in values if one != OMITTED] for key, values in accepted.items()}
+    return {key: values[0] for key, values in options.items() if values}
+
+
+def _documentation(function: Mapping[str, Any]) -> str:
+    """Return all that the schema says of a function, for arms that are shown Python."""
+    lines = [function["description"], "", "Args:"]
+    schema = function["parameters"]
+    for name, one in schema["properties"].items():
+        kind = one["type"] if name in schema.get("required", ()) else f"{one['type']}, optional"
+        rest = {key: value for key, value in one.items() if key not in ("type", "description")}
+        lines.append(f"    {name} ({kind}): {one.get('description', '')} {json.dumps(rest) if rest else ''}".rstrip())
+    return "\n".join(lines)
 
 
 def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:
@@ -124,7 +143,7 @@ def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:
     kind, absent = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     usable = [name for name in names if name.isidentifier() and not keyword.iskeyword(name)]
     listed = [inspect.Parameter(name, kind, default=absent if name in required else None) for name in usable]
-    others = [inspect.Parameter("_others", inspect.Parameter.VAR_KEYWORD)] if len(usable) < len(names) else []
+    others = [inspect.Parameter(OTHERS, inspect.Parameter.VAR_KEYWORD)] if len(usable) < len(names) else []
     return inspect.Signature([*listed, *others])
 
 

@@ -83,7 +83,9 @@ def _has_inner(inner: type, values: list[Any], accepted: list[Any]) -> bool:
     return any(not isinstance(answer, list) or all(fits(value, answer) for value in values) for answer in accepted)
 
 
-def _is_dict(value: Mapping[str, Any], answer: Mapping[str, list[Any]]) -> bool:
+def _is_dict(value: Any, answer: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(answer, dict):
+        return False
     if any(key not in value and OMITTED not in options for key, options in answer.items()):
         return False
     return all(

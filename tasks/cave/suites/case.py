@@ -4,15 +4,16 @@ import functools
 import inspect
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from carryover.tasks.cave.suites.values import Json, as_json, differing
+from carryover.tasks.cave.suites.values import Json, as_json, differing, kind_of
 
 STAGE = "# then\n"
 """Separates the stages of a golden program: the calls of one stage need no result of each other's."""
+OTHERS = "_others"
 _DRAWS = 500
 """Turns that are drawn before a generator gives up: a mistake in its templates."""
 
@@ -46,7 +47,7 @@ class World:
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
     """Host functions by name, the same in every arm; arguments and results are JSON."""
     schemas: dict[str, dict[str, Json]] = field(default_factory=dict)
-    """Parameters of functions as JSON schema, where their signature does not tell."""
+    """Functions as an endpoint is told of them (description, parameters), where their signature does not tell."""
     namespaced: dict[str, str] = field(default_factory=dict)
     """Dotted names by which code arms may call functions as well, with the functions' names."""
     acting: frozenset[str] = frozenset()
@@ -55,10 +56,14 @@ class World:
     """What a prompt says of variables and data."""
     read_state: Callable[[], dict[str, Json]] = dict
     """The host's state as JSON."""
+    checks_kinds: bool = False
+    """Whether the types of the variables are checked as well."""
 
     def state(self) -> dict[str, Json]:
         """Return everything that is checked, as JSON."""
-        return {**self.read_state(), **{name: as_json(value) for name, value in self.variables.items()}}
+        values = {name: as_json(value) for name, value in self.variables.items()}
+        kinds = {f"type of {name}": kind_of(value) for name, value in self.variables.items() if self.checks_kinds}
+        return {**self.read_state(), **values, **kinds}
 
 
 Differences = Callable[[Mapping[str, Json], Mapping[str, Json]], tuple[str, ...]]
@@ -133,14 +138,16 @@ class GoldenRun:
         signature = inspect.signature(function)
 
         def call(*arguments: Any, **keywords: Any) -> Any:
-            bound = dict(signature.bind(*arguments, **keywords).arguments)
-            for key, parameter in signature.parameters.items():
-                if parameter.kind is parameter.VAR_KEYWORD:
-                    bound |= bound.pop(key, {})
-            self._calls.append(Call(name, json.loads(json.dumps(bound))))
+            self._calls.append(Call(name, json.loads(json.dumps(bound(signature, arguments, keywords)))))
             return function(*arguments, **keywords)
 
         return call
+
+
+def bound(signature: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by parameter; `OTHERS` collects those whose names are no names in Python."""
+    found = dict(signature.bind(*arguments, **keywords).arguments)
+    return found | found.pop(OTHERS, {})
 
 
 Draw = Callable[[random.Random, World], Turn]
@@ -150,31 +157,30 @@ def grow_turns(random_source: random.Random, world: World, pools: Sequence[Seque
     """Draw one turn from each pool, such that no idle agent passes.
 
     Each turn leaves a state other than the first one, than the one before, and than what the program of the turn before
-    would leave if it were run again.
+    would leave if it were run again. A turn whose program fails is drawn again.
     """
     turns: list[Turn] = []
     world = deepcopy(world)
-    first = world.state()
+    others: list[dict[str, Json] | None] = [world.state()]
     for pool in pools:
         turn = None
         for _ in range(_DRAWS):
             turn = random_source.choice(pool)(random_source, world)
             after = deepcopy(world)
-            state = GoldenRun(after).play(turn.golden).state
-            if all(differing(state, other) for other in (first, world.state(), *_again(world, turns))):
+            state = _state_after(after, turn)
+            if state is not None and all(other is None or differing(state, other) for other in others):
                 break
         else:
             raise RuntimeError(f"no turn {len(turns) + 1} changes the state as it must; last drawn: {turn}")
         turns.append(turn)
         world = after
+        others = [others[0], state, _state_after(deepcopy(world), turn)]
     return tuple(turns)
 
 
-def _again(world: World, turns: Sequence[Turn]) -> Iterator[dict[str, Json]]:
-    """Yield the state that the last turn's program leaves if it is run again; none where it fails."""
-    if turns:
-        copy = deepcopy(world)
-        try:
-            yield GoldenRun(copy).play(turns[-1].golden).state
-        except Exception:  # noqa: BLE001 - whatever a program does where it does not fit
-            return
+def _state_after(world: World, turn: Turn) -> dict[str, Json] | None:
+    """Return the state that a turn's program leaves in a world; None where it fails."""
+    try:
+        return GoldenRun(world).play(turn.golden).state
+    except Exception:  # noqa: BLE001 - whatever a program does where it does not fit
+        return None

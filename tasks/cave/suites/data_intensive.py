@@ -5,11 +5,12 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
-from carryover.tasks.cave.suites.case import Case, Draw, Turn, World, grow_turns
+from carryover.tasks.cave.suites.case import Case, World, grow_turns
 from carryover.tasks.cave.suites.charts import chart_differing
-from carryover.tasks.cave.suites.templates import fill, read_templates
+from carryover.tasks.cave.suites.templates import read_draws
 from carryover.tasks.cave.suites.values import differing
 from carryover.tasks.runtime.protocol import ToolRuntimeException
 
@@ -19,8 +20,7 @@ SIZES = (1, 2, 5, 10)
 """Years of history whose cost is compared."""
 TASKS_PER_SIZE = 3
 """Of each kind."""
-_TIERS = ("query", "analysis", "visualization")
-_ALL = (
+_FETCH = (
     "import pandas\nprices = pandas.concat([pandas.DataFrame(fetch_prices(t, '{first}', '{last}')) for t in {tickers}])"
 )
 _COLUMNS = "one row per trading day and ticker: date (text, ISO), ticker, open, high, low, close, volume"
@@ -28,16 +28,15 @@ _COLUMNS = "one row per trading day and ticker: date (text, ISO), ticker, open, 
 
 def data_intensive_cases(seed: int, years: int = YEARS) -> list[Case]:
     """Return ten queries, ten analyses and ten charts; each is one turn."""
-    history = price_history(seed, years)
+    history = _price_history(seed, years)
     cases = []
-    for tier in _TIERS:
-        for number, template in enumerate(read_templates("data_intensive")[tier]):
+    for tier in ("query", "analysis", "visualization"):
+        for number, draw in enumerate(read_draws("data_intensive", tier, partial(_values, years))):
             random_source = random.Random(f"data_intensive {tier} {number} {seed}")
             world = _world(history, "chart" if tier == "visualization" else "answer")
-            turns = grow_turns(random_source, world, [[_draw(template, years)]])
+            turns = grow_turns(random_source, world, [[draw]])
             check = chart_differing if tier == "visualization" else differing
-            size = len(history["date"])
-            cases.append(Case("data_intensive", tier, number, world, turns, differing=check, size=size))
+            cases.append(Case("data_intensive", tier, number, world, turns, differing=check, size=len(history["date"])))
     return cases
 
 
@@ -51,7 +50,7 @@ def data_size_cases(seed: int) -> list[Case]:
     return cases
 
 
-def price_history(seed: int, years: int = YEARS) -> dict[str, list[Any]]:
+def _price_history(seed: int, years: int) -> dict[str, list[Any]]:
     """Return the rows of both tickers by column: weekdays, a random walk whose steps depend on each other."""
     columns: dict[str, list[Any]] = {name: [] for name in ("date", "ticker", "open", "high", "low", "close", "volume")}
     market = random.Random(f"market {seed}")
@@ -97,22 +96,18 @@ def _fetcher(history: dict[str, list[Any]]) -> Callable[..., Any]:
     return fetch_prices
 
 
-def _draw(template: list[str], years: int) -> Draw:
-    question, golden, span = template
-
-    def draw(random_source: random.Random, _world: World) -> Turn:
-        year = FIRST_YEAR + random_source.randrange(years)
-        month = f"{random_source.randrange(1, 13):02d}"
-        ticker, other = random_source.sample(TICKERS, 2)
-        spans = {
-            "month": (f"{year}-{month}-01", f"{year}-{month}-31"),
-            "year": (f"{year}-01-01", f"{year}-12-31"),
-            "all": (f"{FIRST_YEAR}-01-01", f"{FIRST_YEAR + years - 1}-12-31"),
-        }
-        first, last = spans[span.removesuffix("-both")]
-        tickers = TICKERS if span.endswith("-both") else (ticker,)
-        fetch = _ALL.format(first=first, last=last, tickers=list(tickers))
-        values = {"t": ticker, "u": other, "year": year, "month": month, "n": random_source.randrange(2, 20)}
-        return fill([question, golden, fetch], values)
-
-    return draw
+def _values(years: int, random_source: random.Random) -> dict[str, object]:
+    year = FIRST_YEAR + random_source.randrange(years)
+    month = f"{random_source.randrange(1, 13):02d}"
+    ticker, other = random_source.sample(TICKERS, 2)
+    spans = {
+        "month": (f"{year}-{month}-01", f"{year}-{month}-31"),
+        "year": (f"{year}-01-01", f"{year}-12-31"),
+        "all": (f"{FIRST_YEAR}-01-01", f"{FIRST_YEAR + years - 1}-12-31"),
+    }
+    fetches = {
+        f"fetch_{span}{suffix}": _FETCH.format(first=first, last=last, tickers=list(tickers))
+        for span, (first, last) in spans.items()
+        for suffix, tickers in (("", (ticker,)), ("_both", TICKERS))
+    }
+    return {"t": ticker, "u": other, "year": year, "month": month, "n": random_source.randrange(2, 20), **fetches}

@@ -1,10 +1,11 @@
 """Long conversations whose turns build on each other: two of 20 turns each (arXiv 2601.01569, section 4.2)."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-from carryover.tasks.cave.suites.case import Case, Draw, Turn, World, grow_turns
-from carryover.tasks.cave.suites.templates import fill, read_templates
+from carryover.tasks.cave.suites.case import Case, World, grow_turns
+from carryover.tasks.cave.suites.templates import read_draws
 
 CASES_PER_TIER, TURN_COUNT = 2, 20
 _ROOMS = ("hall", "kitchen", "study", "bedroom", "attic")
@@ -17,17 +18,16 @@ _BOOKINGS = (
 
 def long_horizon_cases(seed: int) -> list[Case]:
     """Return two conversations with a smart home by relative commands, and two about accounts in whole cents."""
-    tiers: dict[str, tuple[Callable[[random.Random], World], Draw]] = {
-        "smart_home": (_home, _command("smart_home", _ROOMS)),
-        "financial_account": (_bank, _command("financial_account", _ACCOUNTS)),
-    }
+    tiers = {"smart_home": (_home, _ROOMS), "financial_account": (_bank, _ACCOUNTS)}
     cases = []
-    for tier, (open_world, draw) in tiers.items():
+    for tier, (open_world, names) in tiers.items():
+        pool = read_draws("long_horizon", tier, partial(_values, names))
         for number in range(CASES_PER_TIER):
             random_source = random.Random(f"long_horizon {tier} {number} {seed}")
             world = open_world(random_source)
-            pools: Sequence[Sequence[Draw]] = [[draw]] * TURN_COUNT
-            cases.append(Case("long_horizon", tier, number, world, grow_turns(random_source, world, pools)))
+            cases.append(
+                Case("long_horizon", tier, number, world, grow_turns(random_source, world, [pool] * TURN_COUNT))
+            )
     return cases
 
 
@@ -61,17 +61,11 @@ def _bank(random_source: random.Random) -> World:
     return World(variables=variables, descriptions=described)
 
 
-def _command(tier: str, names: Sequence[str]) -> Draw:
-    templates = read_templates("long_horizon")[tier]
-
-    def draw(random_source: random.Random, _world: World) -> Turn:
-        x, y = random_source.sample(names, 2)
-        values = {
-            "x": x,
-            "y": y,
-            "step": random_source.randrange(5, 31, 5),
-            "cents": random_source.randrange(900, 90_000),
-        }
-        return fill(random_source.choice(templates), values)
-
-    return draw
+def _values(names: Sequence[str], random_source: random.Random) -> dict[str, object]:
+    x, y = random_source.sample(names, 2)
+    return {
+        "x": x,
+        "y": y,
+        "step": random_source.randrange(5, 31, 5),
+        "cents": random_source.randrange(900, 90_000),
+    }

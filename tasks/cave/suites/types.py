@@ -1,26 +1,17 @@
 """Type proficiency: three turns on one variable of a kind, counts as in arXiv 2601.01569, section 4.2."""
 
+import math
 import random
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
-from carryover.tasks.cave.suites.case import Case, Draw, World, grow_turns
+from carryover.tasks.cave.suites.case import Case, World, grow_turns
 from carryover.tasks.cave.suites.objects import Account, Course, Playlist, Robot, Shelf, Thermostat
-from carryover.tasks.cave.suites.templates import WORDS, read_templates, templated
+from carryover.tasks.cave.suites.templates import WORDS, read_draws
 
 TURN_COUNT = 3
-
-
-class Kind(NamedTuple):
-    """A kind of variable."""
-
-    name: str
-    make: Callable[[random.Random], Any]
-
-    @property
-    def turns(self) -> tuple[Draw, ...]:
-        """What may be asked of it: the entries of `types.toml`."""
-        return tuple(map(templated, read_templates("types")[self.name]))
+Make = Callable[[random.Random], Any]
+"""Makes a variable of a kind; what may be asked of it are the entries of `types.toml`."""
 
 
 def _words(random_source: random.Random, count: int = 5) -> list[str]:
@@ -40,55 +31,61 @@ def _frame(random_source: random.Random) -> Any:
     )
 
 
-def _array(shape: tuple[int, ...]) -> Callable[[random.Random], Any]:
-    def make(random_source: random.Random) -> Any:
-        import numpy
+def _array(random_source: random.Random, *shape: int) -> Any:
+    import numpy
 
-        size = shape[0] * (shape[1] if len(shape) > 1 else 1)
-        return numpy.array([random_source.randrange(1, 100) / 2 for _ in range(size)]).reshape(shape)
-
-    return make
+    return numpy.array([random_source.randrange(1, 100) / 2 for _ in range(math.prod(shape))]).reshape(shape)
 
 
-_SIMPLE = (
-    Kind("whole number", lambda r: r.randrange(100, 1000)),
-    Kind("fraction", lambda r: r.randrange(100, 9999) / 8),
-    Kind("text", lambda r: " ".join(_words(r))),
-    Kind("list", lambda r: [r.randrange(1, 90) for _ in range(7)]),
-    Kind("dictionary", lambda r: {word: r.randrange(1, 90) for word in _words(r)}),
-    Kind("set", lambda r: set(_words(r))),
-)
+_SIMPLE: dict[str, Make] = {
+    "whole number": lambda r: r.randrange(100, 1000),
+    "fraction": lambda r: r.randrange(100, 9999) / 8,
+    "text": lambda r: " ".join(_words(r)),
+    "list": lambda r: [r.randrange(1, 90) for _ in range(7)],
+    "dictionary": lambda r: {word: r.randrange(1, 90) for word in _words(r)},
+    "set": lambda r: set(_words(r)),
+}
 
-_OBJECT = (
-    Kind("Thermostat", lambda r: Thermostat(r.randrange(16, 24), "heat")),
-    Kind("Account", lambda r: Account(r.choice(WORDS), r.randrange(10_000, 90_000))),
-    Kind("Playlist", lambda r: Playlist("mix", _words(r))),
-    Kind("Shelf", lambda r: Shelf(r.randrange(60, 200), {"amber": r.randrange(5, 30)})),
-    Kind("Robot", lambda r: Robot(r.randrange(9), r.randrange(9), r.randrange(4))),
-    Kind("Course", lambda r: Course("maths", {word: r.randrange(30, 100) for word in _words(r)})),
-)
+_OBJECT: dict[str, Make] = {
+    "Thermostat": lambda r: Thermostat(r.randrange(16, 24), "heat"),
+    "Account": lambda r: Account(r.choice(WORDS), r.randrange(10_000, 90_000)),
+    "Playlist": lambda r: Playlist("mix", _words(r)),
+    "Shelf": lambda r: Shelf(r.randrange(60, 200), {"amber": r.randrange(5, 30)}),
+    "Robot": lambda r: Robot(r.randrange(9), r.randrange(9), r.randrange(4)),
+    "Course": lambda r: Course("maths", {word: r.randrange(30, 100) for word in _words(r)}),
+}
 
-_SCIENTIFIC = (
-    Kind("array", _array((9,))),
-    Kind("matrix", _array((3, 4))),
-    Kind("frame", _frame),
-)
+_SCIENTIFIC: dict[str, Make] = {
+    "array": lambda r: _array(r, 9),
+    "matrix": lambda r: _array(r, 3, 4),
+    "frame": _frame,
+}
 
 
 def type_cases(seed: int) -> list[Case]:
     """Return 36 turns on plain values, 36 on objects and 42 on arrays and frames, three to a case."""
-    tiers: dict[str, Sequence[Kind]] = {
-        "simple": [kind for kind in _SIMPLE for _ in range(2)],
-        "object": [kind for kind in _OBJECT for _ in range(2)],
-        "scientific": [kind for kind, count in zip(_SCIENTIFIC, (4, 4, 6), strict=True) for _ in range(count)],
+    tiers = {
+        "simple": [kind for kind in _SIMPLE.items() for _ in range(2)],
+        "object": [kind for kind in _OBJECT.items() for _ in range(2)],
+        "scientific": [kind for kind, count in zip(_SCIENTIFIC.items(), (4, 4, 6), strict=True) for _ in range(count)],
     }
-    return [_case(tier, number, kind, seed) for tier, kinds in tiers.items() for number, kind in enumerate(kinds)]
+    return [_case(tier, number, *kind, seed) for tier, kinds in tiers.items() for number, kind in enumerate(kinds)]
 
 
-def _case(tier: str, number: int, kind: Kind, seed: int) -> Case:
+def _case(tier: str, number: int, kind: str, make: Make, seed: int) -> Case:
     random_source = random.Random(f"types {tier} {number} {seed}")
-    subject = kind.make(random_source)
-    types = (type(subject),) if tier == "object" else ()
-    descriptions = {"subject": f"A {kind.name}, to be read and changed.", "answer": "Bind results to this name."}
-    world = World(variables={"subject": subject, "answer": None}, types=types, descriptions=descriptions)
-    return Case("types", tier, number, world, grow_turns(random_source, world, [kind.turns] * TURN_COUNT))
+    subject = make(random_source)
+    world = World(
+        variables={"subject": subject, "answer": None},
+        types=(type(subject),) if tier == "object" else (),
+        descriptions={"subject": f"A {kind}, to be read and changed.", "answer": "Bind results to this name."},
+        checks_kinds=True,
+    )
+    pool = read_draws("types", kind, _values)
+    return Case("types", tier, number, world, grow_turns(random_source, world, [pool] * TURN_COUNT))
+
+
+def _values(random_source: random.Random) -> dict[str, object]:
+    word, other = _words(random_source, 2)
+    a, b = random_source.sample(range(2, 10), 2)
+    return {"a": a, "b": b, "n": random_source.randrange(20, 90), "word": word, "other": other}

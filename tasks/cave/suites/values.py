@@ -3,11 +3,18 @@
 import dataclasses
 import math
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 Json = Any
 """Plain JSON data."""
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+_FORMS = {
+    "DataFrame": ("import pandas\n", "pandas.DataFrame({})", "{}.to_dict('list')"),
+    "ndarray": ("import numpy\n", "numpy.array({})", "{}.tolist()"),
+    "set": ("", "set({})", "sorted({})"),
+}
+_KINDS = (bool, Number, str, list, tuple, set, frozenset, dict)
 
 
 def as_json(value: Any) -> Json:
@@ -35,6 +42,11 @@ def _object_as_json(value: Any) -> Json:
     return value.isoformat() if hasattr(value, "isoformat") else f"<{type(value).__name__}>"
 
 
+def kind_of(value: Any) -> str:
+    """Return the name of a value's type; numbers are of one kind, of whatever library, and so is any dictionary."""
+    return next((kind.__name__ for kind in _KINDS if isinstance(value, kind)), type(value).__name__)
+
+
 def is_record(value: Any) -> bool:
     """Tell whether a value is an instance of a dataclass."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
@@ -42,59 +54,39 @@ def is_record(value: Any) -> bool:
 
 def from_json(value: Json, like: Any) -> Any:
     """Return JSON as a value of the same type as another one."""
-    if is_record(like):
-        return type(like)(**value)
-    match type(like).__name__:
-        case "DataFrame":
-            import pandas
-
-            return pandas.DataFrame(value)
-        case "ndarray":
-            import numpy
-
-            return numpy.array(value)
-        case "set" | "tuple":
-            return type(like)(value)
-    return value
+    names = {type(like).__name__: type(like), "value": value}
+    exec(rebuilding("built", like, "value"), names)
+    return names["built"]
 
 
 def rebuilding(name: str, like: Any, source: str) -> str:
     """Return the assignment that builds a variable from source that gives it as JSON."""
-    match type(like).__name__:
-        case "DataFrame":
-            return f"import pandas\n{name} = pandas.DataFrame({source})"
-        case "ndarray":
-            return f"import numpy\n{name} = numpy.array({source})"
-        case "set" | "tuple" as kind:
-            return f"{name} = {kind}({source})"
-    is_object = is_record(like)
-    return f"{name} = {type(like).__name__}(**{source})" if is_object else f"{name} = {source}"
+    imported, built, _ = _form(like)
+    return f"{imported}{name} = {built.format(source)}"
 
 
 def telling(name: str, like: Any) -> str:
     """Return the expression that gives a variable as JSON."""
-    match type(like).__name__:
-        case "DataFrame":
-            return f"{name}.to_dict('list')"
-        case "ndarray":
-            return f"{name}.tolist()"
-        case "set":
-            return f"sorted({name})"
-    is_object = is_record(like)
-    return f"vars({name})" if is_object else name
+    return _form(like)[2].format(name)
+
+
+def _form(like: Any) -> tuple[str, str, str]:
+    """Return the imports that a value needs, how it is built from JSON, and how it is given as JSON."""
+    name = type(like).__name__
+    return ("", f"{name}(**{{}})", "vars({})") if is_record(like) else _FORMS.get(name, ("", "{}", "{}"))
 
 
 def are_same(expected: Json, actual: Json) -> bool:
-    """Tell whether two JSON values agree; numbers up to a relative 1e-6, truth values only with truth values."""
+    """Tell whether two JSON values agree: fractions up to a relative 1e-6, whole numbers and truth values exactly."""
     if isinstance(expected, bool) or isinstance(actual, bool):
         return expected is actual
-    if isinstance(expected, int | float) and isinstance(actual, int | float):
+    if isinstance(expected, float) and isinstance(actual, int | float):
         return math.isclose(expected, actual, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
     if isinstance(expected, dict) and isinstance(actual, dict):
         return expected.keys() == actual.keys() and all(are_same(expected[key], actual[key]) for key in expected)
     if isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all(map(are_same, expected, actual))
-    return type(expected) is type(actual) and expected == actual
+    return expected == actual
 
 
 def differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:

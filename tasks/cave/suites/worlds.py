@@ -1,6 +1,7 @@
 """Three worlds of interdependent functions over a host's state (arXiv 2601.01569, token study; own words)."""
 
 import random
+from copy import deepcopy
 from typing import Any
 
 from carryover.tasks.cave.suites.case import World
@@ -14,7 +15,18 @@ CATEGORIES = ("tea", "lamps", "tools")
 CUSTOMERS = ("ana", "bo", "cem")
 
 
-class Building:
+class Host:
+    """What functions read and change: the public methods of a subclass; all that it holds is checked."""
+
+    acting: tuple[str, ...]
+    """Functions that change it."""
+
+    def state(self) -> dict[str, Json]:
+        """Return what it holds."""
+        return deepcopy(vars(self))
+
+
+class Building(Host):
     """Devices by id, each in a room."""
 
     acting = ("set_device", "raise_alert")
@@ -51,17 +63,13 @@ class Building:
         self.alerts.append(text)
         return len(self.alerts)
 
-    def state(self) -> dict[str, Json]:
-        """Return what is checked."""
-        return {"devices": {name: device["value"] for name, device in self.devices.items()}, "alerts": self.alerts[:]}
-
     def _known(self, device_id: str) -> dict[str, Any]:
         if device_id not in self.devices:
             raise ToolRuntimeException(f"no device {device_id!r}; list_devices names them")
         return self.devices[device_id]
 
 
-class Brokerage:
+class Brokerage(Host):
     """Accounts with cash and shares, in whole euros."""
 
     acting = ("buy", "sell", "transfer")
@@ -103,12 +111,8 @@ class Brokerage:
         self.cash[target] += euros
         return self.cash[source]
 
-    def state(self) -> dict[str, Json]:
-        """Return what is checked."""
-        return {"cash": dict(self.cash), "shares": {name: dict(held) for name, held in self.shares.items()}}
 
-
-class Shop:
+class Shop(Host):
     """Products with prices and stock, and carts by customer."""
 
     acting = ("restock", "reprice", "add_to_cart", "check_out")
@@ -165,19 +169,10 @@ class Shop:
         self.orders.append([customer, total * (100 - discount_percent) // 100])
         return self.orders[-1][1]
 
-    def state(self) -> dict[str, Json]:
-        """Return what is checked."""
-        products = {name: [one["price"], one["stock"]] for name, one in self.products.items()}
-        return {
-            "products": products,
-            "carts": {name: dict(cart) for name, cart in self.carts.items()},
-            "orders": [list(order) for order in self.orders],
-        }
 
-
-def open_world(host: Building | Brokerage | Shop) -> World:
+def open_world(host: Host) -> World:
     """Return the world of a host: its public methods are the functions."""
-    names = [name for name in vars(type(host)) if not name.startswith("_") and name not in ("acting", "state")]
+    names = [name for name in vars(type(host)) if not name.startswith("_") and name != "acting"]
     return World(
         functions={name: getattr(host, name) for name in names},
         acting=frozenset(host.acting),

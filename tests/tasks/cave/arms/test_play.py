@@ -10,14 +10,17 @@ from carryover.storage.warehouse.gate import check_files
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.protocol import FunctionCall
+from carryover.tasks.agent.protocol import FunctionCall, NoReplyError
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
+from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import Place, Setting, episode_id, play
 from carryover.tasks.cave.arms.tokens import count_text
+from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case, Turn, World
 from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
+from carryover.tasks.runtime.open import open_runtime
 
 COUNTER = Case(
     "made",
@@ -32,9 +35,27 @@ COUNTER = Case(
 )
 
 
+@pytest.fixture(scope="module")
+def suite_runtime():
+    """A runtime as comparisons open it: what the data suites import is there already."""
+    runtime = open_runtime(SuitePlan().spec.runtime)
+    yield runtime
+    runtime.close()
+
+
+@pytest.fixture(scope="module")
+def cases_by_kind():
+    """The last case of each tier and of each type of its first variable; tiers of data_sizes differ in length alone."""
+    kinds = {}
+    for case in (case for suite in get_args(GENERATED) for case in suite_cases(suite, 0)):
+        tier = None if case.suite == "data_sizes" else case.tier
+        kinds[case.suite, tier, *map(type, [*case.world.variables.values()][:1])] = case
+    return list(kinds.values())
+
+
 @pytest.fixture
-def run(fork_tree):
-    setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
+def run(suite_runtime):
+    setting = Setting(SuitePlan().spec, suite_runtime, "run", "plan", "smoke")
 
     def run(case, arm, client=None):
         return asyncio.run(play(Place(case, arm, 0), client or Oracle(script(case, ARMS[arm])), setting))
@@ -42,10 +63,22 @@ def run(fork_tree):
     return run
 
 
+@pytest.mark.parametrize(
+    ("suite", "kind_count"),
+    [
+        ("types", 14),
+        ("multi_variable", 5),
+        ("long_horizon", 2),
+        ("token_efficiency", 3),
+        ("data_intensive", 3),
+        ("data_sizes", 1),
+    ],
+)
 @pytest.mark.parametrize("arm", ARMS)
-def test_oracle_passes_one_case_of_every_kind(run, arm):
-    cases = {case.suite: case for suite in get_args(GENERATED) for case in suite_cases(suite, 0)}
-    for case in (COUNTER, *cases.values()):
+def test_oracle_passes_one_case_of_every_kind(run, arm, cases_by_kind, suite, kind_count):
+    cases = [case for case in cases_by_kind if case.suite == suite]
+    assert len(cases) == kind_count
+    for case in (COUNTER, *cases):
         played = run(case, arm)
         assert [json.loads(turn.wrong_json) for turn in played.turns] == [[]] * len(case.turns)
         assert all(turn.is_passed and turn.is_oracle and turn.reward == 1 for turn in played.turns)
@@ -55,6 +88,25 @@ def test_oracle_passes_one_case_of_every_kind(run, arm):
 @pytest.mark.parametrize("arm", ARMS)
 def test_an_idle_model_passes_nothing(run, arm):
     assert not any(turn.is_passed for turn in run(COUNTER, arm, Oracle(["Done."] * 3)).turns)
+
+
+HALVED = Case("made", "half", 0, World(variables={"total": 1.5}), (Turn("Halve `total`.", "total /= 2"),))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "total = []\ntotal.append(total)",
+        "import pandas\ntotal = pandas.DataFrame([[1, 2]], columns=['a', 'a'])",
+        "total = 10 ** 400",
+        "total = (n for n in [])",
+        "total = {1: {2}, None: b'x'}",
+        "del total",
+    ],
+)
+def test_an_answer_of_an_odd_type_is_a_wrong_one(run, code):
+    (turn,) = run(HALVED, "persistent_code", Oracle([block(code), "Done."])).turns
+    assert (turn.is_passed, turn.finish_reason) == (False, "answer")
 
 
 def test_state_carries_on_after_a_failed_turn(run):
@@ -98,10 +150,63 @@ class Malformed(Oracle):
         return completion._replace(tool_calls=calls)
 
 
+class Breaking(Oracle):
+    """An endpoint that breaks at one place of the conversation."""
+
+    async def complete(self, request):
+        if sum(message.role == "user" for message in request.messages) == 2:
+            raise NoReplyError("HTTP 500")
+        return await super().complete(request)
+
+
+def test_an_endpoints_error_ends_the_episode_to_be_played_again(run):
+    played = run(COUNTER, "json", Breaking(script(COUNTER, ARMS["json"])))
+    assert [(turn.finish_reason, turn.is_passed) for turn in played.turns] == [("answer", True), ("error", False)]
+    assert (played.recorded.episode.finish_reason, played.recorded.episode.is_solved) == ("error", False)
+
+
 def test_malformed_arguments_end_no_episode(run):
     replies = [(Call("read_variable", {"name": "total"}),), "No.", "No.", "No."]
     told = json.loads(run(COUNTER, "json", Malformed(replies)).recorded.turns[1].observation or "")
     assert told[0]["content"].startswith("error: the arguments are not JSON")
+
+
+class CutOff(Oracle):
+    """Its replies in plain text end at the limit of tokens, the first time that each is asked for."""
+
+    async def complete(self, request):
+        completion = await super().complete(request)
+        was_cut = request.messages[-1].content.startswith("The reply was cut off")
+        return completion if completion.tool_calls or was_cut else completion._replace(finish_reason="length")
+
+
+def test_a_cut_reply_is_no_answer(run):
+    writing = (Call("write_variable", {"name": "total", "value": 3}),)
+    played = run(COUNTER, "json", CutOff(["I will now wr", writing, "It is n", "It is 3.", "No", "No.", "No", "No."]))
+    assert [turn.reply_count for turn in played.turns] == [4, 2, 2]
+    assert (played.turns[0].is_passed, played.turns[0].answer) == (True, "It is 3.")
+    assert [error.error_type for error in played.recorded.errors] == ["ReplyCutOff"] * 4
+
+
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("max_steps", [1, 10])
+def test_every_question_is_recorded(fork_tree, arm, max_steps):
+    setting = Setting(AgentSpec(max_steps=max_steps), fork_tree, "run", "plan", "smoke")
+    played = asyncio.run(play(Place(COUNTER, arm, 0), Oracle(script(COUNTER, ARMS[arm])), setting))
+    told = "".join(turn.observation or "" for turn in played.recorded.turns)
+    assert [told.count(turn.question) for turn in COUNTER.turns] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("arm", ["code_without_injection", "json", "json_python"])
+def test_arms_without_injection_are_told_what_methods_do(run, arm):
+    case = next(case for case in suite_cases("types", 0) if case.tier == "object")
+    opening = json.loads(run(case, arm).recorded.turns[0].observation or "")[0]["content"]
+    assert "self.target = max(10, min(30, self.target + degrees))" in opening
+
+
+def test_only_the_factor_asks_for_parallel_calls(run):
+    opening = run(COUNTER, "json").recorded.turns[0].observation or ""
+    assert "in one reply" not in opening
 
 
 def test_execute_python_keeps_its_names(run):

@@ -1,6 +1,7 @@
 """BFCL from a small made download of the wheel's shape: gold replays, near misses fail, dotted names work."""
 
 import asyncio
+import inspect
 import json
 import zipfile
 
@@ -19,7 +20,11 @@ AREA = {
     "description": "Area of a circle.",
     "parameters": {
         "type": "dict",
-        "properties": {"radius": {"type": "float"}, "from": {"type": "string"}, "exact": {"type": "boolean"}},
+        "properties": {
+            "radius": {"type": "float", "description": "In metres."},
+            "from": {"type": "string", "description": "Where it was read.", "enum": ["the map", "the plan"]},
+            "exact": {"type": "boolean"},
+        },
         "required": ["radius"],
     },
 }
@@ -67,6 +72,22 @@ def test_code_arms_call_dotted_names(download, fork_tree):
         assert played.turns[0].is_passed, played.turns[0].wrong_json
 
 
+ARGUMENTS = """Area of a circle.
+
+Args:
+    radius (float): In metres.
+    from (string, optional): Where it was read. {"enum": ["the map", "the plan"]}
+    exact (boolean, optional):"""
+
+
+def test_every_arm_is_told_what_the_schema_says(download):
+    world = bfcl_cases(str(download))[0].world
+    assert inspect.getdoc(world.functions["shape__circle__area"]) == ARGUMENTS
+    offered = world.schemas["shape__circle__area"]
+    assert offered["description"] == "Area of a circle."
+    assert offered["parameters"]["properties"]["radius"] == {"type": "number", "description": "In metres."}
+
+
 def test_a_wheel_reads_as_its_folder(download, tmp_path):
     wheel = tmp_path / "bfcl_eval-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -106,6 +127,7 @@ KINDS = {
         ("place", [{"city": ["Rome"]}], {"city": "rome", "more": 1}, False),
         ("places", [[{"city": ["Rome"]}]], [{"city": "Rome"}], True),
         ("places", [[{"city": ["Rome"]}]], [], False),
+        ("places", ["", [{"city": ["Rome"]}]], ["city"], False),
     ],
 )
 def test_values_are_judged_by_type_and_text(parameter, accepted, value, verdict):

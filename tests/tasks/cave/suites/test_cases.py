@@ -1,5 +1,6 @@
 """Every generated case: its counts, its golden programs, and that no idle agent passes it."""
 
+import random
 from collections import Counter
 from copy import deepcopy
 from typing import get_args
@@ -8,7 +9,7 @@ import pytest
 
 from carryover.tasks.cave.suites.case import GoldenRun, Turn, World, grow_turns
 from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
-from carryover.tasks.cave.suites.values import are_same, as_json, differing, from_json
+from carryover.tasks.cave.suites.values import are_same, as_json, differing, from_json, kind_of
 
 TURNS = {
     "types": {"simple": 36, "object": 36, "scientific": 42},
@@ -65,13 +66,24 @@ def test_a_right_state_differs_in_nothing(cases):
 def test_a_generator_whose_turns_change_nothing_is_refused():
     world = World(variables={"x": 1})
     with pytest.raises(RuntimeError, match="no turn 1 changes the state"):
-        grow_turns(__import__("random").Random(0), world, [[lambda _random, _world: Turn("Nothing.", "x = 1")]])
+        grow_turns(random.Random(0), world, [[lambda _random, _world: Turn("Nothing.", "x = 1")]])
+
+
+def test_a_turn_whose_program_fails_is_drawn_again():
+    random_source = random.Random(0)
+    draws = [[lambda chosen, _world: Turn("Divide.", f"x = 6 / {chosen.randrange(2)}")]]
+    for _ in range(8):
+        assert [turn.golden for turn in grow_turns(random_source, World(variables={"x": 1}), draws)] == ["x = 6 / 1"]
 
 
 @pytest.mark.parametrize(
     ("expected", "actual", "verdict"),
     [
-        (1, 1.0000000001, True),
+        (1.0, 1.0000000001, True),
+        (1.0, 1, True),
+        (1, 1.0, True),
+        (1, 1.0000000001, False),
+        (10_000_000, 10_000_001, False),
         (1, True, False),
         ([1, 2], [1], False),
         ({"a": 1}, {"a": 1, "b": 2}, False),
@@ -84,6 +96,24 @@ def test_values_agree_up_to_rounding(expected, actual, verdict):
 
 def test_a_missing_name_differs():
     assert differing({"a": None}, {}) == ("a",)
+
+
+def test_types_are_checked_where_the_suite_is_about_them():
+    case = next(case for case in suite_cases("types", 0) if case.case_id == "types/simple/010")
+    expected = case.expected[0].state
+    world = deepcopy(case.world)
+    GoldenRun(world).play(case.turns[0].golden)
+    assert case.differing(expected, world.state()) == ()
+    world.variables["subject"] = sorted(world.variables["subject"])
+    assert case.differing(expected, world.state()) == ("type of subject",)
+
+
+def test_numbers_are_of_one_kind():
+    import numpy
+
+    values = (1, 2.5, numpy.float64(1), numpy.int64(1), True, {1}, {}, numpy.zeros(2))
+    kinds = ["Number", "Number", "Number", "Number", "bool", "set", "dict", "ndarray"]
+    assert [kind_of(value) for value in values] == kinds
 
 
 def test_values_travel_as_json_and_back():

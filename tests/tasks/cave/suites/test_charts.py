@@ -1,15 +1,13 @@
 """Charts are compared by what they draw, and a browser draws each of them."""
 
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from carryover.tasks.cave.suites.catalogue import suite_cases
 from carryover.tasks.cave.suites.charts import chart_differing
+from tests.tasks.cave.suites.echarts import ECHARTS
 
-ROOT = Path(__file__).parents[4]
 LINE = {"xAxis": {"data": ["a", "b"]}, "series": [{"type": "line", "data": [1.0, 2.0]}]}
 
 
@@ -40,15 +38,9 @@ def test_other_pictures_fail_with_the_reason(chart, reason):
     assert chart_differing({"chart": LINE}, {"chart": chart}) == (reason,)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def echarts():
-    """The library as npm installs it, in the checkout or globally: `npm install echarts@5`."""
-    found = subprocess.run(["npm", "root", "-g"], capture_output=True, text=True, check=False).stdout.strip()
-    files = [Path(root) / "echarts/dist/echarts.min.js" for root in (ROOT / "node_modules", found) if root]
-    file = next((file for file in files if file.exists()), None)
-    if file is None:
-        pytest.skip("echarts is not installed; `npm install echarts@5` in the checkout")
-    return file
+    return ECHARTS
 
 
 @pytest.mark.browser

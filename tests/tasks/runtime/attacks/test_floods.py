@@ -16,7 +16,7 @@ from carryover.tasks.runtime.spec import RuntimeSpec
 
 def test_fork_bomb_is_bounded_and_ends(open_one, contract, limited):
     interpreter = open_one(contract)
-    with limited(interpreter, seconds=1.0):
+    with limited(interpreter, seconds=1.0, grace_seconds=1.0):
         result = interpreter.run_block("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass")
     assert result.error is not None
     assert interpreter.run_block("'alive'").result == "'alive'"
