@@ -60,7 +60,8 @@ def reproduce_study(
         print_study(plan)
         show_study(plan)
         return
-    check_needs(plan, gpu_pool_lacks, trains_here=train_on == "here")
+    gpu_count = limits.gpus_per_training
+    check_needs(plan, gpu_pool_lacks, trains_here=train_on == "here", gpus_per_training=gpu_count)
     with start_run("reproduce_study", plan, limits) as run:
         for stage in (generate_instances, collect_traces, prepare_training):
             stage(scale, overrides, limits, run.run_id)
@@ -104,5 +105,6 @@ def answer_study(parameters: Mapping[str, Any]) -> bool:
     if is_answered(plan, limits, dry_run=parameters["dry_run"]):
         return True
     if limits.refresh or not is_finished(plan):
-        check_needs(plan, gpu_pool_lacks, trains_here=parameters["train_on"] == "here")
+        is_here, gpu_count = parameters["train_on"] == "here", limits.gpus_per_training
+        check_needs(plan, gpu_pool_lacks, trains_here=is_here, gpus_per_training=gpu_count)
     return False

@@ -93,6 +93,7 @@ def plan_training(
         base_model=None if base is None else str(base.path),
         tokenizer=learned,
         plan_digest=run.plan.digest,
+        gpu_count=run.limits.gpus_per_training if spec.is_for_gpu else 1,
     )
     return PlannedTraining(
         name=name, identity=identity, variant=part.variant, base=part.base, dataset_id=dataset_id, job=job

@@ -11,6 +11,7 @@ import pytest
 from tests.benchmarks.control_group import can_make_control_group
 from tests.tasks.cave.suites.echarts import ECHARTS
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
+from tests.tasks.serving.schemathesis_program import can_provide_schemathesis
 from tests.tasks.serving.vllm_environment import can_provide_vllm
 
 # No property test depends on the machine's pace or on luck.
@@ -68,6 +69,7 @@ NEEDS = (
         can_provide_vllm,
         "vLLM from a package index, 0.3 GB at the first time",
     ),
+    Need("of schemathesis", using("schemathesis"), can_provide_schemathesis, "schemathesis from a package index"),
     Need(
         "of the authors' own scripts",
         using("authors_scripts"),

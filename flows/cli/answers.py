@@ -21,8 +21,10 @@ from carryover.tasks.plans.estimate import StageEstimate, estimate_study
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.hub import expanded
 from carryover.tasks.sft.load import choose_attention
-from carryover.tasks.sft.resources import GIB, GPU_GIB, hours_on
+from carryover.tasks.sft.model_shape import shape_of
+from carryover.tasks.sft.resources import GIB, GPU_GIB, estimate_resources, hours_on
 
 SHOWN_HOURS = 0.01
 """Fewest hours that a dry run tells apart."""
@@ -68,6 +70,12 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], *, has_prices: bool) -> I
     if hours := [each for row in trained for each in row.trainings]:
         beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
         yield f"Training hours on H100 GPUs, one training on each: {beside}."
+        trainings = [part.training for part in plan.parts]
+        known = [(each, shape) for each in trainings if (shape := shape_of(each, expanded(each.base_model or "")))]
+        for count in GPU_COUNTS[1:] if known else ():
+            memory = max(estimate_resources(*each, gpu_count=count).memory_bytes for each in known) / GIB
+            shared = f"{sum(hours) / count:.1f} hours at best, {memory:.1f} GiB on each"
+            yield f"Each training over {count} GPUs (--gpus-per-training {count}): {shared}."
         kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
         yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
 

@@ -16,6 +16,7 @@ from carryover.tasks.running.folders import HOME_VARIABLE, name_places
 from carryover.tasks.running.limits import Prices
 from carryover.tasks.serving.ask import Answer, NoAnswer, ask
 from carryover.tasks.serving.server import vllm_program
+from carryover.tasks.sft.resources import check_shares
 
 BYTES_OF_A_STUDY = 100_000_000
 """Room for a study of no episodes: Prefect's database, documents, logs, an empty warehouse and its copies."""
@@ -35,18 +36,21 @@ def check_needs(
     gpu_pool_lacks: Callable[[], str | None],
     *,
     trains_here: bool,
+    gpus_per_training: int = 1,
     find_gpu: Callable[[], str | None] = gpu_name,
     find_free: Callable[[Path], int] | None = None,
     hub_url: str | None = None,
 ) -> None:
     """Return when the plan can run here; with `trains_here` its trainings stay in this process.
 
-    `gpu_pool_lacks` says what the work pool `gpu` lacks to take a training, or nothing. A model that is not here is
-    looked for at `hub_url`, by default where HF_ENDPOINT or the library says.
+    `gpu_pool_lacks` says what the work pool `gpu` lacks to take a training, or nothing; `gpus_per_training` share each.
+    A model that is not here is looked for at `hub_url`, by default where HF_ENDPOINT or the library says.
 
     Raises:
         UserError: Something is missing; one line names all of it.
     """
+    for part in plan.parts:
+        check_shares(part.training, gpus_per_training if part.training.is_for_gpu else 1)
     needs = []
     if not trains_here and (lack := gpu_pool_lacks()) is not None:
         needs.append(lack)  # the training would wait for it for ever

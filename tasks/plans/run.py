@@ -41,6 +41,10 @@ class Limits(FrozenModel):
         default=(), description="Stages to run again although nothing behind them has changed, e.g. traces,training."
     )
 
+    gpus_per_training: int = Field(
+        default=1, ge=1, description="GPUs that share each training meant for a GPU; batch.accumulation is a multiple."
+    )
+
     @model_validator(mode="after")
     def _cost_needs_prices(self) -> Self:
         if self.max_cost is not None and self.prices.is_free:

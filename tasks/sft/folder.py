@@ -26,8 +26,11 @@ POLL_SECONDS = 0.1
 """Time between two looks at a folder that another process holds."""
 LAST_FILE = "trainer_state.json"
 """What the trainer writes last into a checkpoint."""
-STATE_FILES = ("optimizer.pt", "scheduler.pt", "rng_state.pth")
-"""What a training needs beside weights to go on; the trainer goes on without them, to other weights."""
+STATE_FILES = ("optimizer.*", "scheduler.pt", "rng_state*.pth")
+"""What a training needs beside weights to go on; the trainer goes on without them, to other weights.
+
+Several processes write a generator's state each, and with FSDP `optimizer.bin` in place of `optimizer.pt`.
+"""
 START_FILES = ("tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors.index.json", CARD_NAME)
 """The small files that say what a training starts from, beside its weights."""
 WEIGHTS = ("*.safetensors", "*.bin")
@@ -123,7 +126,7 @@ def last_checkpoint(folder: Path) -> str | None:
         except (FileNotFoundError, json.JSONDecodeError):
             continue
         has_weights = any(path for pattern in WEIGHTS for path in checkpoint.glob(pattern))
-        if has_weights and all((checkpoint / name).exists() for name in STATE_FILES):
+        if has_weights and all(any(checkpoint.glob(pattern)) for pattern in STATE_FILES):
             whole.append(checkpoint)
     for torn in set(checkpoints).difference(whole):
         shutil.rmtree(torn)

@@ -56,8 +56,11 @@ class ResourceEstimate(NamedTuple):
         return self.weight_bytes + self.optimizer_bytes + self.activation_bytes
 
 
-def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimate:
-    """Estimate a training's bytes; raise `UserError` for sequences longer than the model's positions."""
+def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1) -> ResourceEstimate:
+    """Estimate a training's bytes, of memory on each of the GPUs that share it.
+
+    Raises `UserError` for sequences longer than the model's positions.
+    """
     if spec.batch.max_length > shape.max_positions:
         raise UserError(
             f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
@@ -66,8 +69,11 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimat
     width = 2 if spec.precision == "bfloat16" else 4
     adapter = shape.adapter_parameter_count(spec.lora) if spec.lora is not None else 0
     trained = adapter or shape.parameter_count
-    layer_width = NF4_BYTES if spec.method == "qlora" else width
-    weights = shape.layer_parameter_count * layer_width + shape.other_parameter_count * width + adapter * 4
+    shards = shape.other_parameter_count * width + adapter * 4
+    if spec.method == "qlora":  # quantized weights are not divided between GPUs
+        weights = shape.layer_parameter_count * NF4_BYTES + shards / gpu_count
+    else:
+        weights = (shape.layer_parameter_count * width + shards) / gpu_count
     tokens = spec.batch.sequences * spec.batch.max_length if spec.batch.packing else spec.batch.tokens
     hidden, inner = shape.hidden_size, shape.intermediate_size
     query, key_value = shape.head_count * shape.head_size, shape.key_value_head_count * shape.head_size
@@ -83,7 +89,7 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape) -> ResourceEstimat
     saved = trained * 4
     return ResourceEstimate(
         weight_bytes=round(weights),
-        optimizer_bytes=trained * OPTIMIZER_BYTES,
+        optimizer_bytes=trained * OPTIMIZER_BYTES // gpu_count,
         activation_bytes=activations + logits,
         disk_bytes=saved + (spec.kept_checkpoints + 1) * 3 * saved,  # a new checkpoint is whole before the oldest goes
     )
@@ -131,14 +137,24 @@ def hours_on(hours: list[float], gpu_count: int) -> float:
     return max(busy)
 
 
-def check_room(spec: TrainingSpec, source: str, output: Path) -> None:
+def check_shares(spec: TrainingSpec, gpu_count: int) -> None:
+    """Check that GPUs can share out the sequences of each step; raise `UserError` where they cannot."""
+    batch = spec.batch
+    if gpu_count > 1 and not (batch.packing and batch.accumulation % gpu_count == 0):
+        raise UserError(
+            f"training {spec.name} cannot be shared by {gpu_count} GPUs: it needs batch.packing and a multiple of "
+            f"{gpu_count} as batch.accumulation, which is {batch.accumulation}; choose another --gpus-per-training"
+        )
+
+
+def check_room(spec: TrainingSpec, source: str, output: Path, gpu_count: int = 1) -> None:
     """Check that a training fits on this machine, unless its size is unknown; raise `UserError` where it does not."""
     import torch
 
     shape = find_shape(spec, source)
     if shape is None:
         return
-    estimate = estimate_resources(spec, shape)
+    estimate = estimate_resources(spec, shape, gpu_count)
     output.mkdir(parents=True, exist_ok=True)
     if estimate.disk_bytes > (free := shutil.disk_usage(output).free):
         raise UserError(

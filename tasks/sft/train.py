@@ -1,10 +1,14 @@
 """One fine-tuning, top to bottom: load, prepare, train, save (arXiv 2603.01209, appendix C.2)."""
 
+import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from carryover.tasks.datasets.conversations import Conversation, digest_of_file, read_conversations
+from pydantic import Field
+
+from carryover.tasks.datasets.conversations import digest_of_file, read_conversations
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
@@ -12,7 +16,7 @@ from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
 from carryover.tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
 from carryover.tasks.sft.load import load_start, quiet_libraries
 from carryover.tasks.sft.prepare import prepare_data
-from carryover.tasks.sft.resources import check_room, find_shape, seconds_per_token, telling_of_memory
+from carryover.tasks.sft.resources import check_room, check_shares, find_shape, seconds_per_token, telling_of_memory
 from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
@@ -39,6 +43,8 @@ class TrainingJob(FrozenModel):
     """Tokenizer's folder; required for `scratch`, other bases bring theirs."""
     plan_digest: str | None = None
     """For the card."""
+    gpu_count: int = Field(default=1, gt=0)
+    """GPUs that share the training, with a process each; without a GPU, processes."""
 
 
 class TrainedModel(ModelCard):
@@ -48,43 +54,52 @@ class TrainedModel(ModelCard):
     """Folder with the weights or the adapter, tokenizer, chat template, card, log and kept checkpoints."""
 
 
-def train(job: TrainingJob, on_log: OnLog | None = None) -> TrainedModel:
+def train(
+    job: TrainingJob, on_log: OnLog | None = None, compute: Callable[[TrainingJob], None] | None = None
+) -> TrainedModel:
     """Train one model or adapter and save it; a killed training goes on from its last checkpoint.
 
-    `on_log` is told of every logging step.
+    `on_log` is told of every logging step. `compute` trains in the folder and writes the card; default: `compute_here`.
 
     Raises:
         UserError: Data, base, disk or memory do not fit, or `output` holds another training.
         DivergedError: Loss, gradients or weights are not finite; nothing finished is left.
     """
-    spec, output = job.spec, job.output
+    output, source = job.output, _find_start(job)
+    check_shares(job.spec, job.gpu_count)
+    read_conversations(job.dataset)
+    identity = job.model_dump(mode="json", include={"spec", "contract", "seed"}, exclude={"spec": {"base_model"}})
+    identity |= {"dataset": digest_of_file(job.dataset), "start": start_digests(source)}
+    if job.gpu_count > 1:  # its checkpoints hold what no other number of processes takes up
+        identity |= {"gpu_count": job.gpu_count}
+    with held(output):
+        claim(output, identity)
+        if not (output / CARD_NAME).exists():
+            compute(job) if compute else compute_here(job, on_log)
+        return read_trained(output)
+
+
+def _find_start(job: TrainingJob) -> str:
+    """Return the tokenizer's folder of a scratch training, and the base's folder or hub id of another."""
+    spec = job.spec
     start = job.tokenizer if spec.base == "scratch" else job.base_model or spec.base_model
     if start is None and spec.base == "scratch":
         raise UserError(f"training {spec.name} starts from scratch and needs a tokenizer; build one first")
     if start is None:
         raise UserError(f"training {spec.name} adapts a base of our own and needs base_model; train the base first")
-    source = expanded(str(start))
-    conversations = read_conversations(job.dataset)
-    identity = job.model_dump(mode="json", include={"spec", "contract", "seed"}, exclude={"spec": {"base_model"}})
-    identity |= {"dataset": digest_of_file(job.dataset), "start": start_digests(source)}
-    with held(output):
-        claim(output, identity)
-        if not (output / CARD_NAME).exists():
-            write_card(output, _train_held(job, conversations, source, on_log))
-        return read_trained(output)
+    return expanded(str(start))
 
 
-def _train_held(job: TrainingJob, conversations: list[Conversation], source: str, on_log: OnLog | None) -> ModelCard:
-    """Train in a folder that is this process's own, save the model, and return its card."""
-    import torch  # takes seconds, so what can be refused without it has been
+def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
+    """Train in a folder that is held, save the model and write its card.
 
-    spec, output, started_at = job.spec, job.output, datetime.now(UTC)
+    Where `accelerate launch` started several processes, each calls this; the first of them alone writes.
+    """
+    spec, output, gpu_count = job.spec, job.output, job.gpu_count
+    started_at, source, conversations = datetime.now(UTC), _find_start(job), read_conversations(job.dataset)
+    device = _choose_device(spec)
     quiet_libraries()
-    check_room(spec, source, output)
-    has_gpu = torch.cuda.is_available()
-    if not has_gpu:
-        torch.set_num_threads(spec.cpu_threads)
-    device = torch.cuda.get_device_name() if has_gpu else "cpu"
+    check_room(spec, source, output, gpu_count)
 
     model, processing = load_start(spec, source, job.seed)
     data = prepare_data(
@@ -96,19 +111,24 @@ def _train_held(job: TrainingJob, conversations: list[Conversation], source: str
     )
     shape, mean_length = find_shape(spec, source), data.token_count / len(data.train)
     peak = None if shape is None else seconds_per_token(spec, shape, mean_length, device)
-    callback = log_callback(output / LOG_NAME, on_log, peak)
+    callback = log_callback(output / LOG_NAME, on_log, peak and peak / gpu_count)
     checkpoints = output / CHECKPOINTS
-    trainer = open_trainer(spec, model, processing, data, checkpoints=checkpoints, seed=job.seed, callback=callback)
+    trainer = open_trainer(
+        spec, model, processing, data, checkpoints=checkpoints, seed=job.seed, callback=callback, gpu_count=gpu_count
+    )
     with telling_of_memory(spec):
         trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     trained = cast("PreTrainedModel", trainer.model)
     if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
         raise DivergedError("weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate, output)
-    trained.save_pretrained(output)
+    tensors = trainer.accelerator.get_state_dict(trained)  # every process adds its shards
+    if not trainer.is_world_process_zero():
+        return
+    trained.save_pretrained(output, state_dict=tensors)
     processing.save_pretrained(output)
 
     metrics = tuple(read_log(output / LOG_NAME))
-    return ModelCard(
+    card = ModelCard(
         **job.model_dump(include={"contract", "seed", "plan_digest"}),
         spec=spec,
         kind="checkpoint" if spec.method == "full" else "adapter",
@@ -122,12 +142,24 @@ def _train_held(job: TrainingJob, conversations: list[Conversation], source: str
         step_count=trainer.state.global_step,
         final_loss=metrics[-1].loss,
         validation_loss=metrics[-1].validation_loss,
-        device=device,
+        device=device if gpu_count == 1 else f"{gpu_count} x {device}",
         attention=model.config._attn_implementation,
         wall_seconds=metrics[-1].wall_seconds,
         started_at=started_at,
         metrics=metrics,
     )
+    write_card(output, card)
+
+
+def _choose_device(spec: TrainingSpec) -> str:
+    """Return the name of the device that this process computes on from now on."""
+    import torch  # takes seconds, so what can be refused without it has been
+
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        return torch.cuda.get_device_name()
+    torch.set_num_threads(spec.cpu_threads)
+    return "cpu"
 
 
 def read_trained(folder: Path) -> TrainedModel:

@@ -2,7 +2,8 @@
 
 `python -m carryover.tasks.sft.train_process JOB.json` runs a job and logs its progress in the output folder. With
 `--until-input-ends` it ends when its standard input does: the starter holds the other end, so a training never outlives
-a killed starter to write into the folder that the next start takes up.
+a killed starter to write into the folder that the next start takes up. A job for several GPUs is computed by as many
+processes more, which `accelerate launch` starts with `--as-one-of-several`; this one holds the folder meanwhile.
 """
 
 import fcntl
@@ -18,17 +19,25 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from carryover.tasks.running.errors import UserError, name_write_remedy
+from carryover.tasks.running.whole_files import write_whole
+from carryover.tasks.sft.folder import CHECKPOINTS, last_checkpoint
 from carryover.tasks.sft.spec import TrainingSpec
-from carryover.tasks.sft.train import TrainedModel, TrainingJob, read_trained, train
+from carryover.tasks.sft.train import TrainedModel, TrainingJob, compute_here, read_trained, train
 from carryover.tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
 
 OUTPUT_NAME = "training_output.txt"
 """What the process printed, in the folder of the model."""
+DESCRIPTION_NAME = "training_job.json"
+REFUSAL_NAME = "training_refusal.txt"
+"""The line of one of several processes for the user; their starter's exit code does not tell it from a crash."""
 LAST_LINES = 5
 ROOM_BYTES = 1 << 20
 """A training that ended on a disk with less room than this is taken to have ended for want of it."""
 POLL_SECONDS = 0.5
 UNTIL_INPUT_ENDS = "--until-input-ends"
+AS_ONE_OF_SEVERAL = "--as-one-of-several"
+LAUNCH = ("--multi_gpu", "--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0")
+"""Settings in place of those of the user's own file; `trainer_settings` names what is shared between the GPUs."""
 USER_ERROR_CODE = 2
 """Exit code for a problem that the user can mend, told in the last line."""
 ORPHAN_CODE = 3
@@ -55,7 +64,7 @@ def train_in_process(
         UserError: The training failed; the message holds what it said last.
     """
     job.output.mkdir(parents=True, exist_ok=True)
-    description, printed = job.output / "training_job.json", job.output / OUTPUT_NAME
+    description, printed = job.output / DESCRIPTION_NAME, job.output / OUTPUT_NAME
     description.write_text(job.model_dump_json(), encoding="utf-8")
     told = 0
 
@@ -67,16 +76,16 @@ def train_in_process(
                 on_log(metric)
 
     with ExitStack() as stack:
-        gpus, gpu = visible_gpus(os.environ) if job.spec.is_for_gpu else [], None
+        gpus = visible_gpus(os.environ) if job.spec.is_for_gpu else []
         if gpus:
-            gpu = stack.enter_context(borrowed_gpu(gpus, Path(tempfile.gettempdir()), check))
+            gpus = stack.enter_context(borrowed_gpus(gpus, job.gpu_count, Path(tempfile.gettempdir()), check))
         output = stack.enter_context(printed.open("ab"))
         process = subprocess.Popen(
             [sys.executable, "-m", "carryover.tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=training_environment(job.spec, os.environ, gpu),
+            env=training_environment(job.spec, os.environ, gpus),
         )
         try:
             while process.poll() is None:
@@ -84,7 +93,8 @@ def train_in_process(
                 time.sleep(poll_seconds)
                 tell()
         finally:
-            process.kill()
+            if job.gpu_count == 1:  # several end with their input, so that the folder is held until the last has ended
+                process.kill()
             process.communicate()
     tell()
     if process.returncode:
@@ -94,18 +104,28 @@ def train_in_process(
 
 
 @contextmanager
-def borrowed_gpu(gpus: Sequence[str], folder: Path, check: Callable[[], None]) -> Iterator[str]:
-    """Wait for a free GPU and keep it for the block, so that trainings run side by side on one each.
+def borrowed_gpus(gpus: Sequence[str], count: int, folder: Path, check: Callable[[], None]) -> Iterator[list[str]]:
+    """Wait until `count` GPUs are free and keep them for the block, so that trainings run side by side on their own.
 
     A lock file per GPU in `folder` decides, so that runs in other processes of the machine count too.
+
+    Raises:
+        UserError: There are fewer.
     """
+    if count > len(gpus):
+        raise UserError(f"--gpus-per-training is {count} and this machine has {len(gpus)} GPUs; lower it")
     folder.mkdir(parents=True, exist_ok=True)
     while True:
-        for gpu in gpus:
-            with (folder / f"carryover-gpu-{gpu}.lock").open("a") as lock, suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                yield gpu
-                return
+        with ExitStack() as locks:
+            borrowed = []
+            for gpu in gpus:
+                lock = locks.enter_context((folder / f"carryover-gpu-{gpu}.lock").open("a"))
+                with suppress(BlockingIOError):
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    borrowed.append(gpu)
+                if len(borrowed) == count:
+                    yield borrowed
+                    return
         check()
         time.sleep(POLL_SECONDS)
 
@@ -119,10 +139,30 @@ def visible_gpus(variables: Mapping[str, str]) -> list[str]:
     return [str(number) for number in range(torch.cuda.device_count())]
 
 
-def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpu: str | None) -> dict[str, str]:
-    """Return the environment of a training: its threads and its one GPU, if any, and that TRL reports nothing."""
-    own = {"OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": gpu or "", "DO_NOT_TRACK": "1"}
+def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpus: Sequence[str]) -> dict[str, str]:
+    """Return the environment of a training: its threads and its GPUs, if any, and that TRL reports nothing."""
+    own = {"OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": ",".join(gpus), "DO_NOT_TRACK": "1"}
     return {**variables, **own}
+
+
+def compute_in_several(job: TrainingJob) -> None:
+    """Compute a job in as many processes as it shall have GPUs, started by `accelerate launch`.
+
+    Raises:
+        UserError: One of them found what the user can mend.
+        CalledProcessError: One of them ended otherwise.
+    """
+    refusal = job.output / REFUSAL_NAME
+    refusal.unlink(missing_ok=True)
+    last_checkpoint(job.output / CHECKPOINTS)  # which removes torn ones, before several look for the last
+    module = ["-m", "carryover.tasks.sft.train_process", str(job.output / DESCRIPTION_NAME)]
+    launch = [sys.executable, "-m", "accelerate.commands.launch", *LAUNCH, f"--num_processes={job.gpu_count}"]
+    try:
+        subprocess.run([*launch, *module, UNTIL_INPUT_ENDS, AS_ONE_OF_SEVERAL], check=True)
+    except subprocess.CalledProcessError as error:
+        if refusal.exists():
+            raise UserError(refusal.read_text(encoding="utf-8")) from error
+        raise
 
 
 def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:
@@ -152,11 +192,18 @@ def main(arguments: list[str]) -> int:
             pass
         os._exit(ORPHAN_CODE)
 
-    if UNTIL_INPUT_ENDS in arguments[1:]:
+    job = TrainingJob.model_validate_json(Path(arguments[0]).read_text(encoding="utf-8"))
+    is_one_of_several = AS_ONE_OF_SEVERAL in arguments[1:]
+    if UNTIL_INPUT_ENDS in arguments[1:] and (is_one_of_several or job.gpu_count == 1):
         threading.Thread(target=end_with_input, daemon=True).start()
     try:
-        train(TrainingJob.model_validate_json(Path(arguments[0]).read_text(encoding="utf-8")))
+        if is_one_of_several:
+            compute_here(job)
+        else:
+            train(job, compute=None if job.gpu_count == 1 else compute_in_several)
     except UserError as error:
+        if is_one_of_several:
+            write_whole(job.output / REFUSAL_NAME, str(error))
         print(error, file=sys.stderr)
         return USER_ERROR_CODE
     return 0

@@ -31,9 +31,14 @@ def open_trainer(
     checkpoints: Path,
     seed: int,
     callback: "TrainerCallback",
+    gpu_count: int = 1,
 ) -> "SFTTrainer":
-    """Return the trainer of a spec, ready to train from the start or from one of its checkpoints."""
+    """Return the trainer of a spec, ready to train from the start or from one of its checkpoints.
+
+    Of `gpu_count` processes each takes its share of an optimizer step's sequences.
+    """
     import torch
+    from torch.distributed.fsdp import MixedPrecisionPolicy
     from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
 
     class IntervalCallback(TrainerCallback):
@@ -53,7 +58,7 @@ def open_trainer(
     padding = tokenizer.get_vocab()[str(tokenizer.pad_token or tokenizer.eos_token)]
     trainer = trainer_class(spec, start, data, seed)(
         model=start,
-        args=trainer_settings(spec, checkpoints, seed, is_validated=can_validate),
+        args=trainer_settings(spec, checkpoints, seed, is_validated=can_validate, gpu_count=gpu_count),
         data_collator=None if spec.batch.packing else right_padded(padding),
         train_dataset=data.train,
         eval_dataset=data.validation,
@@ -65,6 +70,9 @@ def open_trainer(
         for parameter in start.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.float()
+    if trainer.is_fsdp_enabled:  # accelerate's own policy would round gradients and losses to bfloat16
+        policy = MixedPrecisionPolicy(param_dtype=getattr(torch, spec.precision), reduce_dtype=torch.float32)
+        trainer.accelerator.state.fsdp_plugin.mixed_precision_policy = policy
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     return trainer
@@ -120,8 +128,13 @@ def trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedDa
     return Trainer
 
 
-def trainer_settings(spec: TrainingSpec, checkpoints: Path, seed: int, *, is_validated: bool) -> "SFTConfig":
-    """Return TRL's arguments of a spec."""
+def trainer_settings(
+    spec: TrainingSpec, checkpoints: Path, seed: int, *, is_validated: bool, gpu_count: int = 1
+) -> "SFTConfig":
+    """Return TRL's arguments of a spec.
+
+    Several GPUs keep a shard each of what is not quantized (FSDP); accelerate has no shards on CPUs.
+    """
     import torch
     from trl.trainer.sft_config import SFTConfig
 
@@ -134,7 +147,8 @@ def trainer_settings(spec: TrainingSpec, checkpoints: Path, seed: int, *, is_val
         max_steps=spec.max_steps or -1,
         per_device_train_batch_size=batch.sequences,
         per_device_eval_batch_size=1,
-        gradient_accumulation_steps=batch.accumulation,
+        gradient_accumulation_steps=batch.accumulation // gpu_count,
+        fsdp=gpu_count > 1,  # pyright: ignore[reportArgumentType]
         max_length=batch.max_length if batch.packing else None,  # nothing is cut: prepare_data refuses longer ones
         packing=batch.packing,
         packing_strategy="bfd",

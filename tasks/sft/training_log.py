@@ -77,10 +77,9 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
 
     `seconds_per_token` is what the GPU would take at its peak; utilization is measured against it.
 
-    A resumed training drops the lines behind its checkpoint and adds to their time.
+    A resumed training drops the lines behind its checkpoint and adds to their time. Of several processes one writes.
     A loss or gradient norm that is not finite is a `DivergedError` before the step is logged or saved.
     """
-    import torch
     from transformers import TrainerCallback
 
     class LogCallback(TrainerCallback):
@@ -90,7 +89,7 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self.metrics = [metric for metric in read_log(path) if metric.optimizer_step <= state.global_step]
-            write_log(path, self.metrics)
+            self.write(state)
             self.started = time.monotonic() - (self.metrics[-1].wall_seconds if self.metrics else 0.0)
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -99,7 +98,7 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
         def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **_: Any) -> None:
             if self.metrics and self.metrics[-1].optimizer_step == state.global_step:
                 self.metrics[-1] = self.metrics[-1].model_copy(update={"validation_loss": metrics["eval_loss"]})
-                write_log(path, self.metrics)
+                self.write(state)
 
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float], **_: Any) -> None:
             if "loss" not in logs:
@@ -108,27 +107,40 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
                 if not math.isfinite(logs.get(name, 0.0)):
                     step, rate = state.global_step, logs["learning_rate"]
                     raise DivergedError(f"{what} is {logs[name]}", step, rate, path.parent)
-            seconds, earlier = round(time.monotonic() - self.started, 3), self.metrics[-1] if self.metrics else None
-            tokens = state.num_input_tokens_seen - (earlier.token_count if earlier else 0)
-            passed = seconds - (earlier.wall_seconds if earlier else 0.0)
-            has_gpu, usage = torch.cuda.is_available(), resource.getrusage(resource.RUSAGE_SELF)
-            metric = TrainingMetric(
-                optimizer_step=state.global_step,
-                total_steps=state.max_steps,
-                epoch=state.epoch,
-                loss=logs["loss"],
-                learning_rate=logs["learning_rate"],
-                gradient_norm=logs.get("grad_norm"),
-                token_count=state.num_input_tokens_seen,
-                wall_seconds=seconds,
-                token_accuracy=logs.get("mean_token_accuracy"),
-                entropy=logs.get("entropy"),
-                peak_memory_bytes=torch.cuda.max_memory_allocated() if has_gpu else usage.ru_maxrss * 1024,
-                utilization=tokens * seconds_per_token / passed if seconds_per_token and passed > 0 else None,
-            )
+            metric = _measure(state, logs, self.metrics[-1:], time.monotonic() - self.started, seconds_per_token)
             self.metrics.append(metric)
-            write_log(path, self.metrics)
+            self.write(state)
             if on_log is not None:
                 on_log(metric)
 
+        def write(self, state: Any) -> None:
+            if state.is_world_process_zero:
+                write_log(path, self.metrics)
+
     return LogCallback()
+
+
+def _measure(
+    state: Any, logs: dict[str, float], former: list[TrainingMetric], seconds: float, seconds_per_token: float | None
+) -> TrainingMetric:
+    """Return what a logging step saw; `former` is the line before it, if there is one."""
+    import torch
+
+    seconds = round(seconds, 3)
+    tokens = state.num_input_tokens_seen - sum(each.token_count for each in former)
+    passed = seconds - sum(each.wall_seconds for each in former)
+    has_gpu, usage = torch.cuda.is_available(), resource.getrusage(resource.RUSAGE_SELF)
+    return TrainingMetric(
+        optimizer_step=state.global_step,
+        total_steps=state.max_steps,
+        epoch=state.epoch,
+        loss=logs["loss"],
+        learning_rate=logs["learning_rate"],
+        gradient_norm=logs.get("grad_norm"),
+        token_count=state.num_input_tokens_seen,
+        wall_seconds=seconds,
+        token_accuracy=logs.get("mean_token_accuracy"),
+        entropy=logs.get("entropy"),
+        peak_memory_bytes=torch.cuda.max_memory_allocated() if has_gpu else usage.ru_maxrss * 1024,
+        utilization=tokens * seconds_per_token / passed if seconds_per_token and passed > 0 else None,
+    )

@@ -244,7 +244,7 @@ class Server:
         values = user_values(self.runner.namespace, self.runner.own)
         try:
             return {name: hash_state({name: values[name]}) for name in [*values][:_DIGESTS_LIMIT]}
-        except Exception:  # noqa: BLE001 - a thread that changes a value meanwhile, or no memory for it
+        except (RuntimeError, IndexError, TypeError, MemoryError):  # a thread changes values meanwhile, or no room
             return {}
 
     def answer_output(self, descriptor: int) -> None:

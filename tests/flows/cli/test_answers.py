@@ -45,6 +45,8 @@ def test_a_dry_run_plans_the_paper_and_writes_nothing(home, capsys):
     for line in (
         "Estimated from Table 1's tokens, Table 2's time; Table 5's mean tokens; Table 2's tokens and time",
         "Training hours on H100 GPUs, one training on each: ",
+        "Each training over 2 GPUs (--gpus-per-training 2): ",
+        "Each training over 8 GPUs (--gpus-per-training 8): ",
         "Attention on a GPU, installed as here: ",
     ):
         assert line in printed

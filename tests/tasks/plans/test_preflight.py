@@ -109,6 +109,13 @@ def test_a_training_is_handed_to_no_pool_that_nobody_serves(name):
     assert complaint(plan, gpu="H100", trains_here=False) == f"{name} scale needs what is not here: {NO_WORKER}"
 
 
+def test_gpus_that_cannot_share_a_step_are_refused_before_a_teacher_plays():
+    with pytest.raises(
+        UserError, match=r"training paper cannot be shared by 3 GPUs: .* batch.accumulation, which is 16"
+    ):
+        check_needs(resolve_plan("paper"), lambda: None, trains_here=False, gpus_per_training=3)
+
+
 def test_a_hub_that_refuses_a_model_does_not_have_it(endpoint, monkeypatch):
     monkeypatch.setenv(KEY, "secret")
     assert complaint(make_plan(endpoint), gpu="H100", hub_url=endpoint).endswith(

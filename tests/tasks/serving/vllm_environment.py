@@ -28,9 +28,12 @@ PARSER_IMPORTS = {
 
 def can_provide_vllm() -> bool:
     """Tell whether vLLM is kept already, or else offered by the package index."""
-    if _folder().exists():
-        return True
-    name, _, version = _requirement().partition("==")
+    return _folder().exists() or is_offered(_requirement())
+
+
+def is_offered(requirement: str) -> bool:
+    """Tell whether the package index has a version, asked for as `name==version`."""
+    name, _, version = requirement.partition("==")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "0", "index", "versions", name]
     asked = subprocess.run(pip, capture_output=True, text=True, check=False)
     return asked.returncode == 0 and version in re.split(r"[^0-9a-z.]+", asked.stdout)

@@ -88,6 +88,14 @@ def test_the_paper_s_weights_are_nf4_with_adapters_in_float32():
     assert estimate.optimizer_bytes == 174_587_904 * 12
 
 
+def test_gpus_that_share_a_training_divide_all_but_its_quantized_weights():
+    alone, shared = (estimate_resources(PAPER, QWEN3_8B, count) for count in (1, 8))
+    quantized = 6_945_767_424 * (0.5 + 0.127 / 8)  # Qwen3-8B's projections
+    assert shared.weight_bytes == pytest.approx(quantized + (alone.weight_bytes - quantized) / 8, abs=2)
+    assert shared.optimizer_bytes == alone.optimizer_bytes / 8
+    assert shared.activation_bytes == alone.activation_bytes
+
+
 def test_trainings_side_by_side_take_the_first_free_gpu():
     assert [hours_on([3.0, 2.0, 2.0, 1.0], count) for count in (1, 2, 8)] == [8.0, 4.0, 3.0]
 

@@ -18,7 +18,7 @@ from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import (
     KilledTrainingError,
-    borrowed_gpu,
+    borrowed_gpus,
     train_in_process,
     training_environment,
     visible_gpus,
@@ -113,9 +113,9 @@ def test_a_training_may_take_the_gpus_that_its_starter_sees(visible, gpus):
 
 def test_a_training_sees_its_own_gpu_alone():
     spec = TRAINING["paper"]
-    assert training_environment(spec, {"CUDA_VISIBLE_DEVICES": "2,3"}, "3")["CUDA_VISIBLE_DEVICES"] == "3"
+    assert training_environment(spec, {"CUDA_VISIBLE_DEVICES": "2,3"}, ["3"])["CUDA_VISIBLE_DEVICES"] == "3"
     own = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "DO_NOT_TRACK": "1"}
-    assert training_environment(spec, {}, None) == own
+    assert training_environment(spec, {}, []) == own
 
 
 def test_trainings_run_side_by_side_on_one_gpu_each_and_the_third_waits(tmp_path):
@@ -126,13 +126,30 @@ def test_trainings_run_side_by_side_on_one_gpu_each_and_the_third_waits(tmp_path
         if len(waited) == 2:
             raise InterruptedError
 
-    with borrowed_gpu(["0", "1"], tmp_path, give_up) as first:
-        with borrowed_gpu(["0", "1"], tmp_path, give_up) as second:
-            assert [first, second] == ["0", "1"]
-            with pytest.raises(InterruptedError), borrowed_gpu(["0", "1"], tmp_path, give_up):
+    with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as first:
+        with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as second:
+            assert [first, second] == [["0"], ["1"]]
+            with pytest.raises(InterruptedError), borrowed_gpus(["0", "1"], 1, tmp_path, give_up):
                 pass
-        with borrowed_gpu(["0", "1"], tmp_path, give_up) as again:
-            assert again == "1"
+        with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as again:
+            assert again == ["1"]
+
+
+def test_a_training_over_two_gpus_waits_until_both_are_free(tmp_path):
+    def give_up():
+        raise InterruptedError
+
+    with borrowed_gpus(["0", "1", "2"], 2, tmp_path, give_up) as both:
+        assert both == ["0", "1"]
+        with pytest.raises(InterruptedError), borrowed_gpus(["0", "1", "2"], 2, tmp_path, give_up):
+            pass
+        with borrowed_gpus(["0", "1", "2"], 1, tmp_path, give_up) as third:  # it keeps none while it waits
+            assert third == ["2"]
+    with (
+        pytest.raises(UserError, match="--gpus-per-training is 3 and this machine has 2 GPUs"),
+        borrowed_gpus(["0", "1"], 3, tmp_path, give_up),
+    ):
+        pass
 
 
 def test_a_problem_that_the_user_can_mend_is_its_own_line(job, tmp_path):
