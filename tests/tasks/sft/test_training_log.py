@@ -17,7 +17,13 @@ def _metric(step, seconds=1.0):
 
 
 def _state(step):
-    return SimpleNamespace(global_step=step, max_steps=30, epoch=step / 30, num_input_tokens_seen=step * 7)
+    return SimpleNamespace(
+        global_step=step,
+        max_steps=30,
+        epoch=step / 30,
+        num_input_tokens_seen=step * 7,
+        is_world_process_zero=True,
+    )
 
 
 def test_a_line_per_logging_step_is_written_and_told(tmp_path):
