@@ -28,10 +28,10 @@ browser:  ## Install Chromium and echarts for the tests marked browser, where th
 		"the tests marked browser are left out"
 	@sh deployments/install_echarts.sh
 
-# The runtime's tests flood processors and processes on purpose: nothing else runs beside them.
+# The runtime's tests flood processors and processes on purpose: no other tests run beside them.
 test: $(VENV)/.installed-dev sandbox  ## Install and run the unmarked tests
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/tasks/runtime
-	@$(BIN)/python -m pytest tests/tasks/runtime
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/tasks/runtime
 
 test-all: $(VENV)/.installed-dev sandbox browser  ## Run every test that the machine can run
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not benchmark" --ignore tests/tasks/runtime

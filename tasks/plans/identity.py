@@ -2,6 +2,7 @@
 
 import hashlib
 from enum import StrEnum
+from functools import cache
 
 from carryover.tasks.running.source_digest import canonical_json, source_digest
 
@@ -46,16 +47,23 @@ SOURCES: dict[Stage, tuple[str, ...]] = {
 
 def stage_digest(stage: Stage, *inputs: object) -> str:
     """Return a stage's identity: 16 hexadecimal digits over its inputs and the source behind it."""
-    content = canonical_json([stage, inputs, source_digest(SOURCES[stage])])
+    content = canonical_json([stage, inputs, _stage_source(stage)])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
+@cache
 def current_source() -> str:
-    """Return the digest of the source that produces rows, as it is on disk now."""
+    """Return the digest of the source that produces rows, as it was on disk when this process first asked."""
     producing = (entry for stage in Stage if stage is not Stage.ANALYSIS for entry in SOURCES[stage])
     return source_digest(tuple(dict.fromkeys(producing)))[:16]
 
 
+@cache
 def analysis_source() -> str:
-    """Return the digest of the source that computes statistics, as it is on disk now."""
+    """Return the digest of the source that computes statistics, as it was on disk when this process first asked."""
     return source_digest(SOURCES[Stage.ANALYSIS])[:16]
+
+
+@cache
+def _stage_source(stage: Stage) -> str:
+    return source_digest(SOURCES[stage])

@@ -1,4 +1,5 @@
 import resource
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -210,13 +211,31 @@ def limit_file_size() -> Iterator[Callable[[int], AbstractContextManager[None]]]
     signal.signal(signal.SIGXFSZ, ignored)
 
 
+@pytest.fixture(scope="session")
+def empty_study(tmp_path_factory) -> Path:
+    """A folder of a warehouse that has merged nothing: every first merge would compute the same empty marts."""
+    folder = tmp_path_factory.mktemp("empty_study")
+    merge(LandingZone(folder / "landing"), folder / "study.duckdb")
+    return folder
+
+
 @pytest.fixture
-def path(tmp_path) -> Path:
+def path(tmp_path, empty_study) -> Path:
+    shutil.copytree(empty_study, tmp_path, dirs_exist_ok=True)
     return tmp_path / "study.duckdb"
 
 
+@pytest.fixture(scope="session")
+def merged_study(tmp_path_factory) -> Path:
+    """A folder of a warehouse that has merged one episode."""
+    folder = tmp_path_factory.mktemp("merged_study")
+    landing = LandingZone(folder / "landing")
+    landing.write(build_episode("e", step_count=2, score=0.5, code="total = 0\nprint(total)"), "run")
+    merge(landing, folder / "study.duckdb")
+    return folder
+
+
 @pytest.fixture
-def merged(landing, path, make_episode) -> Path:
-    landing.write(make_episode("e", step_count=2, score=0.5, code="total = 0\nprint(total)"), "run")
-    merge(landing, path)
-    return path
+def merged(landing, tmp_path, merged_study) -> Path:
+    shutil.copytree(merged_study, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "study.duckdb"

@@ -64,7 +64,8 @@ def test_a_missing_warehouse_says_how_to_make_one(tmp_path):
         Warehouse.open(tmp_path / "absent.duckdb")
 
 
-def test_a_reader_before_the_first_merge_ends_hears_that_none_has_finished(landing, path, make_episode):
+def test_a_reader_before_the_first_merge_ends_hears_that_none_has_finished(landing, tmp_path, make_episode):
+    path = tmp_path / "study.duckdb"
     landing.write(make_episode("e"), "run")
     with owned(path), open_for_writing(path) as live:
         migrate(live)

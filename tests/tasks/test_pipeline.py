@@ -29,6 +29,7 @@ from carryover.tasks.sft.card import ContractMismatchError
 from carryover.tasks.sft.training_log import LOG_NAME, read_log
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model
 
+pytestmark = pytest.mark.slow
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2
 
 

@@ -23,21 +23,26 @@ CHAT = [
 ]
 
 
-@pytest.fixture
-def chat(tmp_path):
-    path = tmp_path / "chat.jsonl"
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory):
+    path = tmp_path_factory.mktemp("chat") / "chat.jsonl"
     records = [{"instance_id": "one", "contract": "reset", "messages": CHAT}, {"messages": CHAT}]
     path.write_text("\n".join(map(json.dumps, records)))
     return path
 
 
-@pytest.fixture
-def home(tmp_path, chat):
-    """A data folder that importing the chat made."""
-    home = tmp_path / "absent" / "data"
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory, chat):
+    home = tmp_path_factory.mktemp("imported") / "absent" / "data"
     said = run("import", chat, "--contract", "persistent", "--model", "foreign", "--home", home)
     assert said.startswith("2 episodes imported")
     return home
+
+
+@pytest.fixture
+def home(tmp_path, imported):
+    """A data folder that importing the chat made."""
+    return shutil.copytree(imported, tmp_path / "absent" / "data")
 
 
 def test_lint_sums_up_per_declared_contract(chat):

@@ -16,6 +16,7 @@ from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 
+pytestmark = pytest.mark.slow
 CELLS = [(train, runtime) for train in ("persistent", "stateless") for runtime in ("persistent", "stateless")]
 PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
 

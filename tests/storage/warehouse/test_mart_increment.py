@@ -100,6 +100,7 @@ def _marts(connection) -> dict[str, list[tuple]]:
     return {name: connection.sql(f"from marts.{name} order by all").fetchall() for name in (*PER_EPISODE, *SUMMARIES)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_increments_in_any_order_give_what_a_rebuild_gives(base, bundles, merge_rows, seed):
     at_once = _open([*base, *(row for bundle in bundles for row in bundle)], merge_rows)

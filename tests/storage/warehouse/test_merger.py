@@ -274,7 +274,8 @@ def test_a_merge_killed_before_it_moved_a_refused_file_moves_it_the_next_time(la
     ]
 
 
-def test_a_merge_killed_while_it_made_the_warehouse_makes_it_the_next_time(landing, path, make_episode):
+def test_a_merge_killed_while_it_made_the_warehouse_makes_it_the_next_time(landing, tmp_path, make_episode):
+    path = tmp_path / "study.duckdb"
     landing.write(make_episode("e"), "run")
     path.with_name(".study.duckdb.new").write_bytes(b"half")
     merge(landing, path)
@@ -286,7 +287,8 @@ def test_a_merge_killed_while_it_made_the_warehouse_makes_it_the_next_time(landi
     ]
 
 
-def test_a_file_that_is_no_warehouse_is_left_alone(landing, path, make_episode):
+def test_a_file_that_is_no_warehouse_is_left_alone(landing, tmp_path, make_episode):
+    path = tmp_path / "study.duckdb"
     landing.write(make_episode("e"), "run")
     with duckdb.connect(path) as connection:
         connection.execute("create table mine as select 1 as a")

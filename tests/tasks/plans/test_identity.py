@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from carryover.tasks.plans import identity
 from carryover.tasks.plans.identity import SOURCES, Stage, stage_digest
 from carryover.tasks.running import source_digest
 
@@ -20,9 +21,11 @@ def source(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source_digest, "ROOT", copy)
         yield copy, digests()
+    identity._stage_source.cache_clear()
 
 
 def digests():
+    identity._stage_source.cache_clear()
     return {stage: stage_digest(stage) for stage in Stage}
 
 

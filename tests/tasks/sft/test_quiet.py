@@ -4,7 +4,10 @@ import os
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_bitsandbytes_asks_the_hub_for_nothing_where_kernels_is_installed(tmp_path):
     (tmp_path / "kernels.py").write_text("def get_kernel(*_, **__):\n    raise SystemExit('asked the hub')\n")
     imported = "from carryover.tasks.sft.load import quiet_libraries"

@@ -32,6 +32,11 @@ ADAPTER = TRAINING["smoke_common"].model_copy(
 )
 PACKED = ADAPTER.model_copy(update={"batch": BatchSpec(max_length=256, packing=True, accumulation=2)})
 
+BROKEN_OFF = [
+    "adapter",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("scratch", "packed", "embedding", "paper")),
+]
+
 
 def _conversation(number):
     name = f"item_{number}"
@@ -162,7 +167,7 @@ def _name_spec(base, name):
     return _small_paper(base).model_copy(update=small) if name == "paper" else specs[name]
 
 
-@pytest.mark.parametrize("name", ["scratch", "adapter", "packed", "embedding", "paper"])
+@pytest.mark.parametrize("name", BROKEN_OFF)
 def test_a_training_that_broke_off_goes_on_to_the_same_weights(name, world, base, tmp_path):
     spec = _name_spec(base, name)
 
@@ -184,7 +189,7 @@ def test_a_training_that_broke_off_goes_on_to_the_same_weights(name, world, base
     assert resumed.token_count == unbroken.token_count
 
 
-@pytest.mark.parametrize("name", ["scratch", "adapter", "packed", "embedding", "paper"])
+@pytest.mark.parametrize("name", BROKEN_OFF)
 def test_a_training_that_broke_off_behind_its_last_step_takes_no_more(name, world, base, tmp_path):
     spec = _name_spec(base, name)
     start = {"tokenizer": world / "tokenizer", "base_model": None if name == "paper" else base}

@@ -66,11 +66,11 @@ def run(suite_runtime):
 @pytest.mark.parametrize(
     ("suite", "kind_count"),
     [
-        ("types", 14),
-        ("multi_variable", 5),
+        pytest.param("types", 14, marks=pytest.mark.slow),
+        pytest.param("multi_variable", 5, marks=pytest.mark.slow),
         ("long_horizon", 2),
         ("token_efficiency", 3),
-        ("data_intensive", 3),
+        pytest.param("data_intensive", 3, marks=pytest.mark.slow),
         ("data_sizes", 1),
     ],
 )
@@ -227,7 +227,9 @@ def test_a_model_that_calls_for_ever_meets_its_budget(run):
     assert [turn.reply_count for turn in played.turns] == [10] * 3
 
 
-@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize(
+    "arm", [arm if arm == "persistent_code" else pytest.param(arm, marks=pytest.mark.slow) for arm in ARMS]
+)
 def test_rows_pass_the_checks_of_every_warehouse(run, arm, tmp_path):
     landing = LandingZone(tmp_path / "landing")
     landing.write(run(COUNTER, arm).rows, "run")
