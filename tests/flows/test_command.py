@@ -145,6 +145,7 @@ run_as_command(flow(lambda: None, name="toy"), [], answer=lambda _: True)
 """
 
 
+@pytest.mark.slow
 def test_the_last_word_is_the_command_s_own_and_not_a_library_s(tmp_path):
     process = start_python(tmp_path, "-c", LEAKING)
     assert process.communicate()[1] == ""
@@ -178,6 +179,7 @@ run_as_command(flow(lambda: None, name="toy"), [], answer=answer)
 """
 
 
+@pytest.mark.slow
 def test_what_a_slow_server_does_not_take_is_no_line_of_the_command_s(tmp_path):
     process = start_python(tmp_path, "-c", FULL)
     assert process.communicate()[1] == ""

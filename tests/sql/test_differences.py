@@ -59,6 +59,7 @@ def published_numbers(row):
     return [value for name, value in row.items() if PUBLISHED.match(name) and value is not None]
 
 
+@pytest.mark.slow
 def test_no_other_scale_has_a_difference(played):
     warehouse = played("laptop")
     tables = {name: warehouse.table(name) for name in table_names() if name != "table_04"}
@@ -68,6 +69,7 @@ def test_no_other_scale_has_a_difference(played):
         assert {value for row in tables[name] for value in differences(row).values()} == {None}
 
 
+@pytest.mark.slow
 def test_at_the_paper_scale_every_published_number_has_one(played):
     warehouse = played("paper")
     for name in WITH_BOTH:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 import yaml
 from jinja2 import Environment, StrictUndefined
 from prefect.events.schemas.automations import EventTrigger
@@ -40,6 +41,7 @@ def land_cell(run, variant, contract, tokens):
     LandingZone(run.landing).write({"episodes": episodes, "turns": turns}, run.run_id)
 
 
+@pytest.mark.slow
 def test_a_regression_of_one_cell_is_the_event_that_the_automation_follows(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)

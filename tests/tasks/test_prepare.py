@@ -51,6 +51,7 @@ def beyond_any(part):
     return part.model_copy(update={"validation": ValidationSpec(maximum_loop_similarity=0.0)})
 
 
+@pytest.mark.slow
 def test_traces_of_a_teacher_that_died_are_not_trained_on_until_they_are_whole(run, tokenizer):
     (part,) = run.plan.parts
     # Two traces are too few to be matched by tokens.

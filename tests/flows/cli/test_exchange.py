@@ -114,6 +114,7 @@ def stages_told(said):
     return [line.partition(": ")[0] for line in said.splitlines()]
 
 
+@pytest.mark.slow
 def test_an_import_tells_how_far_it_is(tmp_path, chat):
     said = call("import", chat, "--contract", "persistent", "--home", tmp_path / "data").stderr
     assert stages_told(said)[:4] == [f"reading {chat}", "import chat.jsonl", "merge", "marts"]
@@ -129,6 +130,7 @@ def test_an_import_says_what_its_episodes_are(tmp_path, chat):
     assert "teacher,teacher,hard,train,paper,theirs" in run("query", query, "--format", "csv", "--home", home)
 
 
+@pytest.mark.slow
 def test_imported_cells_are_tested_against_each_other_and_kept_with_a_word_on_the_progress(home):
     for runtime, scores in {"persistent": [1.0, 0.5], "stateless": [0.25, 0.125]}.items():
         records = [{"instance_id": str(task), "score": score, "messages": CHAT} for task, score in enumerate(scores)]

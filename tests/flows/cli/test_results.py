@@ -28,6 +28,7 @@ def test_kept_results_are_small_and_every_row_names_a_plan_that_is_told(folder):
     assert {digest for (digest,) in rows} == digests
 
 
+@pytest.mark.slow
 def test_tables_and_verdicts_of_the_laptop_study_print_without_a_data_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cells = run("tables", "2", "--results", "laptop_full", "--format", "csv").splitlines()
@@ -70,6 +71,7 @@ def test_figures_of_kept_results_are_drawn_without_a_data_folder(folder, tmp_pat
     assert kept.items() <= drawn.items()
 
 
+@pytest.mark.slow
 def test_the_report_of_kept_results_is_written_without_a_data_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = run("report", "--results", "laptop", "--path", tmp_path / "page.html").strip()

@@ -49,6 +49,7 @@ def test_a_sound_study_passes_every_check_and_has_data_docs(path, tmp_path):
     assert "episodes" in (tmp_path / "docs" / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_broken_study_names_the_offenders_and_an_unknown_episode_too(path, tmp_path):
     _change(path, "delete from episodes where episode_id = 'e-stateless'; delete from items")
     failed = {row.check_name: row for row in gate_warehouse(path, tmp_path / "docs") if not row.is_passed}
@@ -107,6 +108,7 @@ def test_a_backend_that_counts_otherwise_than_the_sql_is_not_believed(make_row, 
         require_same_counts([suite], [make_row(CheckResultRow, **{**values, **claimed})])
 
 
+@pytest.mark.slow
 def test_a_plan_under_way_breaks_no_check_of_another_plan(path, tmp_path):
     _change(
         path,

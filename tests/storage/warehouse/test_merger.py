@@ -45,6 +45,7 @@ def test_a_merge_takes_every_row_in_once(landing, path, make_episode, make_row):
     ]
 
 
+@pytest.mark.slow
 def test_a_merge_shows_its_rows_and_marts(landing, path, make_episode):
     landing.write(make_episode("e", step_count=2), "run")
     bars = RecordedBars()
@@ -108,6 +109,7 @@ def test_an_execution_landed_after_the_merge_of_the_other_changes_nothing(landin
 PLAN_EPISODES = "select plan_digest, episode_id, playing_plan_digest from staging.plan_episodes order by all"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_merged_between", [False, True])
 def test_studies_that_land_an_episode_at_once_both_have_it(landing, path, make_episode, is_merged_between):
     landing.write(make_episode("e", plan_digest="first"), "run")

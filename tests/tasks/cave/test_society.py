@@ -103,6 +103,7 @@ def test_example_of_ten_lines_runs():
     assert ten_lines.main().to_dict("list") == {"customer": ["ann", "bob"], "euro": [5.0, 20.0]}
 
 
+@pytest.mark.slow
 def test_example_of_a_newsroom_runs():
     assert newsroom.main().to_dict("list") == {"city": ["bonn", "kiel"], "price": [10.0, 30.0]}
 

@@ -24,6 +24,7 @@ def _digest(folder):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.slow
 def test_equal_texts_give_equal_files_in_another_process(tmp_path):
     build_tokenizer(TEXTS, TokenizerSpec(vocabulary_size=300), tmp_path / "here")
     code = (

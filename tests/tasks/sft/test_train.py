@@ -120,6 +120,7 @@ def test_what_a_training_says_of_itself(trained):
     assert len(list((trained.path / "checkpoints").glob("checkpoint-*"))) == SMOKE.kept_checkpoints
 
 
+@pytest.mark.slow
 def test_a_training_of_fewer_steps_than_its_save_interval_has_checkpoints_to_go_on_from(world, base, tmp_path):
     spec = PACKED.model_copy(update={"max_steps": 9, "epochs": 3.0, "logging_steps": 10, "save_steps": 100})
 
@@ -147,6 +148,7 @@ def test_two_trainings_never_write_into_one_folder(world, tmp_path, monkeypatch)
     assert not (tmp_path / "model" / "training.json").exists()
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_weights_to_the_byte(trained, world, tmp_path):
     again = _train(SMOKE, world, tmp_path / "again", tokenizer=world / "tokenizer")
     other = _train(SMOKE, world, tmp_path / "other", tokenizer=world / "tokenizer", seed=1)
@@ -369,6 +371,7 @@ def test_training_moves_the_adapter_and_no_tensor_of_its_base(world, base, tmp_p
     assert {value.dtype for value in [*trained, *moments]} == {torch.float32}
 
 
+@pytest.mark.slow
 def test_the_papers_path_trains_on_a_cpu(world, base, tmp_path):
     """NF4 with double quantization, LoRA, packing, checkpointing."""
     adapter = _train(_small_paper(base), world, tmp_path / "adapter", seed=3407)

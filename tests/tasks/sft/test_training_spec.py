@@ -28,6 +28,7 @@ def test_the_paper_preset_is_appendix_c2():
     assert (spec.validation_share, spec.gradient_checkpointing) == (0.05, True)
 
 
+@pytest.mark.slow
 def test_the_paper_s_base_is_held_in_nf4_with_double_quantization():
     settings = four_bit_settings().to_dict()
     assert {name: settings[name] for name in settings if name.startswith("bnb_4bit") and "storage" not in name} == {
@@ -38,6 +39,7 @@ def test_the_paper_s_base_is_held_in_nf4_with_double_quantization():
     assert settings["load_in_4bit"]
 
 
+@pytest.mark.slow
 def test_the_trainer_is_told_what_the_paper_preset_says(tmp_path):
     told = trainer_settings(TRAINING["paper"], tmp_path, 3407, is_validated=True)
     assert (told.seed, told.data_seed, told.optim, told.lr_scheduler_type) == (3407, 3407, "adamw_torch", "cosine")

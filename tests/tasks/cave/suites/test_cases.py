@@ -31,6 +31,7 @@ def test_counts_are_the_papers(cases):
     assert len({case.case_id for case in cases}) == len(cases)
 
 
+@pytest.mark.slow
 def test_cases_are_a_function_of_the_seed(cases):
     again, others = (suite_cases(cases[0].suite, seed) for seed in (0, 1))
     assert [case.turns for case in again] == [case.turns for case in cases]
