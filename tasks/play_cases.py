@@ -56,6 +56,7 @@ def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> 
 
 async def _play_all(plan: SuitePlan, places: list[Place], setting: Setting) -> list[Played]:
     client, free = plan.open_client(), asyncio.Semaphore(plan.concurrency)
+    setting = setting._replace(speakers=plan.open_speakers())
 
     async def play_one(place: Place) -> Played:
         async with free:

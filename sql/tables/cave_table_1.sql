@@ -1,4 +1,4 @@
--- CaveAgent, Table 1: tau2-bench, success in percent; published means of three runs of both arms, ours by the database
+-- CaveAgent, Table 1: tau2-bench, success in percent; published means of three runs, ours scored as Inspect adapted it
 with final as (
     select
         cave_table1.domain,
@@ -10,7 +10,11 @@ with final as (
         measured_cave_arms.instruction,
         measured_cave_arms.played_by,
         measured_cave_arms.replicate_count,
-        measured_cave_arms.passed_pct
+        measured_cave_arms.passed_pct,
+        measured_cave_arms.right_state_pct as database_pct,
+        measured_cave_arms.judged_pct,
+        measured_cave_arms.reference_calls_pct as strict_calls_pct,
+        measured_cave_arms.required_calls_pct as lenient_calls_pct
     from published.cave_table1
     left join staging.measured_cave_arms
         on cave_table1.domain = measured_cave_arms.tier

@@ -197,7 +197,9 @@ class CaveTurnRow(Row, table="cave_turns", key=("episode_id", "question")):
     is_state_right: bool
     """Whether the checked state is the golden program's."""
     has_required_calls: bool
-    """Whether the acting calls of the golden program were made, with their arguments."""
+    """Whether the acting calls of the golden program were made, with their arguments; in a conversation all of them."""
+    are_calls_reference: bool | None
+    """Whether the calls of a conversation are the reference actions, in their order and no others."""
     is_passed: bool
     reward: float
     """For reinforcement learning: 1 for a passed turn, else 0."""

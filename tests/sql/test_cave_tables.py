@@ -16,7 +16,8 @@ def turn(warehouse):
             "arm": arm, "instruction": "none", "model_name": "m", "is_oracle": False, "replicate": 0, "size": 0,
             "first_reply": 1, "reply_count": 2, "call_count": 3, "golden_call_count": 3, "prompt_tokens": 100,
             "completion_tokens": 10, "finish_reason": "answer", "is_state_right": passed, "has_required_calls": passed,
-            "is_passed": passed, "reward": float(passed), "judged_reward": None, "wrong_json": "[]", "answer": "",
+            "is_passed": passed, "reward": float(passed), "judged_reward": None,
+            "are_calls_reference": None, "wrong_json": "[]", "answer": "",
         }  # fmt: skip
         warehouse.add(CaveTurnRow(**(fields | values)))
 
@@ -58,6 +59,14 @@ def test_no_table_pools_the_factor_of_the_prompt(warehouse, turn, number, suite,
     turn("c2", suite=suite, tier=tier, instruction="parallel")
     rows = [row for row in warehouse.table(f"cave_table_{number}") if row["played_by"]]
     assert {row["instruction"]: row["passed_pct"] for row in rows} == {"none": 0, "parallel": 100}
+
+
+def test_table_1_tells_database_judge_and_calls_apart(warehouse, turn):
+    turn("c1", suite="tau2", tier="airline", has_required_calls=False, are_calls_reference=False, judged_reward=0.0)
+    turn("c2", suite="tau2", tier="airline", passed=False, is_state_right=True, are_calls_reference=True)
+    row = next(row for row in warehouse.table("cave_table_1") if row["played_by"])
+    assert (row["passed_pct"], row["database_pct"], row["judged_pct"]) == (50, 100, 0)
+    assert (row["strict_calls_pct"], row["lenient_calls_pct"]) == (50, 0)
 
 
 def test_only_the_last_attempt_counts(warehouse, turn):

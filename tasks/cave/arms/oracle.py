@@ -53,7 +53,8 @@ class Oracle:
 def script(case: Case, arm: Arm) -> list[Scripted]:
     """Return the replies that solve a case under an arm."""
     write = _code if arm.writes_code else _calls
-    return [reply for replies in write(case, arm) for reply in (*replies, DONE)]
+    told = case.dialogue.told if case.dialogue else ()
+    return [reply for replies in write(case, arm) for reply in (*replies, " ".join([DONE, *told]))]
 
 
 def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:

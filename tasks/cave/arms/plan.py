@@ -9,6 +9,7 @@ from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
+from carryover.tasks.cave.arms.dialogue import Speakers
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.catalogue import SuiteName
@@ -50,7 +51,15 @@ class SuitePlan(FrozenModel):
     instruction: Literal["none", "parallel"] = "none"
     """Factor of the prompt: parallel asks for independent calls in one reply (arXiv 2601.01569, Table 2)."""
     data: str | None = None
-    """Folder that an imported suite is read from."""
+    """Wheel, or folder it was unpacked to, that an imported suite is read from."""
+    user_model: str | None = None
+    """Model that plays the customer of tau2; default: the compared model, as Inspect does."""
+    user_endpoint_url: str | None = None
+    """Endpoint of the customer's model; default: the compared model's."""
+    judge_model: str | None = None
+    """Model that judges tau2's assertions about a conversation; default: none, and `judged_reward` stays null."""
+    judge_endpoint_url: str | None = None
+    """Endpoint of the judge; default: the compared model's."""
     max_steps: int = Field(default=AgentSpec().max_steps, gt=0)
     """Model replies per turn."""
     context_window: int = Field(default=AgentSpec().context_window, gt=1000)
@@ -69,6 +78,8 @@ class SuitePlan(FrozenModel):
         content = {
             "model": self.model,
             "url": self.endpoint_url,
+            "user": [self.user_model, self.user_endpoint_url],
+            "judge": [self.judge_model, self.judge_endpoint_url],
             "seed": self.case_seed,
             "spec": self.spec,
             "source": agents_source(),
@@ -105,14 +116,20 @@ class SuitePlan(FrozenModel):
         Raises:
             UserError: The model has no endpoint, or the endpoint's key is not set.
         """
+        return None if self.is_oracle else self._open(self.model, self.endpoint_url)
+
+    def open_speakers(self) -> Speakers:
+        """Return the clients of a simulated user and of a judge: scripted and none under the oracle."""
         if self.is_oracle:
-            return None
-        if self.endpoint_url is None:
-            raise UserError(f"model {self.model!r} has no endpoint; give --endpoint-url, or leave the model out")
+            return Speakers()
+        user = self._open(self.user_model or self.model, self.user_endpoint_url or self.endpoint_url)
+        judge_url = self.judge_endpoint_url or self.endpoint_url
+        return Speakers(user, self._open(self.judge_model, judge_url) if self.judge_model else None)
+
+    def _open(self, model: str, url: str | None) -> ModelClient:
+        if url is None:
+            raise UserError(f"model {model!r} has no endpoint; give --endpoint-url, or leave the model out")
         endpoint = EndpointSpec(
-            base_url=self.endpoint_url,
-            api_key_variable=self.api_key_variable,
-            concurrency=self.concurrency,
-            extra_body={},
+            base_url=url, api_key_variable=self.api_key_variable, concurrency=self.concurrency, extra_body={}
         )
-        return OpenAIClient(endpoint, self.model)
+        return OpenAIClient(endpoint, model)

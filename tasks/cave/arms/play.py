@@ -12,6 +12,7 @@ from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.calling import CallingAgent
+from carryover.tasks.cave.arms.dialogue import Heard, Speakers, converse, missing_actions
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
 from carryover.tasks.cave.arms.plan import INSTRUCTIONS
 from carryover.tasks.cave.arms.stage import Stage, namespaces
@@ -41,6 +42,8 @@ class Setting(NamedTuple):
     scale: str
     instruction: str = "none"
     """Name of the factor of the prompt in force."""
+    speakers: Speakers = Speakers()
+    """Of cases that are conversations."""
 
 
 class Played(NamedTuple):
@@ -78,9 +81,12 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
     turns: list[CaveTurnRow] = []
     try:
         for turn in case.turns:
-            answer, calls = await player.ask(turn.question)
-            turns.append(player.judged(len(turns) + 1, answer, calls))
-            if answer.stop is FinishReason.ERROR:  # the whole conversation is played again
+            if case.dialogue is None:
+                heard = Heard(*await player.ask(turn.question))
+            else:
+                heard = await converse(player.ask, turn.question, case.dialogue, setting.speakers, player.name)
+            turns.append(player.judged(len(turns) + 1, heard))
+            if heard.answer.stop is FinishReason.ERROR:  # the whole conversation is played again
                 break
         share = sum(turn.is_passed for turn in turns) / len(case.turns)
         recorded = await asyncio.to_thread(
@@ -92,6 +98,8 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
             plan_digest=setting.plan_digest,
             score=share,
             is_solved=share == 1,
+            finish_reason=turns[-1].finish_reason,
+            error_message=turns[-1].answer if turns[-1].finish_reason == FinishReason.ERROR else None,
         )
     finally:
         player.close()
@@ -110,12 +118,20 @@ class _Player:
         self.instructions = "\n".join(filter(None, (self.stage.instructions(), INSTRUCTIONS[setting.instruction])))
         self._replies = 0
 
-    def judged(self, question: int, answer: Answer, calls: list[ToolCall]) -> CaveTurnRow:
+    def judged(self, question: int, heard: Heard) -> CaveTurnRow:
         """Check a turn, and return its row."""
+        answer, calls, dialogue = heard.answer, heard.calls, self.case.dialogue
         expected = self.case.expected[question - 1]
-        made = [Call(call.tool, json.loads(call.arguments_json)) for call in calls if call.error_type is None]
-        wrong, missing = self.stage.wrong_names(expected), self.stage.missing_calls(expected, made)
-        is_passed = not wrong and not missing
+        made = [Call(call.tool, json.loads(call.arguments_json)) for call in calls]
+        wrong, untold, are_reference = self.stage.wrong_names(expected), (), None
+        if dialogue is None:
+            done = [call for call, ran in zip(made, calls, strict=True) if ran.error_type is None]
+            missing = self.stage.missing_calls(expected, done)
+        else:  # refused calls are among the reference actions too
+            reference = [call for stage in expected.stages for call in stage]
+            missing, are_reference = missing_actions(reference, made), made == reference
+            untold = dialogue.untold(answer.text)
+        is_passed = not wrong and not untold and (dialogue is not None or not missing)
         first, self._replies = self._replies + 1, self._replies + answer.step_count
         return CaveTurnRow(
             run_id=self.setting.run_id,
@@ -142,10 +158,11 @@ class _Player:
             finish_reason=answer.stop,
             is_state_right=not wrong,
             has_required_calls=not missing,
+            are_calls_reference=are_reference,
             is_passed=is_passed,
             reward=float(is_passed),
-            judged_reward=None,
-            wrong_json=json.dumps([*wrong, *missing]),
+            judged_reward=heard.judged_reward,
+            wrong_json=json.dumps([*wrong, *missing, *untold]),
             answer=answer.text,
         )
 

@@ -7,17 +7,15 @@ is the AST rule, and every heading says so.
 import inspect
 import json
 import keyword
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from carryover.tasks.cave.importers.bfcl_rule import OMITTED, Accepted, wrong_calls
+from carryover.tasks.cave.importers.download import Download, open_download
 from carryover.tasks.cave.suites.case import OTHERS, Case, Turn, World, bound
 from carryover.tasks.cave.suites.values import Json
-from carryover.tasks.running.errors import UserError
 
 CATEGORIES = ("simple_python", "multiple", "parallel", "parallel_multiple")
 WHEEL = "bfcl-eval 2026.3.23"
@@ -56,16 +54,12 @@ def bfcl_cases(data: str | None) -> list[Case]:
     Raises:
         UserError: There is no download, or it lacks a file.
     """
-    if data is None:
-        raise UserError(
-            f"bfcl needs your own download: `pip download --no-deps {WHEEL.replace(' ', '==')}`, then --data"
-        )
+    download = open_download(data, "bfcl", WHEEL)
     cases = []
     for category in CATEGORIES:
-        tasks = _read(Path(data), f"BFCL_v4_{category}.json")
-        answers = {
-            one["id"]: one["ground_truth"] for one in _read(Path(data), f"possible_answer/BFCL_v4_{category}.json")
-        }
+        tasks = _read(download, f"BFCL_v4_{category}.json")
+        gold = _read(download, f"possible_answer/BFCL_v4_{category}.json")
+        answers = {one["id"]: one["ground_truth"] for one in gold}
         cases += [_case(category, number, task, answers[task["id"]]) for number, task in enumerate(tasks)]
     return cases
 
@@ -158,17 +152,6 @@ def _json_schema(schema: Any) -> Any:
     return known | ({"type": _JSON_TYPES[kind]} if isinstance(kind, str) and kind in _JSON_TYPES else {})
 
 
-def _read(download: Path, name: str) -> list[dict[str, Any]]:
-    """Return the lines of a data file of a wheel or a folder."""
-    path = f"bfcl_eval/data/{name}"
-    try:
-        if download.suffix == ".whl":
-            with zipfile.ZipFile(download) as wheel:
-                text = wheel.read(path).decode()
-        else:
-            text = (download / path).read_text(encoding="utf-8")
-    except (OSError, KeyError) as error:
-        raise UserError(
-            f"{download} has no {path}; give the wheel {WHEEL}, or the folder it was unpacked to"
-        ) from error
-    return [json.loads(line) for line in text.splitlines()]
+def _read(download: Download, name: str) -> list[dict[str, Any]]:
+    """Return the lines of a data file."""
+    return [json.loads(line) for line in download.read(f"bfcl_eval/data/{name}").decode().splitlines()]

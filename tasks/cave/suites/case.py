@@ -27,6 +27,22 @@ class Turn(NamedTuple):
     """Binds the data that the program needs by calling functions, for arms without injected data."""
 
 
+class Dialogue(NamedTuple):
+    """Stands for fixed questions: a simulated user, and what the conversation with it must hold."""
+
+    scenario: str
+    """System message of the simulated user."""
+    told: tuple[str, ...] = ()
+    """Texts that the user must have been told."""
+    assertions: tuple[str, ...] = ()
+    """What a judging model decides about the conversation."""
+
+    def untold(self, answer: str) -> tuple[str, ...]:
+        """Return the texts that replies lack, whatever their case and without commas."""
+        said = answer.lower().replace(",", "")
+        return tuple(f"not told: {text}" for text in self.told if text.lower() not in said)
+
+
 class Call(NamedTuple):
     """A function call with its arguments by parameter name."""
 
@@ -87,6 +103,8 @@ class Case:
     """Rows of the data that it is about."""
     source: str = "generated"
     """Where the case comes from, with its revision."""
+    dialogue: Dialogue | None = None
+    """Replaces the question of the only turn by a conversation; the calls need not be the golden ones then."""
 
     @property
     def case_id(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from carryover.tasks.cave.importers.bfcl import bfcl_cases
+from carryover.tasks.cave.importers.tau2 import tau2_cases
 from carryover.tasks.cave.suites.case import Case
 from carryover.tasks.cave.suites.data_intensive import data_intensive_cases, data_size_cases
 from carryover.tasks.cave.suites.long_horizon import long_horizon_cases
@@ -12,7 +13,8 @@ from carryover.tasks.cave.suites.token_efficiency import token_efficiency_cases
 from carryover.tasks.cave.suites.types import type_cases
 
 GENERATED = Literal["types", "multi_variable", "long_horizon", "token_efficiency", "data_intensive", "data_sizes"]
-SuiteName = Literal[GENERATED, "bfcl"]
+SuiteName = Literal[GENERATED, "bfcl", "tau2"]
+_IMPORTERS: dict[str, Callable[[str | None], list[Case]]] = {"bfcl": bfcl_cases, "tau2": tau2_cases}
 _GENERATORS: dict[str, Callable[[int], list[Case]]] = {
     "types": type_cases,
     "multi_variable": multi_variable_cases,
@@ -25,4 +27,4 @@ _GENERATORS: dict[str, Callable[[int], list[Case]]] = {
 
 def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Case]:
     """Return the cases of a suite; `data` is the user's own download, for imported ones."""
-    return bfcl_cases(data) if suite == "bfcl" else _GENERATORS[suite](seed)
+    return _IMPORTERS[suite](data) if suite in _IMPORTERS else _GENERATORS[suite](seed)

@@ -1,0 +1,124 @@
+"""A simulated user, and a judge of what was said to it: models of their own beside the one that is compared."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from carryover.tasks.agent.condition import decoding_seed
+from carryover.tasks.agent.protocol import CompletionRequest, Message, ModelClient, ModelError
+from carryover.tasks.cave.events import Answer
+from carryover.tasks.cave.loop import stop_of
+from carryover.tasks.cave.suites.case import Call, Dialogue
+from carryover.tasks.cave.suites.values import Json
+from carryover.tasks.runtime.results import ToolCall
+from carryover.tasks.traces.rows import FinishReason
+
+_MAX_MESSAGES = 100
+"""Of the user; Inspect's limit."""
+_BEGIN = "Begin: you are the customer, and speak to a customer service agent."
+_ENDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
+_JUDGE = """You check a conversation between a customer and a customer service agent against statements about it.
+Reply with a JSON list of true or false, one for each statement in order, and nothing else.
+
+Conversation:
+{said}
+
+Statements:
+{assertions}"""
+
+Ask = Callable[[str], Awaitable[tuple[Answer, list[ToolCall]]]]
+
+
+class Speakers(NamedTuple):
+    """The models behind a conversation that are not compared."""
+
+    user: ModelClient | None = None
+    """None for a script that asks the case's question and is content with the answer."""
+    judge: ModelClient | None = None
+
+
+class Heard(NamedTuple):
+    """A turn, or a whole conversation."""
+
+    answer: Answer
+    calls: list[ToolCall]
+    judged_reward: float | None = None
+
+
+async def converse(ask: Ask, opening: str, dialogue: Dialogue, speakers: Speakers, name: str) -> Heard:
+    """Let a simulated user ask until it ends the conversation, and have it judged where there is a judge.
+
+    Raises:
+        ModelError: The simulated user gave no first message.
+    """
+    said = [Message(role="system", content=dialogue.scenario), Message(role="user", content=_BEGIN)]
+    answers: list[Answer] = []
+    calls: list[ToolCall] = []
+    judged = None
+    try:
+        while len(answers) < _MAX_MESSAGES:
+            line = opening if speakers.user is None else await _complete(speakers.user, said, name)
+            said.append(Message(role="assistant", content=line))
+            if answers and any(end in line for end in _ENDS):
+                break
+            answer, made = await ask(line)
+            answers.append(answer)
+            calls += made
+            said.append(Message(role="user", content=answer.text))
+            if speakers.user is None or answer.stop is not FinishReason.ANSWER:
+                break
+        if speakers.judge is not None and dialogue.assertions and answers[-1].stop is not FinishReason.ERROR:
+            judged = await _judge(speakers.judge, said[2:], dialogue.assertions, name)
+    except ModelError as error:
+        if not answers:
+            raise
+        stop, text = stop_of(error)
+        answers.append(Answer(text, stop=stop, step_count=0, prompt_tokens=0, completion_tokens=0))
+    return Heard(_joined(answers), calls, judged)
+
+
+def missing_actions(wanted: Sequence[Call], made: Sequence[Call]) -> list[str]:
+    """Return the reference actions that no call is: lists in any order, further calls allowed, as Inspect compares."""
+    done = [(call.function, _unordered(call.arguments)) for call in made]
+    return [
+        f"{call.function}({call.arguments})"
+        for call in wanted
+        if (call.function, _unordered(call.arguments)) not in done
+        and not (call.function == "transfer_to_human_agents" and any(call.function == name for name, _ in done))
+    ]
+
+
+async def _complete(client: ModelClient, messages: Sequence[Message], name: str) -> str:
+    seed = decoding_seed(name, len(messages), 0)
+    request = CompletionRequest(tuple(messages), seed, f"{name} by {client.model_name}", temperature=0.0)
+    return (await client.complete(request)).text
+
+
+async def _judge(client: ModelClient, said: Sequence[Message], assertions: Sequence[str], name: str) -> float | None:
+    """Return 1 where all assertions hold, else 0; None where the reply is no list of that many truth values."""
+    lines = [f"{'customer' if one.role == 'assistant' else 'agent'}: {one.content}" for one in said]
+    listed = "\n".join(f"{number}. {text}" for number, text in enumerate(assertions, start=1))
+    prompt = _JUDGE.format(said="\n".join(lines), assertions=listed)
+    text = await _complete(client, [Message(role="user", content=prompt)], name)
+    try:
+        verdicts = json.loads(text[text.find("[") : text.rfind("]") + 1])
+    except ValueError:
+        return None
+    is_whole = len(verdicts) == len(assertions) and all(isinstance(one, bool) for one in verdicts)
+    return float(all(verdicts)) if is_whole else None
+
+
+def _joined(answers: Sequence[Answer]) -> Answer:
+    return Answer(
+        "\n".join(answer.text for answer in answers),
+        stop=answers[-1].stop,
+        step_count=sum(answer.step_count for answer in answers),
+        prompt_tokens=sum(answer.prompt_tokens for answer in answers),
+        completion_tokens=sum(answer.completion_tokens for answer in answers),
+    )
+
+
+def _unordered(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _unordered(inner) for key, inner in value.items()}
+    return sorted(map(_unordered, value), key=json.dumps) if isinstance(value, list) else value
