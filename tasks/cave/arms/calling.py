@@ -82,6 +82,11 @@ class CallingAgent:
         self._last: Completion | None = None
         """The last reply; it is recorded with all that follows it."""
 
+    def add(self, name: str, function: Callable[..., Any], schemas: dict[str, dict[str, Any]]) -> None:
+        """Offer one more function from the next question on."""
+        self.tools += (_offer(name, function, schemas),)
+        self._table.add(name, function)
+
     async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
         """Return the answer to a question, and the calls that were made on the way."""
         self.messages.append(Message(role="user", content=question))

@@ -81,6 +81,8 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
     turns: list[CaveTurnRow] = []
     try:
         for turn in case.turns:
+            if turns:
+                player.add(turn.added)
             if case.dialogue is None:
                 heard = Heard(*await player.ask(turn.question))
             else:
@@ -200,6 +202,11 @@ class _CodePlayer(_Player):
             self.stage.world.variables = await asyncio.to_thread(lambda: {name: self._held(name) for name in names})
         return answer, self._calls
 
+    def add(self, names: tuple[str, ...]) -> None:
+        """Inject functions that come later."""
+        for name in names:
+            self._agent.inject(name, self.stage.world.functions[name])
+
     def finish(self, **fields: Any) -> RecordedEpisode:
         return self._trace.finish(**fields)
 
@@ -260,6 +267,11 @@ class _CallPlayer(_Player):
         """Ask, and return the calls that reached the host."""
         self._answer, calls = await self._agent.ask(question)
         return self._answer, calls
+
+    def add(self, names: tuple[str, ...]) -> None:
+        """Offer functions that come later."""
+        for name in names:
+            self._agent.add(name, self.stage.world.functions[name], self.stage.world.schemas)
 
     def finish(self, **fields: Any) -> RecordedEpisode:
         assert self._answer is not None

@@ -28,9 +28,11 @@ class Stage:
         self._first = dict(case.world.variables)
 
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """Return the host functions by name: the case's, and the store where no interpreter keeps the variables."""
+        """Return the first turn's functions: the case's, and the store where no interpreter keeps the variables."""
         stored = self.world.variables and not self.arm.keeps_variables
-        return {**self.world.functions, **({READ: self._read, WRITE: self._write} if stored else {})}
+        later = {name for turn in self.case.turns[1:] for name in turn.added}
+        first = {name: function for name, function in self.world.functions.items() if name not in later}
+        return {**first, **({READ: self._read, WRITE: self._write} if stored else {})}
 
     def instructions(self) -> str:
         """Return the further lines of the system message."""

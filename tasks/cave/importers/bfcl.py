@@ -38,8 +38,8 @@ class Stub:
     """A function that records how it was called, under its own name."""
 
     def __init__(self, function: Mapping[str, Any], log: Log) -> None:
-        self.__doc__ = _documentation(function)
-        self.__signature__ = _signature(function["parameters"])
+        self.__doc__ = documentation(function)
+        self.__signature__ = signature(function["parameters"])
         self.name, self.log = function["name"], log
 
     def __call__(self, *arguments: Any, **keywords: Any) -> str:
@@ -57,8 +57,8 @@ def bfcl_cases(data: str | None) -> list[Case]:
     download = open_download(data, "bfcl", WHEEL)
     cases = []
     for category in CATEGORIES:
-        tasks = _read(download, f"BFCL_v4_{category}.json")
-        gold = _read(download, f"possible_answer/BFCL_v4_{category}.json")
+        tasks = read_lines(download, f"BFCL_v4_{category}.json")
+        gold = read_lines(download, f"possible_answer/BFCL_v4_{category}.json")
         answers = {one["id"]: one["ground_truth"] for one in gold}
         cases += [_case(category, number, task, answers[task["id"]]) for number, task in enumerate(tasks)]
     return cases
@@ -78,7 +78,7 @@ def _case(category: str, number: int, task: Mapping[str, Any], answer: list[Mapp
         schemas={
             escaped(name): {
                 "description": function["description"],
-                "parameters": _json_schema(function["parameters"]),
+                "parameters": json_schema(function["parameters"]),
             }
             for name, function in functions.items()
         },
@@ -120,7 +120,7 @@ def _first_values(accepted: Mapping[str, list[Any]]) -> dict[str, Any]:
     return {key: values[0] for key, values in options.items() if values}
 
 
-def _documentation(function: Mapping[str, Any]) -> str:
+def documentation(function: Mapping[str, Any]) -> str:
     """Return all that the schema says of a function, for arms that are shown Python."""
     lines = [function["description"], "", "Args:"]
     schema = function["parameters"]
@@ -131,7 +131,8 @@ def _documentation(function: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:
+def signature(parameters: Mapping[str, Any]) -> inspect.Signature:
+    """Return the parameters that a schema declares, required ones first."""
     required = parameters.get("required", [])
     names = sorted(parameters["properties"], key=lambda name: name not in required)
     kind, absent = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
@@ -141,17 +142,17 @@ def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:
     return inspect.Signature([*listed, *others])
 
 
-def _json_schema(schema: Any) -> Any:
+def json_schema(schema: Any) -> Any:
     """Return a schema with JSON's names of types."""
     if isinstance(schema, list):
-        return [_json_schema(one) for one in schema]
+        return [json_schema(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    known = {key: _json_schema(value) for key, value in schema.items() if not (key == "type" and value == "any")}
+    known = {key: json_schema(value) for key, value in schema.items() if not (key == "type" and value == "any")}
     kind = known.get("type")
     return known | ({"type": _JSON_TYPES[kind]} if isinstance(kind, str) and kind in _JSON_TYPES else {})
 
 
-def _read(download: Download, name: str) -> list[dict[str, Any]]:
+def read_lines(download: Download, name: str) -> list[dict[str, Any]]:
     """Return the lines of a data file."""
     return [json.loads(line) for line in download.read(f"bfcl_eval/data/{name}").decode().splitlines()]

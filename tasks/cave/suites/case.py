@@ -25,6 +25,8 @@ class Turn(NamedTuple):
     golden: str
     fetch: str = ""
     """Binds the data that the program needs by calling functions, for arms without injected data."""
+    added: tuple[str, ...] = ()
+    """Functions that are there from this turn on."""
 
 
 class Dialogue(NamedTuple):

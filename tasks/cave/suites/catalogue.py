@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from carryover.tasks.cave.importers.bfcl import bfcl_cases
+from carryover.tasks.cave.importers.bfcl_multi_turn import bfcl_multi_turn_cases
 from carryover.tasks.cave.importers.tau2 import tau2_cases
 from carryover.tasks.cave.suites.case import Case
 from carryover.tasks.cave.suites.data_intensive import data_intensive_cases, data_size_cases
@@ -13,8 +14,12 @@ from carryover.tasks.cave.suites.token_efficiency import token_efficiency_cases
 from carryover.tasks.cave.suites.types import type_cases
 
 GENERATED = Literal["types", "multi_variable", "long_horizon", "token_efficiency", "data_intensive", "data_sizes"]
-SuiteName = Literal[GENERATED, "bfcl", "tau2"]
-_IMPORTERS: dict[str, Callable[[str | None], list[Case]]] = {"bfcl": bfcl_cases, "tau2": tau2_cases}
+SuiteName = Literal[GENERATED, "bfcl", "bfcl_multi_turn", "tau2"]
+_IMPORTERS: dict[str, Callable[[str | None], list[Case]]] = {
+    "bfcl": bfcl_cases,
+    "bfcl_multi_turn": bfcl_multi_turn_cases,
+    "tau2": tau2_cases,
+}
 _GENERATORS: dict[str, Callable[[int], list[Case]]] = {
     "types": type_cases,
     "multi_variable": multi_variable_cases,

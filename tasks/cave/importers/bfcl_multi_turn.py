@@ -1,0 +1,164 @@
+"""BFCL's multi-turn tasks from the user's own download of the wheel `bfcl-eval`, over the wheel's own simulators."""
+
+import inspect
+import json
+from collections import Counter
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from carryover.tasks.cave.importers.bfcl import WHEEL, documentation, json_schema, read_lines, signature
+from carryover.tasks.cave.importers.download import Download, open_download
+from carryover.tasks.cave.suites.case import Case, Turn, World, bound
+from carryover.tasks.cave.suites.values import Json
+
+MULTI_TURN_CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
+SIMULATORS = {
+    "GorillaFileSystem": ("gorilla_file_system", "gorilla_file_system"),
+    "MathAPI": ("math_api", "math_api"),
+    "MessageAPI": ("message_api", "message_api"),
+    "TicketAPI": ("ticket_api", "ticket_api"),
+    "TradingBot": ("trading_bot", "trading_bot"),
+    "TravelAPI": ("travel_booking", "travel_booking"),
+    "TwitterAPI": ("posting_api", "posting_api"),
+    "VehicleControlAPI": ("vehicle_control", "vehicle_control"),
+}
+"""Each class with its module and the file that documents its functions."""
+_SOURCE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
+_ADDED = "More functions are there now. Can you do it with them?"
+_INSTRUCTIONS = "Do what each request asks for with the functions, as far as they and the request allow."
+
+
+class Simulators:
+    """The objects of an episode, made at their first use, and what they answered."""
+
+    def __init__(self, classes: Mapping[str, type], scenario: Mapping[str, Any], *, is_long: bool) -> None:
+        self.classes, self.scenario, self.is_long = classes, scenario, is_long
+        self.objects: dict[str, Any] = {}
+        self.answers: list[str] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Simulators":
+        """Return simulators with objects of their own; classes and scenario are shared."""
+        copied = Simulators(self.classes, self.scenario, is_long=self.is_long)
+        copied.objects, copied.answers = deepcopy(self.objects, memo), list(self.answers)
+        return copied
+
+    def call(self, function: str, arguments: Mapping[str, Any]) -> Json:
+        """Call a function of one of the objects; what it raises is an answer too, as in the wheel."""
+        self._make()
+        owner = next(one for one in self.objects.values() if callable(getattr(one, function, None)))
+        try:
+            value = getattr(owner, function)(**arguments)
+        except Exception as error:  # noqa: BLE001 - simulators raise whatever they like
+            value = f"Error during execution: {error}"
+        try:
+            text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict) else str(value)
+            told = value if isinstance(value, str) else json.loads(json.dumps(value))
+        except TypeError:
+            text = told = str(value)
+        self.answers.append(text)
+        return told
+
+    def state(self) -> dict[str, Json]:
+        """Return the public attributes of the objects, and the answers so far."""
+        self._make()
+        attributes = {
+            f"{name}.{key}": value for name, one in self.objects.items() for key, value in _public(one).items()
+        }
+        return {**attributes, "answers": list(self.answers)}
+
+    def _make(self) -> None:
+        for name, kind in self.classes.items():
+            if name not in self.objects:
+                self.objects[name] = kind()
+                if hasattr(kind, "_load_scenario"):
+                    self.objects[name]._load_scenario(deepcopy(self.scenario.get(name, {})), long_context=self.is_long)
+
+
+class Method:
+    """A function of the simulators as their documentation declares it."""
+
+    def __init__(self, function: Mapping[str, Any], simulators: Simulators) -> None:
+        self.__doc__ = documentation(function)
+        self.__signature__ = signature(function["parameters"])
+        self.name, self.simulators = function["name"], simulators
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Json:
+        """Call the function."""
+        return self.simulators.call(self.name, bound(self.__signature__, arguments, keywords))
+
+
+def bfcl_multi_turn_cases(data: str | None) -> list[Case]:
+    """Return the 800 tasks; a turn passes by the simulators' state and by the answers that the gold calls got.
+
+    Raises:
+        UserError: There is no download, or it is another wheel.
+    """
+    download = open_download(data, "bfcl_multi_turn", WHEEL)
+    modules = download.modules([f"{_SOURCE}.{module}" for module, _ in SIMULATORS.values()], {})
+    classes = {name: getattr(module, name) for name, module in zip(SIMULATORS, modules, strict=True)}
+    documented = {
+        name: {one["name"]: one for one in read_lines(download, f"multi_turn_func_doc/{file}.json")}
+        for name, (_, file) in SIMULATORS.items()
+    }
+    cases = []
+    for category in MULTI_TURN_CATEGORIES:
+        gold = _gold(download, category)
+        for number, task in enumerate(read_lines(download, f"BFCL_v4_multi_turn_{category}.json")):
+            cases.append(_case(category, number, task | {"gold": gold[task["id"]]}, classes, documented))
+    return cases
+
+
+def _gold(download: Download, category: str) -> dict[str, list[list[str]]]:
+    lines = read_lines(download, f"possible_answer/BFCL_v4_multi_turn_{category}.json")
+    return {one["id"]: one["ground_truth"] for one in lines}
+
+
+def _case(
+    category: str,
+    number: int,
+    task: Mapping[str, Any],
+    classes: Mapping[str, type],
+    documented: Mapping[str, Mapping[str, Any]],
+) -> Case:
+    involved = {name: classes[name] for name in task["involved_classes"]}
+    simulators = Simulators(involved, task["initial_config"], is_long=category == "long_context")
+    functions = {name: one for kind in involved for name, one in documented[kind].items()}
+    world = World(
+        functions={name: Method(one, simulators) for name, one in functions.items()},
+        schemas={
+            name: {"description": one["description"], "parameters": json_schema(one["parameters"])}
+            for name, one in functions.items()
+        },
+        read_state=simulators.state,
+    )
+    late = task.get("missed_function", {})
+    turns = []
+    for place, (messages, calls) in enumerate(zip(task["question"], task["gold"], strict=True)):
+        question = "\n".join(message["content"] for message in messages) or _ADDED
+        turns.append(Turn(question, "\n".join(calls), added=tuple(late.get(str(place), ()))))
+    source = f"{WHEEL}, {task['id']}, state and answers"
+    return Case("bfcl_multi_turn", category, number, world, tuple(turns), _INSTRUCTIONS, _differing, source=source)
+
+
+def _differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the attributes that differ, and `answers` where a gold call's answer was never got."""
+    names = [name for name in sorted(expected.keys() | actual.keys()) if name != "answers"]
+    wrong = [name for name in names if expected.get(name) != actual.get(name)]
+    missing = Counter(expected["answers"]) - Counter(actual["answers"])
+    return (*wrong, *(["answers"] if missing else []))
+
+
+def _public(value: Any) -> Json:
+    """Return an object as JSON by its public attributes, without the way back to its parent."""
+    if isinstance(value, Mapping):
+        return {str(key): _public(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_public(inner) for inner in value]
+    if isinstance(value, set):
+        return sorted(map(_public, value), key=str)
+    if hasattr(value, "__dict__") and not inspect.isroutine(value):
+        return {
+            key: _public(inner) for key, inner in vars(value).items() if not key.startswith("_") and key != "parent"
+        }
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,126 @@
+"""BFCL's multi-turn tasks from a small made download: gold replays over the simulators, late functions come late."""
+
+import asyncio
+import json
+
+import pytest
+
+from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.oracle import Oracle, script
+from carryover.tasks.cave.arms.play import Place, Setting, play
+from carryover.tasks.cave.importers.bfcl_multi_turn import (
+    MULTI_TURN_CATEGORIES,
+    SIMULATORS,
+    bfcl_multi_turn_cases,
+)
+from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.cave.suites.case import Call
+from carryover.tasks.running.errors import UserError
+
+CLASS = """
+class Folder:
+    def __init__(self, parent):
+        self.parent, self.names, self._made = parent, set(), 0
+
+class NAME:
+    def __init__(self):
+        self.root = Folder(None)
+
+    def _load_scenario(self, scenario, long_context=False):
+        self.root.names |= set(scenario["names"])
+        self.is_long = long_context
+
+    def mkdir(self, name):
+        if name in self.root.names:
+            raise ValueError(f"{name} exists")
+        self.root.names.add(name)
+
+    def ls(self):
+        return {"names": sorted(self.root.names)}
+"""
+NAME = {"type": "dict", "properties": {"name": {"type": "string", "description": "A name."}}, "required": ["name"]}
+FUNCTIONS = [
+    {"name": "mkdir", "description": "Make a folder.", "parameters": NAME},
+    {"name": "ls", "description": "List.", "parameters": {"type": "dict", "properties": {}, "required": []}},
+]
+GOLD = [["mkdir(name='b')", "mkdir('a')"], ["ls()"]]
+
+
+@pytest.fixture
+def download(tmp_path):
+    """A folder with one task per category; in `miss_func` the function of the last turn comes with it."""
+    data, sources = (
+        tmp_path / "bfcl_eval" / name for name in ("data", "eval_checker/multi_turn_eval/func_source_code")
+    )
+    for folder in (data / "possible_answer", data / "multi_turn_func_doc", sources):
+        folder.mkdir(parents=True)
+    for name, (module, document) in SIMULATORS.items():
+        (sources / f"{module}.py").write_text(CLASS.replace("NAME", name))
+        (data / f"multi_turn_func_doc/{document}.json").write_text("\n".join(map(json.dumps, FUNCTIONS)))
+    for category in MULTI_TURN_CATEGORIES:
+        is_late = category == "miss_func"
+        task = {
+            "id": category,
+            "question": [[{"role": "user", "content": "Make b and a."}], [] if is_late else [{"content": "List."}]],
+            "initial_config": {"GorillaFileSystem": {"names": ["a"]}},
+            "involved_classes": ["GorillaFileSystem"],
+            **({"missed_function": {"1": ["ls"]}} if is_late else {}),
+        }
+        (data / f"BFCL_v4_multi_turn_{category}.json").write_text(json.dumps(task))
+        answer = json.dumps({"id": category, "ground_truth": GOLD})
+        (data / f"possible_answer/BFCL_v4_multi_turn_{category}.json").write_text(answer)
+    return tmp_path
+
+
+@pytest.fixture
+def run(fork_tree):
+    def run(case, arm, replies=None):
+        setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
+        return asyncio.run(play(Place(case, arm, 0), Oracle(replies or script(case, ARMS[arm])), setting)).turns
+
+    return run
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_gold_replays_under_every_arm(download, run, arm):
+    for case in bfcl_multi_turn_cases(str(download)):
+        turns = run(case, arm)
+        assert [(turn.wrong_json, turn.call_count) for turn in turns] == [("[]", 2), ("[]", 1)]
+        assert turns[0].source == f"bfcl-eval 2026.3.23, {case.tier}, state and answers"
+
+
+def test_state_and_answers_are_checked(download, run):
+    case = bfcl_multi_turn_cases(str(download))[0]
+    first, second = (Call("mkdir", {"name": name}) for name in "ba")
+    wrong = [turn.wrong_json for turn in run(case, "json", [(first,), "Done.", (Call("ls", {}),), "Done."])]
+    assert wrong == ['["answers"]', '["answers"]']
+    wrong = [turn.wrong_json for turn in run(case, "json", [(first, second), "Done.", "Done."])]
+    assert wrong == ["[]", '["answers"]']
+    wrong = [turn.wrong_json for turn in run(case, "json", ["Done.", "Done."])]
+    assert wrong == ['["GorillaFileSystem.root", "answers"]'] * 2
+
+
+def test_what_a_simulator_raises_is_an_answer(download):
+    base, *_, long = bfcl_multi_turn_cases(str(download))
+    state = base.expected[1].state
+    assert state["answers"] == ["None", "Error during execution: a exists", '{"names": ["a", "b"]}']
+    assert state["GorillaFileSystem.root"] == {"names": ["a", "b"]}
+    assert (state["GorillaFileSystem.is_long"], long.expected[0].state["GorillaFileSystem.is_long"]) == (False, True)
+
+
+@pytest.mark.parametrize("arm", ["persistent_code", "json"])
+def test_a_late_function_is_unknown_before_its_turn(download, run, arm):
+    case = bfcl_multi_turn_cases(str(download))[1]
+    early = "```python\nls()\n```" if ARMS[arm].writes_code else (Call("ls", {}),)
+    turns = run(case, arm, [early, "Done.", early, "Done."])
+    assert [turn.call_count for turn in turns] == [0 if ARMS[arm].writes_code else 1, 1]
+    assert "answers" in json.loads(turns[0].wrong_json)
+    state = case.world.state()
+    assert state["answers"] == []
+
+
+def test_a_download_without_simulators_is_refused(tmp_path):
+    with pytest.raises(UserError, match="pip download --no-deps bfcl-eval"):
+        bfcl_multi_turn_cases(None)
+    with pytest.raises(UserError, match="is not the wheel bfcl-eval"):
+        bfcl_multi_turn_cases(str(tmp_path))
