@@ -5,6 +5,8 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from carryover.tasks.cave.importers.bfcl import WHEEL, documentation, json_schema, read_lines, signature
@@ -137,15 +139,20 @@ def _case(
     for place, (messages, calls) in enumerate(zip(task["question"], task["gold"], strict=True)):
         question = "\n".join(message["content"] for message in messages) or _ADDED
         turns.append(Turn(question, "\n".join(calls), added=tuple(late.get(str(place), ()))))
+    check = partial(_differing, tuple(accumulate(map(len, task["gold"]))))
     source = f"{WHEEL}, {task['id']}, state and answers"
-    return Case("bfcl_multi_turn", category, number, world, tuple(turns), _INSTRUCTIONS, _differing, source=source)
+    return Case("bfcl_multi_turn", category, number, world, tuple(turns), _INSTRUCTIONS, check, source=source)
 
 
-def _differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return the attributes that differ, and `answers` where a gold call's answer was never got."""
+def _differing(ends: tuple[int, ...], expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the attributes that differ, and `answers` where one that the turn's gold calls get was never got.
+
+    `ends` are the counts of gold calls after each turn.
+    """
     names = [name for name in sorted(expected.keys() | actual.keys()) if name != "answers"]
     wrong = [name for name in names if expected.get(name) != actual.get(name)]
-    missing = Counter(expected["answers"]) - Counter(actual["answers"])
+    start = max((end for end in ends if end < len(expected["answers"])), default=0)
+    missing = Counter(expected["answers"][start:]) - Counter(actual["answers"])
     return (*wrong, *(["answers"] if missing else []))
 
 
