@@ -10,6 +10,7 @@ from carryover.tasks.cave.events import Answer
 from carryover.tasks.cave.loop import stop_of
 from carryover.tasks.cave.suites.case import Call, Dialogue
 from carryover.tasks.cave.suites.values import Json
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.results import ToolCall
 from carryover.tasks.traces.rows import FinishReason
 
@@ -49,7 +50,7 @@ async def converse(ask: Ask, opening: str, dialogue: Dialogue, speakers: Speaker
     """Let a simulated user ask until it ends the conversation, and have it judged where there is a judge.
 
     Raises:
-        ModelError: The simulated user gave no first message.
+        UserError: The simulated user gave no first message.
     """
     said = [Message(role="system", content=dialogue.scenario), Message(role="user", content=_BEGIN)]
     answers: list[Answer] = []
@@ -71,7 +72,7 @@ async def converse(ask: Ask, opening: str, dialogue: Dialogue, speakers: Speaker
             judged = await _judge(speakers.judge, said[2:], dialogue.assertions, name)
     except ModelError as error:
         if not answers:
-            raise
+            raise UserError(f"the simulated user gave no first message: {error}; check --user-endpoint-url") from error
         stop, text = stop_of(error)
         answers.append(Answer(text, stop=stop, step_count=0, prompt_tokens=0, completion_tokens=0))
     return Heard(_joined(answers), calls, judged)

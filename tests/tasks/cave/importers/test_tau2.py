@@ -195,6 +195,8 @@ def test_a_user_that_fails_ends_the_episode_with_an_error(download, run):
     turn, episode = run(case, "json", Oracle(["Yes?"]), Lines("Hello."))
     assert (turn.finish_reason, episode.finish_reason) == ("error", "error")
     assert "no line is left" in episode.error_message
+    with pytest.raises(UserError, match="no first message"):
+        run(case, "json", Oracle(["Yes?"]), Lines())
 
 
 def test_arms_are_told_the_wheels_documentation(download):
