@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -35,6 +36,11 @@ def has_chromium() -> bool:
     return shutil.which("chromium") is not None
 
 
+def can_mount() -> bool:
+    mount = ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
+    return subprocess.run(mount, capture_output=True, check=False).returncode == 0
+
+
 class Need(NamedTuple):
     """What some tests need of the machine."""
 
@@ -63,6 +69,7 @@ NEEDS = (
         can_make_control_group,
         "a control group of their own to count the sandbox's processes in: run them as root",
     ),
+    Need("of a full disk", using("small_disk"), can_mount, "a file system of their own: run them as root"),
     Need(
         "of vLLM's own parser",
         using("vllm_environment"),

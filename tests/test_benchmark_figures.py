@@ -1,3 +1,5 @@
+import pytest
+
 from tests.benchmarks import figures
 from tests.benchmarks.figures import Figure
 
@@ -18,6 +20,9 @@ def test_a_new_run_replaces_the_same_figure_and_keeps_the_others():
     assert figures.replace([FAST, SLOW], [again]) == [again, FAST]
 
 
-def test_the_readme_shows_the_kept_figures():
-    readme = figures.README.read_text()
-    assert figures.written_into(readme, figures.read(figures.KEPT)) == readme
+@pytest.mark.parametrize(
+    ("path", "show"), [(figures.README, figures.tables), (figures.GROWTH, figures.chart)], ids=["tables", "chart"]
+)
+def test_the_readme_shows_the_kept_figures(path, show):
+    readme = path.read_text()
+    assert figures.written_into(readme, figures.read(figures.KEPT), show) == readme

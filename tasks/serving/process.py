@@ -2,6 +2,7 @@
 
 import contextlib
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -35,7 +36,7 @@ class ServerError(UserError):
 
 
 class DeadServerError(ServerError):
-    """A server that answered has died since."""
+    """A server that answered has died since, or was killed before it did, for want of memory say."""
 
 
 class StartupProgress(NamedTuple):
@@ -110,10 +111,12 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
             return False
 
     def check_running(self, error: type[ServerError] = ServerError) -> None:
-        """Raise the error with the last log lines when the server has ended."""
+        """Raise the error with the last log lines when the server has ended; `DeadServerError` where it was killed."""
         status = self._process.poll()
         if status is not None:
-            raise error(self._describe(f"server ended with status {status}"))
+            raise (DeadServerError if status == 128 + signal.SIGKILL else error)(
+                self._describe(f"server ended with status {status}")
+            )
 
     def check_survived(self) -> None:
         """Raise `DeadServerError` with the last log lines when the server has ended, or is about to."""

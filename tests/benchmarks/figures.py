@@ -1,4 +1,4 @@
-"""What the benchmarks measured, and the tables of README.md that show it.
+"""What the benchmarks measured, and the tables and the chart of READMEs that show it.
 
     pytest -m benchmark tests/benchmarks && python -m tests.benchmarks.figures
 
@@ -8,6 +8,8 @@ earlier runs, and writes the tables anew.
 
 import json
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +17,7 @@ FOLDER = Path(__file__).parent
 KEPT = FOLDER / "figures.json"
 README = FOLDER / "README.md"
 LATEST = FOLDER.parents[1] / "build" / "figures.json"
+GROWTH = FOLDER.parents[1] / "deployments" / "README.md"
 START, END = "<!-- figures: written by tests/benchmarks/figures.py -->", "<!-- end of figures -->"
 
 
@@ -88,10 +91,28 @@ def tables(figures: list[Figure]) -> str:
     )
 
 
-def written_into(readme: str, figures: list[Figure]) -> str:
-    """Return a README with the tables between its two marks."""
+def chart(figures: list[Figure]) -> str:
+    """Return the episodes per hour of several workers as a chart, and how busy the machine was."""
+    named = ((re.match(r"episodes per hour: (\d+) workers, 4 side by side", each.what), each) for each in figures)
+    rates = dict(sorted((int(match[1]), each) for match, each in named if match))
+    heights = [round(each.value) for each in rates.values()]
+    cost = next(each.value for each in figures if each.what.startswith("processor time of an episode: 1 workers, 4"))
+    lines = (
+        "xychart-beta",
+        '    title "Episodes per hour, four side by side in each worker"',
+        f'    x-axis "workers" {[*rates]}',
+        f'    y-axis "episodes per hour" 0 --> {max(heights)}',
+        f"    bar {heights}",
+    )
+    loads = ", ".join(f"{each.load:.0f}" for each in rates.values())
+    said = f"Load of the two cores meanwhile, other work included: {loads}. An episode takes {cost:.0f} ms of a core."
+    return "\n".join(["```mermaid", *lines, "```", "", said])
+
+
+def written_into(readme: str, figures: list[Figure], show: Callable[[list[Figure]], str] = tables) -> str:
+    """Return a README with the tables, or what else shows figures, between its two marks."""
     before, _, rest = readme.partition(START)
-    return f"{before}{START}\n\n{tables(figures)}\n\n{END}{rest.partition(END)[2]}"
+    return f"{before}{START}\n\n{show(figures)}\n\n{END}{rest.partition(END)[2]}"
 
 
 def load() -> float:
@@ -102,3 +123,4 @@ def load() -> float:
 if __name__ == "__main__":
     write(KEPT, replace(read(KEPT), read(LATEST)))
     README.write_text(written_into(README.read_text(), read(KEPT)))
+    GROWTH.write_text(written_into(GROWTH.read_text(), read(KEPT), chart))

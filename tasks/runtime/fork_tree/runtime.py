@@ -28,7 +28,12 @@ class ForkTreeRuntime(Runtime):
         """Fork a root from the zygote, with these tools alone: what is injected later is bound in its turn."""
         channel, theirs = open_connection()
         with self._lock:
-            self._zygote.channel.send({"tools": tools}, (theirs.fileno(), output))
+            try:
+                self._zygote.channel.send({"tools": tools}, (theirs.fileno(), output))
+            except ConnectionError:  # it was killed, for want of memory say, and with it the episodes of then
+                self._zygote.close()
+                self._zygote = launch("zygote", self.spec, self.sandbox_level)
+                self._zygote.channel.send({"tools": tools}, (theirs.fileno(), output))
         theirs.close()
         handle, _ = receive_handle(channel)
         return Node(channel, handle)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from carryover.tasks.serving.process import ManagedProcess, ServerError, find_free_port
+from carryover.tasks.serving.process import DeadServerError, ManagedProcess, ServerError, find_free_port
 
 SERVER = """
 import os, subprocess, sys, time
@@ -85,6 +85,12 @@ def test_a_server_that_dies_is_reported_with_its_last_lines(tmp_path):
     assert message.endswith("error: no such model")
     assert "line 29" in message
     assert "line 5\n" not in message
+
+
+def test_a_server_killed_while_it_starts_counts_as_dead(tmp_path):
+    program = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+    with start(tmp_path, program) as server, pytest.raises(DeadServerError, match="server ended with status 137"):
+        server.wait_until_healthy(60)
 
 
 def test_lines_of_an_earlier_server_are_not_quoted(tmp_path):

@@ -1,0 +1,31 @@
+"""A zygote that is killed is replaced: live episodes go on as after any death of a process, new ones open."""
+
+import os
+import signal
+
+import pytest
+
+from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.spec import RuntimeSpec
+
+
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+def test_a_killed_zygote_is_replaced(contract):
+    before = set(descendants(os.getpid()))
+    runtime = open_runtime(RuntimeSpec())
+    zygote = set(descendants(os.getpid())) - before
+    live = runtime.open_interpreter(CONTRACTS[contract], {}, instance_id="live")
+    assert live.run_block("x = 1").error is None
+    for process in zygote:
+        os.kill(process, signal.SIGKILL)
+    results = [live.run_block("x = 2\nx") for _ in range(2)]
+    assert results[-1].result == "2"  # the first one may be told that the interpreter died
+    for instance in ("a", "b"):
+        interpreter = runtime.open_interpreter(CONTRACTS[contract], {}, instance_id=instance)
+        assert interpreter.run_block("1 + 1").result == "2"
+        interpreter.close()
+    live.close()
+    runtime.close()
+    assert set(descendants(os.getpid())) <= before
