@@ -43,7 +43,7 @@ class StaticPolicy(FrozenModel):
 
     def violations(self, code: str) -> tuple[Violation, ...]:
         """Return the violations in a block, in the order of its lines; none for a block that does not parse."""
-        if self == StaticPolicy():
+        if self == _NO_POLICY:
             return ()
         found = {violation for node in nodes_of(code) for violation in self._violations_of(node)}
         return tuple(sorted(found, key=lambda violation: (violation.line, violation.rule, violation.name)))
@@ -75,6 +75,9 @@ class StaticPolicy(FrozenModel):
         if denied or not _admits(self.allowed_calls, names):
             shown = written or ast.unparse(function)[:_SHOWN_LIMIT]
             yield Violation("call", shown, line)
+
+
+_NO_POLICY = StaticPolicy()
 
 
 def _admits(allowed: tuple[str, ...] | None, names: set[str]) -> bool:

@@ -120,7 +120,8 @@ class EpisodeState:
         is_emptied = self._lifetime.keeps == "nothing"
         self._canaries.append(report.canary)
         self._canary = None if is_emptied else report.canary
-        self.engine.finish(None if is_emptied else [name for name in report.names if name not in self.active])
+        kept = frozenset(self.active)
+        self.engine.finish(None if is_emptied else [name for name in report.names if name not in kept])
         self.journal.append(Ran(block, replies(), observed))
         return Done(report, shaped.text)
 

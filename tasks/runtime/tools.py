@@ -101,7 +101,9 @@ class ToolTable:
 
     def copy(self) -> "ToolTable":
         """Return a table of the same functions that counts by itself."""
-        return ToolTable({name: tool.function for name, tool in self.tools.items()}, self.cap)
+        other = ToolTable({}, self.cap)
+        other.tools = dict(self.tools)
+        return other
 
     def start_block(self) -> None:
         """Forget the calls of the block before."""

@@ -54,8 +54,9 @@ class Fitness:
             return "memory"
 
     def _shortage(self) -> str | None:
-        if any(0 <= resource.getrlimit(limit)[0] < least for limit, least in _LEAST.items()):
-            return "limits"
+        for limit, least in _LEAST.items():
+            if 0 <= resource.getrlimit(limit)[0] < least:
+                return "limits"
         if not _has_descriptors():
             return "files"
         if (self._fork_count or _thread._count()) and not _can_fork():

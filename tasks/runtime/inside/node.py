@@ -104,7 +104,12 @@ class Server:
         episode has left, so that nothing survives into the next block.
         """
         has_strays = is_sweep and not self._sweep()
-        if not self.is_root:  # a root runs no block, so it has nothing to put back
+        if self.is_root:  # it runs no block: it has nothing to put back, and its descriptors are the next process's
+            empty_input()
+            for output in outputs:
+                redirect_output(output)
+            outputs = ()
+        else:
             self.runner.tidy()
             self.runner.forget(dropped)
             # The oldest few that have ended are collected, the others in a later turn: of a thousand, few have.
@@ -112,6 +117,8 @@ class Server:
             self._children = [*others, *(process for process in oldest if not _has_ended(process))]
         process = self._fork_process()
         if process == 0:
+            if self.is_root:
+                confine.set_capabilities()
             self.take_over(descriptor, outputs)
             return
         self._children.append(process)
@@ -128,8 +135,6 @@ class Server:
         self._children = []
         if self.is_root:  # it becomes a process that runs blocks: injected values are built now
             self.is_root = False
-            confine.keep_capabilities(0)
-            empty_input()
             _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
             for sent in self._unbuilt:
                 self.runner.inject(sent.name, sent.build(self.runner.own), is_own=False)

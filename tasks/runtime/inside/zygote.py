@@ -28,13 +28,11 @@ def main(descriptor: int) -> NoReturn:
     seeder = enter(settings)
     confine.adopt_orphans()
     confine.unbuffer_c_output()
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
     for is_apart in (True, False):
         confine.prepare_filter(confine.denied_calls(has_own_process_namespace=is_apart))
     root = Server(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
-    for _ in range(_WARM_UP_RUNS):  # fills caches in memory that forks share, so that no fork has to copy it for that
-        root.runner.run(channel, 0, "0", "x = 1")
-    root.runner.forget(None)
+    _warm_up(root)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
     gc.collect()
     confine.return_free_memory()
     gc.freeze()
@@ -49,6 +47,21 @@ def main(descriptor: int) -> NoReturn:
             _open_episode(setup, settings, root, *descriptors)
         for unused in descriptors:
             os.close(unused)
+
+
+def _warm_up(root: Server) -> None:
+    """Do what each fork does: caches are filled in memory that forks share, so that no fork copies it for that."""
+    root.channel = Channel(_socket.socketpair()[0])
+    for _ in range(_WARM_UP_RUNS):
+        ours, theirs = _socket.socketpair()
+        root.is_root = True
+        root.take_over(theirs.detach(), (os.dup(2),))
+        Channel(ours).send(("run", 0, "0", "x = 1"))
+        root.serve_one()
+        ours.close()
+    root.runner.forget(None)
+    root.channel.close()
+    root.is_root = True
 
 
 def open_channel(descriptor: int) -> Channel:

@@ -154,13 +154,12 @@ def drop_capabilities(kept: int = 0) -> None:
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
     _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-    keep_capabilities(kept)
-
-
-def keep_capabilities(kept: int) -> None:
-    """Give up every capability of this process but those of a mask, for good."""
     low, high = kept & 0xFFFFFFFF, kept >> _CAPABILITY_WORD_BITS
-    sets = struct.pack("<6I", low, low, 0, high, high, 0)  # effective, permitted, inheritable; for each word
+    set_capabilities(struct.pack("<6I", low, low, 0, high, high, 0))
+
+
+def set_capabilities(sets: bytes = bytes(24)) -> None:
+    """Keep only these capabilities, for good: effective, permitted, inheritable, for each word. None by default."""
     _check(_libc.capset(_OWN_CAPABILITIES, sets), "capset")
 
 
