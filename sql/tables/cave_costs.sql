@@ -2,6 +2,7 @@
 with costs as (
     select
         counted_cave_turns.suite,
+        counted_cave_turns.instruction,
         counted_cave_turns.arm,
         counted_cave_turns.model_name,
         if(counted_cave_turns.suite = 'token_efficiency', counted_cave_turns.question, 0) as turn,
@@ -22,6 +23,7 @@ final as (
         costs.suite,
         costs.turn,
         costs.data_row_count,
+        costs.instruction,
         costs.arm,
         costs.model_name,
         count(*) as conversation_count,
@@ -33,4 +35,4 @@ final as (
 )
 
 select * from final
-order by suite, turn, data_row_count, arm, model_name
+order by suite, turn, data_row_count, instruction, arm, model_name
