@@ -41,7 +41,7 @@ test-all: $(VENV)/.installed-dev sandbox browser  ## Run every test that the mac
 	@$(BIN)/python -m pytest -m benchmark -s
 
 up: $(VENV)/.installed sandbox  ## Start a Prefect server and workers in the background, and declare the deployments
-	@BIN=$(abspath $(BIN)) DEPLOY="$(MAKE) --no-print-directory deploy" sh deployments/machine.sh up
+	@BIN=$(abspath $(BIN)) DEPLOY="make --no-print-directory deploy" sh deployments/machine.sh up
 
 down:  ## Stop what make up has started
 	@sh deployments/machine.sh down
