@@ -83,20 +83,24 @@ def cluster(tmp_path):
             process.wait(30)
 
 
-def wait_for(call, states):
-    """Wait until the jobs are in these states."""
-    while (found := sorted(call("squeue", "--noheader", "--format=%t").split())) != states:
-        assert set(found) <= {"PD", "CF", "R", "CG"}
-        time.sleep(0.5)
+def wait_until(is_so):
+    while not is_so():
+        time.sleep(0.2)
 
 
 def test_a_worker_per_device_and_the_next_one_waits(cluster, tmp_path):
     jobs = [cluster("sbatch", "--parsable", str(ROOT / "deployments" / "slurm_worker.sbatch")).strip() for _ in "123"]
-    wait_for(cluster, ["PD", "R", "R"])
+
+    def is_started(job):
+        log, said = (
+            tmp_path / f"carryover-gpu-{job}.log",
+            f"device 0: worker start --pool gpu --limit 1 --name slurm-{job}",
+        )
+        return log.exists() and said in log.read_text()
+
+    wait_until(lambda: all(map(is_started, jobs[:2])))
+    assert cluster("squeue", "--noheader", "--states=PENDING", "--format=%i").split() == jobs[2:]
     cluster("scancel", "--batch", "--signal=TERM", jobs[0])
-    wait_for(cluster, ["R", "R"])
+    wait_until(lambda: is_started(jobs[2]))
     cluster("scancel", "--batch", "--signal=TERM", *jobs[1:])
-    wait_for(cluster, [])
-    for job in jobs:
-        said = (tmp_path / f"carryover-gpu-{job}.log").read_text()
-        assert f"device 0: worker start --pool gpu --limit 1 --name slurm-{job}" in said
+    wait_until(lambda: cluster("squeue", "--noheader") == "")
