@@ -2,13 +2,15 @@
 SCALE ?= laptop
 PYTHON ?= python3.11
 VENV ?= .venv
+POOL_TYPE ?= process
 BIN := $(VENV)/bin
+TEMPLATE := $(addprefix --base-job-template ,$(wildcard deployments/work_pool_$(POOL_TYPE).json))
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 export DO_NOT_TRACK := 1
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo install sandbox browser test test-all deploy lint clean clean-data
+.PHONY: help demo install sandbox browser test test-all up down deploy lint clean clean-data
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -38,11 +40,16 @@ test-all: $(VENV)/.installed-dev sandbox browser  ## Run every test that the mac
 	@$(BIN)/python -m pytest -m "not benchmark" tests/tasks/runtime
 	@$(BIN)/python -m pytest -m benchmark -s
 
+up: $(VENV)/.installed sandbox  ## Start a Prefect server and workers in the background, and declare the deployments
+	@BIN=$(abspath $(BIN)) DEPLOY="make --no-print-directory deploy" sh deployments/machine.sh up
+
+down:  ## Stop what make up has started
+	@sh deployments/machine.sh down
+
 deploy: $(VENV)/.installed  ## Declare work pools, deployments and automations on the server of PREFECT_API_URL
 	@$(BIN)/python -m carryover.flows.cli.prefect_server
-	@$(BIN)/prefect work-pool create cpu --type process --overwrite
-	@$(BIN)/prefect work-pool create gpu --type process --overwrite
-	@CARRYOVER_ROOT=$(CURDIR) $(BIN)/prefect --no-prompt deploy --prefect-file deployments/prefect.yaml --all
+	@for pool in cpu gpu; do $(BIN)/prefect work-pool create $$pool --type $(POOL_TYPE) --overwrite $(TEMPLATE); done
+	@CARRYOVER_VERSION="$$(git describe --always --dirty 2>/dev/null)" $(BIN)/prefect --no-prompt deploy --prefect-file deployments/prefect.yaml --all
 	@$(BIN)/python -m carryover.flows.cli.automations deployments/automations.yaml
 
 # The type checker follows files, not the installed finder: links lay the folders out as the package that they make up.

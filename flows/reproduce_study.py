@@ -13,6 +13,7 @@ from carryover.flows.collect_traces import collect_traces
 from carryover.flows.evaluate_models import evaluate_models
 from carryover.flows.generate_instances import generate_instances
 from carryover.flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
+from carryover.flows.key_blocks import load_keys
 from carryover.flows.prepare_training import prepare_training
 from carryover.flows.shown import name_run, shown_as
 from carryover.flows.train_models import train_models
@@ -105,6 +106,7 @@ def answer_study(parameters: Mapping[str, Any]) -> bool:
     if is_answered(plan, limits, dry_run=parameters["dry_run"]):
         return True
     if limits.refresh or not is_finished(plan):
+        load_keys(plan)
         is_here, gpu_count = parameters["train_on"] == "here", limits.gpus_per_training
         check_needs(plan, gpu_pool_lacks, trains_here=is_here, gpus_per_training=gpu_count)
     return False

@@ -14,6 +14,7 @@ from prefect.states import Failed
 
 from carryover.flows.cli.errors import one_line
 from carryover.flows.cli.messages import silence_exit
+from carryover.flows.key_blocks import load_keys
 from carryover.storage.errors import StorageError
 from carryover.storage.study.runs import choose_study, landed_plan
 from carryover.tasks.plans.presets import resolve_plan
@@ -70,6 +71,7 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             with get_client(sync_client=True) as client:
                 client.update_flow_run(run.id, tags=sorted({*run.tags, *shared, f"stage:{stage}"}))
             try:
+                load_keys(plan, *(context.parameters or {}).values())
                 with tags(*shared):
                     return function(*positional, **named)
             except (UserError, StorageError) as error:

@@ -1,4 +1,4 @@
-"""Addresses and keys of endpoints: a key is read from the environment and never recorded."""
+"""Addresses and keys of endpoints: a key comes from the environment or a Secret block, and is never recorded."""
 
 import os
 from contextlib import suppress
@@ -11,6 +11,10 @@ from carryover.tasks.running.errors import UserError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 STRUCK = "[key]"
+BLOCK_PREFIX = "secret/"
+"""Begins the name of a key that a Prefect Secret block holds; any other name is an environment variable."""
+
+_held: dict[str, str] = {}
 
 
 class Credential:
@@ -33,13 +37,28 @@ class Credential:
         return f"Credential({STRUCK if self._key else 'none'})"
 
 
+def hold_key(name: str, key: str) -> None:
+    """Hold the key of a Secret block for this process; its children do not inherit it."""
+    _held[name] = key
+
+
+def find_key(name: str) -> str:
+    """Return the key of a held block or an environment variable; empty where there is none."""
+    return (_held.get(name) or os.environ.get(name, "")).strip()
+
+
+def place_of_key(name: str) -> str:
+    """Return where a key is looked for, in words."""
+    return f"the {'Secret block' if name.startswith(BLOCK_PREFIX) else 'environment variable'} {name}"
+
+
 def read_credential(variable: str | None) -> Credential:
-    """Return the key in an environment variable, empty for no variable; raise `UserError` where it is not set."""
+    """Return the key that a plan names, empty for no name; raise `UserError` where it is not set."""
     if variable is None:
         return Credential(None)
-    key = os.environ.get(variable, "").strip()
+    key = find_key(variable)
     if not key:
-        raise UserError(f"the endpoint wants a key in the environment variable {variable}, which is not set; export it")
+        raise UserError(f"the endpoint wants a key in {place_of_key(variable)}, which is not set; export it")
     return Credential(key)
 
 

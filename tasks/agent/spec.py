@@ -43,7 +43,7 @@ class EndpointSpec(FrozenModel):
     base_url: PlainAddress
     """Address up to and including the version, e.g. `http://127.0.0.1:8000/v1`."""
     api_key_variable: str | None = None
-    """Environment variable that holds the key; none for an endpoint without one. The key itself is never stored."""
+    """Environment variable or `secret/NAME` block that holds the key, which is never stored; none for no key."""
     concurrency: int = 4
     """Requests in flight at a time."""
     request_timeout_seconds: float = 300.0

@@ -48,7 +48,9 @@ class NightObject(FrozenModel):
     endpoint_model: str | None = Field(
         default=None, description="Name of one model at that endpoint to play; the study's models without it."
     )
-    endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
+    endpoint_key_variable: str | None = Field(
+        default=None, description="Environment variable with its key, or secret/NAME for a Secret block."
+    )
     seeds: int = Field(
         default=0,
         ge=0,

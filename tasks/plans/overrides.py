@@ -62,7 +62,9 @@ class Overrides(FrozenModel):
     )
     teacher_url: PlainAddress | None = Field(default=None, description="OpenAI-compatible endpoint of the teacher.")
     teacher_model: str | None = Field(default=None, description="Name under which that endpoint knows the teacher.")
-    teacher_key_variable: str | None = Field(default=None, description="Environment variable with the teacher's key.")
+    teacher_key_variable: str | None = Field(
+        default=None, description="Environment variable with the teacher's key, or secret/NAME for a Secret block."
+    )
     teacher_attempts: int | None = Field(
         default=None,
         ge=1,
@@ -86,7 +88,9 @@ class Overrides(FrozenModel):
     endpoint_url: PlainAddress | None = Field(
         default=None, description="Endpoint that already serves the trained models."
     )
-    endpoint_key_variable: str | None = Field(default=None, description="Environment variable with its key.")
+    endpoint_key_variable: str | None = Field(
+        default=None, description="Environment variable with its key, or secret/NAME for a Secret block."
+    )
 
     @field_validator("parts", "training_seeds", "tool_call_caps", "stateless_scopes")
     @classmethod

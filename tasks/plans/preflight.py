@@ -1,13 +1,13 @@
 """What a plan needs and this machine lacks, said before any work starts."""
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from carryover.tasks.agent.credentials import find_key, place_of_key
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.spec import StudyPart, StudyPlan
 from carryover.tasks.running.environment import gpu_name
@@ -137,8 +137,8 @@ def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: s
 
     `whose` says who is reached there, e.g. `the teacher's`; `model` is a name that it must know.
     """
-    key = None if key_variable is None else os.environ.get(key_variable, "").strip()
-    lacks = [f"{whose} key in the environment variable {key_variable}"] if key == "" else []
+    key = None if key_variable is None else find_key(key_variable)
+    lacks = [f"{whose} key in {place_of_key(key_variable)}"] if key_variable is not None and not key else []
     address = f"{base_url.rstrip('/')}/models"
     answer = ask(address, key or None)
     if isinstance(answer, NoAnswer) or answer.status in _NOBODY_BEHIND:
@@ -147,7 +147,7 @@ def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: s
     if lacks:
         return lacks
     if answer.status in _REFUSED or (answer.status == 400 and _BAD_KEY.search(answer.body)):
-        shown = "without one" if key_variable is None else f"to the one in the environment variable {key_variable}"
+        shown = "without one" if key_variable is None else f"to the one in {place_of_key(key_variable)}"
         return [f"{whose} key: {base_url} answers HTTP {answer.status} {shown}"]
     try:  # Google lists its models with a prefix that requests leave out
         names = [str(each["id"]).removeprefix("models/") for each in json.loads(answer.body)["data"]]

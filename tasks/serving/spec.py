@@ -17,7 +17,7 @@ class ServingSpec(FrozenModel):
     url: PlainAddress | None = None
     """Base URL of an `external` endpoint, e.g. `http://gpu-host:8000/v1`."""
     api_key_variable: str | None = None
-    """Environment variable with the key of an `external` endpoint; none for one without."""
+    """Environment variable or `secret/NAME` block with the key of an `external` endpoint; none for one without."""
     context_tokens: int = Field(default=40_960, gt=0)
     """Longest prompt and reply together, in tokens; refused with 400 above."""
     max_concurrent: int = Field(default=4, gt=0)

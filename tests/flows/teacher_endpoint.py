@@ -21,6 +21,7 @@ class Asked(NamedTuple):
     episode_id: str
     body: str
     """Its JSON, with the keys in order."""
+    authorization: str | None = None
 
     @property
     def seed(self) -> int:
@@ -39,9 +40,11 @@ class TeacherEndpoint:
         self.asked: list[Asked] = []
         self._refused_seeds = refused_seeds
 
-    def answer(self, episode_id: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def answer(
+        self, episode_id: str, body: dict[str, Any], authorization: str | None = None
+    ) -> tuple[int, dict[str, Any]]:
         """Return the status and the content of the answer to a request."""
-        self.asked.append(Asked(episode_id, json.dumps(body, sort_keys=True)))
+        self.asked.append(Asked(episode_id, json.dumps(body, sort_keys=True), authorization))
         if body["seed"] in self._refused_seeds:
             return 400, {"error": {"message": "this text is refused", "type": "error", "param": None, "code": None}}
         text = write_small_reply("stateless", [Message(**message) for message in body["messages"]], body["seed"])
@@ -69,7 +72,7 @@ def serve_teacher(endpoint: TeacherEndpoint) -> Iterator[None]:
 
 
 def _handler(
-    answer: Callable[[str, dict[str, Any]], tuple[int, dict[str, Any]]],
+    answer: Callable[[str, dict[str, Any], str | None], tuple[int, dict[str, Any]]],
 ) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -77,7 +80,7 @@ def _handler(
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            self._send(*answer(self.headers["x-episode-id"], body))
+            self._send(*answer(self.headers["x-episode-id"], body, self.headers["authorization"]))
 
         def _send(self, status: int, content: dict[str, Any]) -> None:
             payload = json.dumps(content).encode()

@@ -33,8 +33,8 @@ DECLARED = yaml.safe_load((ROOT / "deployments" / "prefect.yaml").read_text())["
 
 
 def test_every_flow_is_deployed_with_pool_and_description():
-    entrypoints = {one["entrypoint"].partition(":")[0] for one in DECLARED}
-    flows = {f"flows/{file.name}" for file in (ROOT / "flows").glob("*.py") if "@flow(" in file.read_text()}
+    entrypoints = {one["entrypoint"].rpartition(".")[0] for one in DECLARED}
+    flows = {f"carryover.flows.{file.stem}" for file in (ROOT / "flows").glob("*.py") if "@flow(" in file.read_text()}
     assert entrypoints == flows
     assert all(one["description"] and one["work_pool"]["name"] in ("cpu", "gpu") for one in DECLARED)
     assert {one["name"] for one in DECLARED if one["work_pool"]["name"] == "gpu"} == {"training"}
@@ -42,9 +42,14 @@ def test_every_flow_is_deployed_with_pool_and_description():
 
 def test_a_model_is_evaluated_again_every_night():
     (scheduled,) = (one for one in DECLARED if one.get("schedules"))
-    assert scheduled["entrypoint"] == "flows/reevaluate_model.py:reevaluate_model"
+    assert scheduled["entrypoint"] == "carryover.flows.reevaluate_model.reevaluate_model"
     assert scheduled["schedules"] == [{"cron": "0 3 * * *", "timezone": "UTC", "active": True}]
-    assert scheduled["concurrency_limit"] == {"limit": 1, "collision_strategy": "ENQUEUE"}
+
+
+def test_runs_that_would_share_or_pay_twice_wait_for_each_other():
+    limits = {one["name"]: one["concurrency_limit"] for one in DECLARED if "concurrency_limit" in one}
+    assert set(limits) == {"study", "traces", "nightly-reevaluation"}
+    assert all(limit == {"limit": 1, "collision_strategy": "ENQUEUE"} for limit in limits.values())
 
 
 def fields_of(schema):
@@ -79,8 +84,8 @@ def test_the_help_of_a_flow_shows_the_form_of_its_deployment(entry, capsys, monk
 
 def test_every_flow_names_its_runs_and_is_shown_as_a_stage():
     for entry in DECLARED:
-        file, _, name = entry["entrypoint"].partition(":")
-        flow = getattr(import_module(f"carryover.{file.removesuffix('.py').replace('/', '.')}"), name)
+        module, _, name = entry["entrypoint"].rpartition(".")
+        flow = getattr(import_module(module), name)
         assert flow.flow_run_name is name_run
         assert flow.fn.__code__.co_filename == shown.__file__
 
@@ -95,7 +100,6 @@ def server(tmp_path):
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "CARRYOVER_HOME": str(tmp_path / "data"),
-        "CARRYOVER_ROOT": str(ROOT),
     }
     command = [*PREFECT, "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
     health = f"http://127.0.0.1:{port}/api/health"

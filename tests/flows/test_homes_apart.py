@@ -45,7 +45,6 @@ def gpu_worker(bucket, prefect_api, tmp_path):
     environment = os.environ | {
         "PREFECT_API_URL": prefect_api,
         "PREFECT_HOME": str(tmp_path / "prefect"),
-        "CARRYOVER_ROOT": str(ROOT),
         "CARRYOVER_HOME": str(tmp_path / "gpu"),
     }
     deploying = environment | {"CARRYOVER_LANDING": LANDING}

@@ -39,7 +39,7 @@ class SuitePlan(FrozenModel):
     endpoint_url: str | None = None
     """Address of an OpenAI-compatible endpoint, e.g. http://127.0.0.1:8000/v1."""
     api_key_variable: str | None = None
-    """Environment variable that holds the endpoint's key."""
+    """Environment variable that holds the endpoint's key, or secret/NAME for a Secret block."""
     concurrency: int = Field(default=4, gt=0)
     """Episodes of an arm that play at a time."""
     replicates: int = Field(default=3, ge=1)

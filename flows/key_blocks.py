@@ -1,0 +1,29 @@
+"""Keys that Prefect keeps: a plan names a Secret block as `secret/NAME`, and no parameter holds the key."""
+
+import re
+
+from prefect.blocks.system import Secret
+from pydantic import BaseModel
+
+from carryover.flows.cli.prefect_server import unavailable_server
+from carryover.tasks.agent.credentials import BLOCK_PREFIX, hold_key
+from carryover.tasks.running.errors import UserError
+
+_NAMED_BLOCK = re.compile(rf'key_variable":"({BLOCK_PREFIX}[^"]+)"')
+
+
+def load_keys(*specs: object) -> None:
+    """Hold the key of every Secret block that specs name, as it is now.
+
+    Raises:
+        UserError: No server is configured, or it has no such block.
+    """
+    dumps = [spec.model_dump_json() for spec in specs if isinstance(spec, BaseModel)]
+    for name in sorted({name for dump in dumps for name in _NAMED_BLOCK.findall(dump)}):
+        if lack := unavailable_server():
+            raise UserError(f"the endpoint wants the key of the Secret block {name}; {lack}")
+        try:
+            block = Secret.load(name.removeprefix(BLOCK_PREFIX), _sync=True)
+        except ValueError as error:
+            raise UserError(f"unknown Secret block {name}; make it in Prefect's UI (Blocks)") from error
+        hold_key(name, str(block.get()))

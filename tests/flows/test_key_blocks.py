@@ -1,0 +1,76 @@
+"""Keys of endpoints in Prefect's Secret blocks: the endpoint gets the key, and nothing that is kept shows it."""
+
+import json
+
+import pytest
+from prefect.blocks.system import Secret
+from prefect.client.orchestration import get_client
+from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
+
+from carryover.flows.collect_traces import collect_traces
+from carryover.flows.generate_instances import generate_instances
+from carryover.flows.key_blocks import load_keys
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.running.errors import UserError
+from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher
+
+KEY = "sk-a-key-of-a-block"
+
+
+def named(name="secret/teacher", url="http://127.0.0.1:9/v1"):
+    return Overrides(train_count=2, teacher_url=url, teacher_model=MODEL, teacher_key_variable=name)
+
+
+def test_a_block_without_a_server_is_refused():
+    with temporary_settings({PREFECT_API_URL: None}), pytest.raises(UserError, match="secret/teacher; no Prefect"):
+        load_keys(named())
+
+
+def test_an_environment_variable_needs_no_server():
+    with temporary_settings({PREFECT_API_URL: None}):
+        load_keys(named("TEACHER_KEY"), None, 3)
+
+
+@pytest.fixture
+def server(prefect_api, tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    with temporary_settings({PREFECT_API_URL: prefect_api, PREFECT_HOME: tmp_path / "prefect"}):
+        yield prefect_api
+
+
+@pytest.mark.prefect
+@pytest.mark.slow
+def test_a_missing_block_is_named(server):
+    with pytest.raises(UserError, match="unknown Secret block secret/nowhere; make it in Prefect's UI"):
+        load_keys(named("secret/nowhere"))
+
+
+def files_with(key, folder):
+    return [file for file in folder.rglob("*") if file.is_file() and key.encode() in file.read_bytes()]
+
+
+@pytest.mark.prefect
+@pytest.mark.slow
+def test_the_key_of_a_block_reaches_the_endpoint_and_nothing_else(server, tmp_path, tmp_path_factory, capfd):
+    Secret(value=KEY).save("teacher", overwrite=True, _sync=True)
+    endpoint = TeacherEndpoint()
+    with serve_teacher(endpoint):
+        overrides = named(url=endpoint.base_url)
+        generate_instances("smoke", overrides)
+        collect_traces("smoke", overrides)
+    assert read_credential("secret/teacher").reveal() == KEY
+    assert {asked.authorization for asked in endpoint.asked} == {f"Bearer {KEY}"}
+
+    with get_client(sync_client=True) as client:
+        parameters = [json.dumps(run.parameters) for run in client.read_flow_runs()]
+        shown = [parameters, client.read_logs(), client.read_artifacts()]
+    assert any("secret/teacher" in text for text in parameters)
+    said = capfd.readouterr()
+    rows = [
+        LandingZone(tmp_path / "data" / "landing").scan(table).collect().write_json() for table in ("turns", "runs")
+    ]
+    assert KEY not in f"{shown}{said.out}{said.err}{rows}"
+    assert files_with(KEY, tmp_path_factory.getbasetemp()) == []  # the server's database among them
