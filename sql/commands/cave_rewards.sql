@@ -33,8 +33,7 @@ told_turns as (
 final as (
     select
         rewarded_turns.*,
-        told_turns.opening,
-        told_turns.replies
+        told_turns.opening, told_turns.replies
     from rewarded_turns
     inner join told_turns on rewarded_turns.episode_id = told_turns.episode_id
 )

@@ -1,13 +1,7 @@
 -- CaveAgent, appendix F.1: episodes that only one of two arms solved, both ways, and what the winning code used
 with solved_episodes as (
     select
-        counted_cave_turns.suite,
-        counted_cave_turns.model_name,
-        counted_cave_turns.instruction,
-        counted_cave_turns.case_id,
-        counted_cave_turns.replicate,
-        counted_cave_turns.arm,
-        counted_cave_turns.episode_id,
+        suite, model_name, instruction, case_id, replicate, arm, episode_id,
         bool_and(counted_cave_turns.is_passed) as is_solved
     from staging.counted_cave_turns
     where counted_cave_turns.plan_digest = $plan_digest
@@ -25,9 +19,7 @@ used_constructs as (
 
 final as (
     select
-        winners.suite,
-        winners.model_name,
-        winners.instruction,
+        winners.suite, winners.model_name, winners.instruction,
         winners.arm as solved_by,
         losers.arm as not_solved_by,
         count(*) as pair_count,
