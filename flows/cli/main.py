@@ -136,7 +136,7 @@ def costs(
     from carryover.tasks.cave.arms.costs import cost_page, draw_costs
 
     with open_warehouse(home) as warehouse:
-        rows = read_cave_table(warehouse, plan, "cave_costs")
+        rows = read_cave_table(warehouse, plan, "cave_costs").filter(instruction="none")
     folder.mkdir(exist_ok=True)
     for name, text in (("cave_costs.svg", draw_costs(rows)), ("cave_costs.md", cost_page(rows))):
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
 -- tokens that a conversation has cost by its n-th turn (token study), and that a task costs by rows of data, by arm
 with costs as (
     select
-        suite, arm, model_name,
+        suite, instruction, arm, model_name,
         if(counted_cave_turns.suite = 'token_efficiency', counted_cave_turns.question, 0) as turn,
         counted_cave_turns.size as data_row_count,
         sum(counted_cave_turns.prompt_tokens) over conversation as prompt_tokens,
@@ -17,7 +17,7 @@ with costs as (
 
 final as (
     select
-        suite, turn, data_row_count, arm, model_name,
+        suite, turn, data_row_count, instruction, arm, model_name,
         count(*) as conversation_count,
         avg(costs.prompt_tokens) as mean_prompt_tokens,
         avg(costs.completion_tokens) as mean_completion_tokens,
@@ -27,4 +27,4 @@ final as (
 )
 
 select * from final
-order by suite, turn, data_row_count, arm, model_name
+order by suite, turn, data_row_count, instruction, arm, model_name

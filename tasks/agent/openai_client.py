@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -20,6 +20,7 @@ from carryover.tasks.agent.protocol import (
     EndpointDownError,
     ModelError,
     NoReplyError,
+    TokenSource,
 )
 from carryover.tasks.agent.response_cache import ResponseCache
 from carryover.tasks.agent.spec import EndpointSpec
@@ -41,7 +42,7 @@ class OpenAIClient:
     belongs to the event loop that it is first used in.
     """
 
-    token_source: Literal["server", "training_tokenizer"] = "server"
+    token_source: TokenSource = "server"
 
     def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache_folder: Path | None = None) -> None:
         """Open the client; raise `UserError` where the endpoint's key is not set.

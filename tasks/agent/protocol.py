@@ -102,11 +102,15 @@ class ReplyNotKeptError(UserError):
         return type(self), (str(self), self.completion)
 
 
+TokenSource = Literal["server", "training_tokenizer", "script"]
+"""Who counts a client's tokens; a script's tokens cost nothing and are no endpoint's."""
+
+
 class ModelClient(Protocol):
     """A source of completions: an OpenAI-compatible endpoint, or a scripted teacher."""
 
     model_name: str
-    token_source: Literal["server", "training_tokenizer"]
+    token_source: TokenSource
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Continue the conversation; raise `ModelError` when the endpoint cannot answer.

@@ -1,9 +1,11 @@
 """An agent's conversation as rows of the same tables as the study's episodes."""
 
+import ast
 import hashlib
 import json
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from carryover.tasks.agent.protocol import ModelClient
@@ -159,7 +161,15 @@ class Trace:
 @cache
 def agents_source() -> str:
     """Return the digest of the source that plays conversations, their cases included."""
-    return source_digest(("carryover.tasks.cave", "carryover.tasks.runtime"))[:16]
+    source = source_digest(("carryover.tasks.cave", "carryover.tasks.runtime"))
+    docs = docstrings(Path(__file__).parent)
+    return hashlib.sha256(canonical_json([source, docs]).encode()).hexdigest()[:16]
+
+
+def docstrings(folder: Path) -> list[str | None]:
+    """Return the docstrings of a folder's functions and classes: models read those of what is injected."""
+    nodes = (node for file in sorted(folder.rglob("*.py")) for node in ast.walk(ast.parse(file.read_bytes())))
+    return [ast.get_docstring(node) for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)]
 
 
 def conversation_fields(

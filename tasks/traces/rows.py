@@ -179,8 +179,11 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     completion_tokens: int
     total_tokens: int | None = None
     """Prompt and completion tokens together; null where nobody counted them."""
-    token_source: Literal["server", "training_tokenizer", "imported"]
-    """Who counted the tokens; imported sums of 0 were counted by nobody, and are null in the marts."""
+    token_source: Literal["server", "training_tokenizer", "script", "imported"]
+    """Who counted the tokens; `script` is an oracle's.
+
+    Imported sums of 0 were counted by nobody, and are null in the marts.
+    """
     training_tokens: int | None
     """Tokens of the conversation, counted once with the training tokenizer; null where there is none."""
     injected_fault_count: int

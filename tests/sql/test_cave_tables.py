@@ -116,8 +116,13 @@ def test_failures_overlap(warehouse, turn):
 def test_costs_add_up_over_a_conversation(warehouse, turn):
     turn(question=1)
     turn(question=2, prompt_tokens=200)
+    turn("c2", instruction="parallel", prompt_tokens=1000)
     rows = warehouse.table("cave_costs")
-    assert [(row["turn"], row["mean_total_tokens"]) for row in rows] == [(1, 110), (2, 320)]
+    assert [(row["turn"], row["instruction"], row["mean_total_tokens"]) for row in rows] == [
+        (1, "none", 110),
+        (1, "parallel", 1010),
+        (2, "none", 320),
+    ]
 
 
 def test_table_2_names_the_rule_and_keeps_the_factor(warehouse, turn):

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
 
-from carryover.tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message
+from carryover.tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message, TokenSource
 from carryover.tasks.agent.teachers.density import write_density_reply
 from carryover.tasks.agent.teachers.injected import INJECTING, write_injected_reply
 from carryover.tasks.agent.teachers.small import write_small_reply
@@ -19,7 +18,7 @@ class ScriptedTeacher:
     that a model would have been charged: the whole conversation as prompt, the reply as completion.
     """
 
-    token_source: Literal["server", "training_tokenizer"] = "training_tokenizer"
+    token_source: TokenSource = "training_tokenizer"
 
     def __init__(self, model_name: str, write_reply: WriteReply, count_tokens: CountTokens | None = None) -> None:
         self.model_name = model_name

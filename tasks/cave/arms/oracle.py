@@ -4,9 +4,9 @@ import ast
 import json
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import Any, Literal
+from typing import Any
 
-from carryover.tasks.agent.protocol import Completion, CompletionRequest, FunctionCall
+from carryover.tasks.agent.protocol import Completion, CompletionRequest, FunctionCall, TokenSource
 from carryover.tasks.cave.arms.arm import Arm
 from carryover.tasks.cave.arms.calling import EXECUTE
 from carryover.tasks.cave.arms.stage import READ, WRITE, source_of
@@ -25,7 +25,7 @@ class Oracle:
     """A model that replies by script; tokens are counted by the tokenizer of `tokens.py`."""
 
     model_name = MODEL_NAME
-    token_source: Literal["server", "training_tokenizer"] = "server"
+    token_source: TokenSource = "script"
 
     def __init__(self, replies: Sequence[Scripted]) -> None:
         self._replies = replies

@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-from typing import Literal
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
-from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.agent.protocol import Completion, TokenSource
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
@@ -20,7 +19,7 @@ class Model:
     """A client that gives replies from a list; an exception among them is raised."""
 
     model_name = "model"
-    token_source: Literal["server", "training_tokenizer"] = "server"
+    token_source: TokenSource = "server"
 
     def __init__(self, *replies, finish_reason="stop"):
         self.replies = list(replies)

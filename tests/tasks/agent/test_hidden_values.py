@@ -3,14 +3,13 @@
 import asyncio
 import re
 from itertools import pairwise
-from typing import Literal
 
 import pytest
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
-from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.agent.protocol import Completion, TokenSource
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.spec import KNAPSACK
@@ -113,7 +112,7 @@ def test_a_hidden_value_is_found(hidden):
 
 class NosyModel:
     model_name = "nosy"
-    token_source: Literal["server", "training_tokenizer"] = "server"
+    token_source: TokenSource = "server"
 
     def __init__(self):
         self.texts = []

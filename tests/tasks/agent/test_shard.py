@@ -4,14 +4,13 @@ import gc
 import os
 import threading
 import time
-from typing import Literal
 
 import pytest
 
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
-from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.agent.protocol import Completion, TokenSource
 from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.knapsack.sampling import sample_instance
@@ -35,7 +34,7 @@ class FinishingModel:
     """Finishes in its first turn, and counts the episodes that are alive; waits until some were alive together."""
 
     model_name = "model"
-    token_source: Literal["server", "training_tokenizer"] = "server"
+    token_source: TokenSource = "server"
 
     def __init__(self, together=1):
         self._together = together

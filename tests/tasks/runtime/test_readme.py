@@ -26,5 +26,5 @@ def test_example_of_the_runtime_does_what_it_says():
 
 def test_example_of_a_session_does_what_it_says():
     names = example(README, "carryover.session")
-    assert names["result"] == "2"
+    assert names["result"] == "1"
     assert names["verdict"].carried_names == ("x",)

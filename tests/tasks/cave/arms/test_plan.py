@@ -2,6 +2,7 @@
 
 from carryover.tasks.cave.arms import plan
 from carryover.tasks.cave.arms.plan import SuitePlan
+from carryover.tasks.cave.tracing import docstrings
 
 
 def test_another_source_is_another_comparison(monkeypatch):
@@ -9,3 +10,11 @@ def test_another_source_is_another_comparison(monkeypatch):
     assert SuitePlan(suites=("types",), arms=("json",), replicates=1).digest == before
     monkeypatch.setattr(plan, "agents_source", lambda: "edited")
     assert SuitePlan().digest != before
+
+
+def test_what_a_model_reads_of_a_function_counts(tmp_path):
+    file = tmp_path / "suite.py"
+    file.write_text('def heat(to):\n    """Heat to degrees Celsius."""\n')
+    before = docstrings(tmp_path)
+    file.write_text('def heat(to):\n    """Heat to degrees Fahrenheit."""  # a comment\n')
+    assert docstrings(tmp_path) == ["Heat to degrees Fahrenheit."] != before
