@@ -13,18 +13,14 @@ with costs as (
         partition by counted_cave_turns.episode_id
         order by counted_cave_turns.question
     )
-),
-
-final as (
-    select
-        suite, turn, data_row_count, instruction, arm, model_name,
-        count(*) as conversation_count,
-        avg(costs.prompt_tokens) as mean_prompt_tokens,
-        avg(costs.completion_tokens) as mean_completion_tokens,
-        avg(costs.prompt_tokens + costs.completion_tokens) as mean_total_tokens
-    from costs
-    group by all
 )
 
-select * from final
+select
+    suite, turn, data_row_count, instruction, arm, model_name,
+    count(*) as conversation_count,
+    avg(costs.prompt_tokens) as mean_prompt_tokens,
+    avg(costs.completion_tokens) as mean_completion_tokens,
+    avg(costs.prompt_tokens + costs.completion_tokens) as mean_total_tokens
+from costs
+group by all
 order by suite, turn, data_row_count, instruction, arm, model_name

@@ -34,20 +34,16 @@ measured as (
     where measured_cave_arms.plan_digest = $plan_digest
         and measured_cave_arms.suite = 'bfcl'
         and measured_cave_arms.tier is not null
-),
-
-final as (
-    select
-        coalesce(measured.tier, told_tiers.tier) as category,
-        coalesce(measured.arm, told_tiers.arm) as arm,
-        measured.instruction, measured.played_by,
-        measured.turn_count as task_count,
-        measured.replicate_count, measured.passed_pct, told_tiers.published_passed_pct
-    from told_tiers
-    full join measured
-        on told_tiers.tier = measured.tier
-        and told_tiers.arm = measured.arm
 )
 
-select * from final
+select
+    coalesce(measured.tier, told_tiers.tier) as category,
+    coalesce(measured.arm, told_tiers.arm) as arm,
+    measured.instruction, measured.played_by,
+    measured.turn_count as task_count,
+    measured.replicate_count, measured.passed_pct, told_tiers.published_passed_pct
+from told_tiers
+full join measured
+    on told_tiers.tier = measured.tier
+    and told_tiers.arm = measured.arm
 order by category, arm, instruction, played_by
