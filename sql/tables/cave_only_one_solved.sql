@@ -18,7 +18,7 @@ used_constructs as (
 )
 
 select
-    winners.suite, winners.model_name, winners.instruction,
+    suite, model_name, instruction,
     winners.arm as solved_by,
     losers.arm as not_solved_by,
     count(*) as pair_count,
@@ -28,13 +28,8 @@ select
     100 * avg(coalesce(used_constructs.has_conditional, false)::int)
         filter (winners.is_solved and not losers.is_solved) as with_conditional_pct
 from solved_episodes as winners
-inner join solved_episodes as losers
-    on winners.suite = losers.suite
-    and winners.model_name = losers.model_name
-    and winners.instruction = losers.instruction
-    and winners.case_id = losers.case_id
-    and winners.replicate = losers.replicate
-    and winners.arm <> losers.arm
+inner join solved_episodes as losers using (suite, model_name, instruction, case_id, replicate)
 left join used_constructs on winners.episode_id = used_constructs.episode_id
+where winners.arm <> losers.arm
 group by all
 order by suite, model_name, instruction, solved_by, not_solved_by

@@ -37,13 +37,9 @@ measured as (
 )
 
 select
-    coalesce(measured.tier, told_tiers.tier) as category,
-    coalesce(measured.arm, told_tiers.arm) as arm,
-    measured.instruction, measured.played_by,
+    tier as category, arm, measured.instruction, measured.played_by,
     measured.turn_count as task_count,
     measured.replicate_count, measured.passed_pct, told_tiers.published_passed_pct
 from told_tiers
-full join measured
-    on told_tiers.tier = measured.tier
-    and told_tiers.arm = measured.arm
+full join measured using (tier, arm)
 order by category, arm, instruction, played_by
