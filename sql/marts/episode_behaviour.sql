@@ -112,9 +112,7 @@ episode_lives as (
         cast(sum(name_lives.redefinition_site_count) as bigint) as redefinition_site_count,
         cast(sum(name_lives.redefined_name_count) as bigint) as redefined_name_count
     from name_lives
-    left join counted_live_steps
-        on name_lives.episode_id = counted_live_steps.episode_id
-        and name_lives.name = counted_live_steps.name
+    left join counted_live_steps using (episode_id, name)
     group by name_lives.episode_id, name_lives.scope
 ),
 
