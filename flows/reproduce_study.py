@@ -42,7 +42,7 @@ def reproduce_study(
     """Run the whole study at one scale and print its tables; what is done already is not done again.
 
     Args:
-        scale: Name of the plan: smoke (a minute, numbers without meaning), laptop (small models on two cores),
+        scale: Name of the plan: smoke (two minutes, numbers without meaning), laptop (small models on two cores),
             laptop_full (its seeds, arms and controls: hours), laptop_injected (with injected objects: hours), or paper
             (Qwen3-8B on a GPU).
         overrides: Fields of the plan to change.

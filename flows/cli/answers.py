@@ -29,7 +29,7 @@ from carryover.tasks.sft.resources import GIB, GPU_GIB, estimate_resources, hour
 SHOWN_HOURS = 0.01
 """Fewest hours that a dry run tells apart."""
 GPU_COUNTS = (1, 2, 8)
-UNKNOWN_SHAPE = "Base model of unknown size: no memory is estimated, and training takes as long as Qwen3-8B's."
+UNKNOWN_SHAPE = "Base model of unknown size: memory is not estimated, and the hours of training are those of Qwen3-8B."
 
 
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:

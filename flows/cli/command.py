@@ -101,7 +101,7 @@ def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: Answer | No
     except httpx.HTTPError as error:
         said = " ".join(str(error).split()) or "no message"
         raise UserError(
-            f"a request over HTTP failed ({type(error).__name__}: {said}); start again when the Prefect server answers"
+            f"an HTTP request failed ({type(error).__name__}: {said}); run the command again when its server answers"
         ) from error
     except FLOW_ERRORS as error:
         raise UserError(str(error)) from error

@@ -87,7 +87,7 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
 def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
     """Raise `UserError` where rows of the import would stand among rows that are not its model's."""
     if flows := warehouse.sql(command_sql("other_flows"), plan=setting.plan).rows():
-        raise UserError(f"plan {setting.plan!r} is one of {flows[0][0]}; import under a name of its own with --plan")
+        raise UserError(f"plan {setting.plan!r} belongs to flow {flows[0][0]}; choose another name with --plan")
     models = warehouse.sql(
         command_sql("other_models"),
         plan=setting.plan,

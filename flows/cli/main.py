@@ -44,7 +44,7 @@ FLOW_OPTIONS: dict[str, Any] = {
 """Settings of a command whose options are a flow's parameters: importing Prefect for every command takes seconds."""
 STAGES = {
     "generate-instances": "Sample, validate and land the instance sets of a plan.",
-    "collect-traces": "Collect paired teacher traces under both contracts.",
+    "collect-traces": "Collect paired teacher traces under each contract.",
     "prepare-training": "Check the teacher traces and prepare one dataset per contract.",
     "train-models": "Train one model per contract and training seed.",
     "evaluate-models": "Evaluate every model under both contracts.",
@@ -121,7 +121,7 @@ def cave_tables(
 
 @cave.command()
 def rewards(file: Path, home: Home = None) -> None:
-    """Write every counted episode of CaveAgent's suites as a JSON line: its messages, and the reward of each turn."""
+    """Write every finished episode of CaveAgent's suites as a JSON line: its messages, and the reward of each turn."""
     from carryover.flows.cli.exchange import write_rewards
 
     with open_warehouse(home) as warehouse:
@@ -159,7 +159,7 @@ def keep(
     plan: Annotated[
         list[str] | None, typer.Option(help="Digest of a plan, repeatable; default: the latest finished plan.")
     ] = None,
-    where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics, to leave cells out.")] = "true",
+    where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics; default: all.")] = "true",
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Only compute the statistics of the kept rows again.")
     ] = False,
@@ -207,7 +207,7 @@ def questions(
 
 @app.command()
 def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
-    """Replay an episode: reflection, code, observation, header, turn by turn. The first digits of an id are enough."""
+    """Replay an episode turn by turn: reflection, code, observation, live names. The first digits of an id do."""
     from carryover.flows.cli.replay import print_episode
 
     with open_warehouse(home) as warehouse:
@@ -315,7 +315,7 @@ def export_command(
     where: Annotated[str, typer.Option(help="SQL condition on the table episodes.")] = "true",
     plan: Plan = None,
 ) -> None:
-    """Write the counted episodes for others: the authors' JSON, chat JSON lines, Hugging Face Parquet, or ATIF."""
+    """Write the finished episodes for others: the authors' JSON, chat JSON lines, Hugging Face Parquet, or ATIF."""
     from carryover.flows.cli.exchange import export_episodes
 
     with open_warehouse(home) as warehouse:

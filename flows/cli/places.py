@@ -57,7 +57,9 @@ def find_results(name_or_folder: str) -> Path:
         return own / name_or_folder
     if Path(name_or_folder).is_dir():
         return Path(name_or_folder)
-    raise UserError(f"no results {name_or_folder!r}; give a folder, or one of {', '.join(names) or 'none yet'}")
+    raise UserError(
+        f"no results {name_or_folder!r}; give a folder that `carryover keep` wrote, or one of {', '.join(names)}"
+    )
 
 
 def choose_plan(warehouse: Warehouse, plan_digest: str | None) -> str:

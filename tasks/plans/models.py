@@ -43,9 +43,7 @@ class ChosenCells(FrozenModel):
     runtime_contract: ContractName | None = Field(
         default=None, description="Contract of the runtime; all contracts without it."
     )
-    is_cross_evaluation: bool = Field(
-        default=False, description="Say that a chosen model is meant to run under another contract than its own."
-    )
+    is_cross_evaluation: bool = Field(default=False, description="Allow a contract that the model was not trained on.")
 
     @property
     def may_cross(self) -> bool:

@@ -36,10 +36,10 @@ class Overrides(FrozenModel):
     parts: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Names of the parts to keep; a plan of its own, to be resumed.",
+        description="Run only these parts; the selection is a plan with a digest of its own.",
         json_schema_extra=_name_known_parts,
     )
-    train_count: int | None = Field(default=None, ge=1, description="Training instances, played under both contracts.")
+    train_count: int | None = Field(default=None, ge=1, description="Training instances, played under each contract.")
     evaluation_count: int | None = Field(default=None, ge=1, description="Evaluation instances per cell.")
     training_seeds: tuple[int, ...] | None = Field(
         default=None, min_length=1, description="One model per contract and seed."
@@ -66,19 +66,22 @@ class Overrides(FrozenModel):
     teacher_attempts: int | None = Field(
         default=None,
         ge=1,
-        description="Attempts after which a teacher's episode that ended with an error every time is given up, so that "
-        "models are trained without it; one that met an endpoint that was down is none. Without a number it is played "
-        "again on every start.",
+        description="Give up a teacher's episode after this many failed attempts and train without it; attempts at an "
+        "endpoint that was down do not count. By default it is played again on every start.",
     )
     base_model: Annotated[str, AfterValidator(expanded)] | None = Field(
         default=None, description="Folder or hub id of the base model."
     )
     base_revision: str | None = Field(default=None, description="Commit of the base model's repository on the hub.")
     attention: Attention | None = Field(default=None, description="Implementation of attention in training.")
-    text_format: Literal["paper", "exact_wire"] | None = Field(default=None, description="Form of the training text.")
-    retention: Literal["keep_first", "paired"] | None = Field(default=None, description="Which valid traces are kept.")
+    text_format: Literal["paper", "exact_wire"] | None = Field(
+        default=None, description="Training text: the paper's, or what was sent."
+    )
+    retention: Literal["keep_first", "paired"] | None = Field(
+        default=None, description="Traces kept: first valid ones, or pairs."
+    )
     matching: Literal["episodes", "tokens"] | None = Field(
-        default=None, description="What the arms have equally many of."
+        default=None, description="Match the training sets by number of episodes or of tokens."
     )
     endpoint_url: PlainAddress | None = Field(
         default=None, description="Endpoint that already serves the trained models."

@@ -56,7 +56,7 @@ def check_needs(
         needs.append(lack)  # the training would wait for it for ever
     elif trains_here and any(part.training.is_for_gpu for part in plan.parts) and find_gpu() is None:
         if gpu_pool_lacks() is None:
-            needs.append("a GPU here, or --train-on gpu_pool, as a worker on the work pool 'gpu' is online")
+            needs.append("a GPU (a worker on the work pool 'gpu' is online: pass --train-on gpu_pool)")
         else:
             needs.append("a GPU, or an online worker on the work pool 'gpu' (and --train-on gpu_pool)")
     if plan.serving.engine == "vllm" and find_gpu() is None:
@@ -82,7 +82,7 @@ def check_teachers(plan: StudyPlan) -> None:
 def _refuse(plan: StudyPlan, needs: Iterable[str]) -> None:
     missing = list(dict.fromkeys(needs))
     if missing:
-        raise UserError(f"{plan.name} scale needs what is not here: {'; '.join(missing)}")
+        raise UserError(f"plan {plan.name} cannot start; missing: {'; '.join(missing)}")
 
 
 def free_bytes(folder: Path) -> int:

@@ -26,7 +26,7 @@ HARD_SEED = 223_456_789
 def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
     """Return the named plan with overrides, of the source here; raise `UserError` for an unknown name or override."""
     if name not in PLANS:
-        raise UserError(f"unknown scale {name!r}; choose from {', '.join(PLANS)}")
+        raise UserError(f"unknown plan {name!r}; choose from {', '.join(PLANS)}")
     return apply_overrides(PLANS[name](current_source()), overrides or Overrides())
 
 

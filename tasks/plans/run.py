@@ -25,13 +25,13 @@ class Limits(FrozenModel):
     max_tokens_total: int | None = Field(
         default=None,
         ge=1,
-        description="Prompt and completion tokens that the plan may ask endpoints for, over all of its runs.",
+        description="Most prompt and completion tokens of all served models, over all runs of the plan.",
     )
     max_cost: float | None = Field(
         default=None,
         gt=0,
-        description="What they may cost at the given prices: endpoints given by URL (the teacher's, --endpoint-url) "
-        "cost, a server that the study starts itself costs nothing.",
+        description="Most that endpoints given by URL (the teacher's, --endpoint-url) may cost at the given prices; "
+        "servers that the study starts are free.",
     )
     prices: Prices = Field(
         default=Prices(),

@@ -69,7 +69,7 @@ class TeacherSpec(FrozenModel):
     def _endpoint_belongs_to_its_kind(self) -> Self:
         if (self.kind == "endpoint") != (self.endpoint is not None):
             raise ValueError(
-                f"a teacher of kind {self.kind!r} with endpoint {self.endpoint}: give one exactly for kind 'endpoint'"
+                f"a teacher of kind {self.kind!r} with endpoint {self.endpoint}: kind 'endpoint' needs one, others none"
             )
         return self
 

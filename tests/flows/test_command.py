@@ -112,8 +112,8 @@ def test_an_error_that_the_user_can_mend_is_one_line(capsys):
         (CheckBackendError("traces: yield could not be evaluated"), "traces: yield could not be evaluated"),
         (
             httpx.ConnectError("All connection attempts failed"),
-            "a request over HTTP failed (ConnectError: All connection attempts failed); "
-            "start again when the Prefect server answers",
+            "an HTTP request failed (ConnectError: All connection attempts failed); "
+            "run the command again when its server answers",
         ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",

@@ -12,7 +12,7 @@ NOBODY = "http://127.0.0.1:9/v1"
 def test_a_collection_whose_teacher_does_not_answer_plays_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
-    expected = rf"needs what is not here: an answer from the teacher's endpoint {NOBODY} \(Connection refused\)$"
+    expected = rf"cannot start; missing: an answer from the teacher's endpoint {NOBODY} \(Connection refused\)$"
     with pytest.raises(UserError, match=expected):
         collect_traces.fn("smoke", Overrides(teacher_url=NOBODY))
     zone = LandingZone(tmp_path / "landing")

@@ -197,7 +197,7 @@ def test_a_plan_of_a_study_takes_no_imports(home, chat):
     )  # fmt: skip
     zone.write({"runs": [study]}, "study")
     merge(zone, home / "warehouse.duckdb")
-    with pytest.raises(UserError, match="plan 'abc' is one of reproduce_study; import under a name of its own"):
+    with pytest.raises(UserError, match="plan 'abc' belongs to flow reproduce_study; choose another name"):
         run("import", chat, "--contract", "persistent", "--plan", "abc", "--home", home)
 
 

@@ -81,5 +81,7 @@ def test_the_report_of_kept_results_is_written_without_a_data_folder(tmp_path, m
 
 
 def test_results_that_are_not_there_are_named_with_the_choices():
-    with pytest.raises(UserError, match=r"no results 'paper'; give a folder, or one of laptop, laptop_full"):
+    with pytest.raises(
+        UserError, match=r"no results 'paper'; give a folder that `carryover keep` wrote, or one of laptop, laptop_full"
+    ):
         find_results("paper")

@@ -119,5 +119,5 @@ def test_a_study_says_what_its_teacher_lacks_before_it_starts(endpoint, tmp_path
             find_free=lambda _: 10**12,
         )  # fmt: skip
     assert str(raised.value) == (
-        f"paper scale needs what is not here: the teacher's model 'huge' at {endpoint.url}, which has small, large"
+        f"plan paper cannot start; missing: the teacher's model 'huge' at {endpoint.url}, which has small, large"
     )

@@ -63,7 +63,7 @@ def complaint(plan, *, gpu=None, lack: str | None = NO_WORKER, trains_here=True,
 def test_one_line_names_gpu_model_endpoint_and_key(monkeypatch):
     monkeypatch.delenv(KEY, raising=False)
     assert complaint(make_plan()) == (
-        "paper scale needs what is not here: "
+        "plan paper cannot start; missing: "
         "a GPU, or an online worker on the work pool 'gpu' (and --train-on gpu_pool); "
         f"the model {MODEL} (download it, or name its folder with --base-model); "
         f"an answer from the models' endpoint {NOBODY}/v1 (Connection refused); "
@@ -89,7 +89,7 @@ def test_a_worker_on_the_gpu_pool_is_as_good_as_a_gpu_for_training_there(endpoin
     plan = make_plan(endpoint, tmp_path)
     check_needs(plan, lambda: None, trains_here=False, find_gpu=lambda: None)
     assert complaint(plan, lack=None).endswith(
-        ": a GPU here, or --train-on gpu_pool, as a worker on the work pool 'gpu' is online"
+        ": a GPU (a worker on the work pool 'gpu' is online: pass --train-on gpu_pool)"
     )
 
 
@@ -106,7 +106,7 @@ def test_vllm_needs_a_gpu_here_wherever_the_training_runs(endpoint, monkeypatch,
 @pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full"])
 def test_a_training_is_handed_to_no_pool_that_nobody_serves(name):
     plan = resolve_plan(name)
-    assert complaint(plan, gpu="H100", trains_here=False) == f"{name} scale needs what is not here: {NO_WORKER}"
+    assert complaint(plan, gpu="H100", trains_here=False) == f"plan {name} cannot start; missing: {NO_WORKER}"
 
 
 def test_gpus_that_cannot_share_a_step_are_refused_before_a_teacher_plays():
@@ -161,7 +161,7 @@ def test_a_disk_without_room_for_the_episodes_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
     # smoke: 40 teacher episodes per contract, 6 episodes in each of 8 cells
     assert complaint(resolve_plan("smoke"), free=99_000_000) == (
-        "smoke scale needs what is not here: about 113 MB of room for 128 episodes "
+        "plan smoke cannot start; missing: about 113 MB of room for 128 episodes "
         f"in {tmp_path}/data, which has 99 MB (free some, or name another folder with CARRYOVER_HOME)"
     )
     assert free_bytes(tmp_path / "data" / "deeper") > 0

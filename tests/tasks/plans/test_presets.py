@@ -106,7 +106,7 @@ def test_the_digest_follows_source_and_every_field():
 
 
 def test_an_unknown_plan_is_named_with_the_choices():
-    with pytest.raises(UserError, match=f"unknown scale 'huge'; choose from {', '.join(PLANS)}$"):
+    with pytest.raises(UserError, match=f"unknown plan 'huge'; choose from {', '.join(PLANS)}$"):
         resolve_plan("huge")
 
 
