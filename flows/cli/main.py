@@ -13,6 +13,7 @@ import typer
 
 from carryover.flows.cli.errors import OneLineGroup
 from carryover.flows.cli.places import choose_plan, find_places, open_warehouse
+from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.analysis.rendering import TableFormat, render_table
 from carryover.tasks.interchange.formats import Format as ExchangeFormat
 from carryover.tasks.running.progress import progress_bar
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 Home = Annotated[Path | None, typer.Option("--home", help="Data folder; default: CARRYOVER_HOME or ./data.")]
 Plan = Annotated[str | None, typer.Option(help="Digest of a plan; default: the latest finished plan.")]
+Comparison = Annotated[str | None, typer.Option("--plan", help="Digest of a comparison; default: the latest.")]
 Results = Annotated[
     str | None, typer.Option(help="Read kept results instead: `laptop_full`, or a folder that `keep` wrote.")
 ]
@@ -99,7 +101,7 @@ def tables(
     from carryover.flows.cli.tables import print_tables
 
     with open_warehouse(home, results) as warehouse:
-        print_tables(warehouse, choose_plan(warehouse, plan), name, format)
+        print_tables(warehouse, choose_plan(warehouse, plan), [name] if name else table_names(), format)
 
 
 @cave.command("tables")
@@ -107,13 +109,14 @@ def cave_tables(
     name: Annotated[str | None, typer.Argument(help="One table, e.g. cave_table_3; default: all.")] = None,
     home: Home = None,
     format: Format = "rich",
-    plan: Annotated[str | None, typer.Option(help="Digest of a comparison; default: the latest.")] = None,
+    plan: Comparison = None,
 ) -> None:
     """Print the tables of CaveAgent's studies: ours beside the published values."""
-    from carryover.flows.cli.tables import print_cave_tables
+    from carryover.flows.cli.tables import choose_comparison, print_tables
 
+    names = [name] if name else table_names(is_cave=True)
     with open_warehouse(home) as warehouse:
-        print_cave_tables(warehouse, plan, name, format)
+        print_tables(warehouse, choose_comparison(warehouse, plan), names, format)
 
 
 @cave.command()
@@ -126,17 +129,14 @@ def rewards(file: Path, home: Home = None) -> None:
 
 
 @cave.command()
-def costs(
-    folder: Path,
-    home: Home = None,
-    plan: Annotated[str | None, typer.Option(help="Digest of a comparison; default: the latest.")] = None,
-) -> None:
+def costs(folder: Path, home: Home = None, plan: Comparison = None) -> None:
     """Write what each arm costs in tokens, by turns and by size of data: cave_costs.svg and cave_costs.md."""
-    from carryover.flows.cli.tables import read_cave_table
+    from carryover.flows.cli.tables import choose_comparison, read_table
     from carryover.tasks.cave.arms.costs import cost_page, draw_costs
 
     with open_warehouse(home) as warehouse:
-        rows = read_cave_table(warehouse, plan, "cave_costs").filter(instruction="none")
+        rows = read_table(warehouse, table_query("cave_costs"), choose_comparison(warehouse, plan))
+    rows = rows.filter(instruction="none")
     folder.mkdir(exist_ok=True)
     for name, text in (("cave_costs.svg", draw_costs(rows)), ("cave_costs.md", cost_page(rows))):
         (folder / name).write_text(text, encoding="utf-8")

@@ -9,7 +9,7 @@ import typer
 
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.analysis.queries import TableQuery, command_sql, table_names, table_query
+from carryover.tasks.analysis.queries import TableQuery, command_sql, table_query
 from carryover.tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
 from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools
@@ -22,31 +22,8 @@ VERDICTS_TITLE = (
 )
 
 
-def print_tables(warehouse: Warehouse, plan_digest: str, name: str | None, table_format: TableFormat) -> None:
-    """Print one table of a plan, or all of them; raise `UserError` for an unknown one."""
-    _print_queries(warehouse, plan_digest, [name] if name else table_names(), table_format)
-
-
-def print_cave_tables(
-    warehouse: Warehouse, plan_digest: str | None, name: str | None, table_format: TableFormat
-) -> None:
-    """Print one or all of CaveAgent's tables, by default of the latest comparison; raise as `print_tables`."""
-    _print_queries(
-        warehouse, _comparison(warehouse, plan_digest), [name] if name else table_names(is_cave=True), table_format
-    )
-
-
-def read_cave_table(warehouse: Warehouse, plan_digest: str | None, name: str) -> pl.DataFrame:
-    """Return a table's rows for a comparison, the latest by default."""
-    return read_table(warehouse, table_query(name), _comparison(warehouse, plan_digest))
-
-
-def _comparison(warehouse: Warehouse, plan_digest: str | None) -> str:
-    found = warehouse.sql(command_sql("latest_comparison")).rows() if plan_digest is None else [(plan_digest,)]
-    return found[0][0] if found else ""
-
-
-def _print_queries(warehouse: Warehouse, plan_digest: str, names: Sequence[str], table_format: TableFormat) -> None:
+def print_tables(warehouse: Warehouse, plan_digest: str, names: Sequence[str], table_format: TableFormat) -> None:
+    """Print tables of a plan; raise `UserError` for an unknown one."""
     try:
         queries = [table_query(name) for name in names]
     except ValueError as error:
@@ -71,6 +48,12 @@ def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.
     """Return a table's rows for a plan."""
     known = {"plan_digest": plan_digest, "tools_json": json.dumps(describe_tools())}
     return warehouse.sql(query.sql, **{name: known[name] for name in query.parameters}).polars()
+
+
+def choose_comparison(warehouse: Warehouse, plan_digest: str | None) -> str:
+    """Return the plan that was named, by default that of CaveAgent's latest comparison; empty where there is none."""
+    found = warehouse.sql(command_sql("latest_comparison")).rows() if plan_digest is None else [(plan_digest,)]
+    return found[0][0] if found else ""
 
 
 def print_verdicts(warehouse: Warehouse, plan_digest: str, table_format: TableFormat) -> None:

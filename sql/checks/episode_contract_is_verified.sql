@@ -1,9 +1,6 @@
 -- episodes that ran blocks and whose canary does not show the contract's binding rule; foreign traces have no canary
 select
-    episodes.episode_id,
-    episodes.runtime_contract,
-    episodes.backend,
-    episodes.sandbox_level
+    episode_id, runtime_contract, backend, sandbox_level
 from main.episodes
 where episodes.backend <> 'imported'
 -- native calls without an interpreter promise nothing about names

@@ -19,8 +19,7 @@ counted_calls as (
 )
 
 select
-    episodes.episode_id,
-    episodes.turn_count,
+    episodes.episode_id, episodes.turn_count,
     coalesce(counted_turns.turn_count, 0) as turn_rows,
     episodes.step_count,
     coalesce(counted_steps.step_count, 0) as step_rows,

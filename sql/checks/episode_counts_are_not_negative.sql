@@ -1,9 +1,6 @@
 -- episodes with a count, a number of tokens or a duration below zero (or no number), or more turns than allowed
 select
-    episodes.episode_id,
-    episodes.turn_count,
-    episodes.max_turns,
-    episodes.step_count
+    episode_id, turn_count, max_turns, step_count
 from main.episodes
 where least(
     episodes.turn_count, episodes.step_count, episodes.call_site_count, episodes.executed_call_count,

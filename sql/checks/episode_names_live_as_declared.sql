@@ -1,9 +1,7 @@
 -- steps that saw names the contract had ended, or missed names it had kept: a second canary, from the recorded names
 with consecutive_steps as (
     select
-        steps.episode_id,
-        steps.step,
-        steps.active_globals_before,
+        episode_id, step, active_globals_before,
         coalesce(
             lag(steps.active_globals) over (partition by steps.episode_id order by steps.step),
             []::varchar[]
@@ -21,11 +19,8 @@ touched_steps as (
 )
 
 select
-    consecutive_steps.episode_id,
-    consecutive_steps.step,
-    episodes.runtime_contract,
-    consecutive_steps.active_globals_before,
-    consecutive_steps.expected_globals
+    consecutive_steps.episode_id, consecutive_steps.step, episodes.runtime_contract,
+    consecutive_steps.active_globals_before, consecutive_steps.expected_globals
 from consecutive_steps
 inner join main.episodes using (episode_id)
 left join touched_steps using (episode_id, step)

@@ -14,16 +14,14 @@ with referring_rows as (
 )
 
 select
-    referring_rows.episode_id,
-    referring_rows.table_name,
+    referring_rows.episode_id, referring_rows.table_name,
     'its step ' || referring_rows.step as missing
 from referring_rows
 anti join main.steps using (episode_id, step)
 where referring_rows.step is not null
 union all
 select distinct
-    referring_rows.episode_id,
-    referring_rows.table_name,
+    referring_rows.episode_id, referring_rows.table_name,
     'its episode' as missing
 from referring_rows
 anti join main.episodes using (episode_id)

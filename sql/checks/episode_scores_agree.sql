@@ -1,8 +1,6 @@
 -- episodes whose score is outside [0, 1], or is not the optimum although the episode counts as solved, or the reverse
 select
-    episodes.episode_id,
-    episodes.score,
-    episodes.is_solved
+    episode_id, score, is_solved
 from main.episodes
 where episodes.score not between 0 and 1
 or episodes.is_solved <> coalesce(episodes.score >= 1, false)

@@ -11,8 +11,7 @@ with summed_turns as (
 )
 
 select
-    episodes.episode_id,
-    episodes.prompt_tokens,
+    episodes.episode_id, episodes.prompt_tokens,
     coalesce(summed_turns.prompt_tokens, 0) as turn_prompt_tokens,
     episodes.cached_prompt_tokens,
     coalesce(summed_turns.cached_prompt_tokens, 0) as turn_cached_prompt_tokens,

@@ -16,8 +16,7 @@ hashed_content as (
 
 described as (
     select distinct
-        used_for.instance_id,
-        used_for.split,
+        used_for.instance_id, used_for.split,
         coalesce(
             hash(hashed_content.items_hash, instances.capacity, instances.inspection_budget),
             hash(used_for.instance_id)

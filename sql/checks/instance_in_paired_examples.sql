@@ -28,9 +28,7 @@ filled as (
 )
 
 select
-    first_arm.instance_id,
-    first_arm.position,
-    first_arm.contract,
+    first_arm.instance_id, first_arm.position, first_arm.contract,
     other_arm.contract as other_contract,
     other_arm.instance_id as other_instance_id
 from filled as first_arm

@@ -12,12 +12,9 @@ with summed_items as (
 )
 
 select distinct
-    instances.instance_id,
-    instances.item_count,
+    instances.instance_id, instances.item_count,
     summed_items.item_count as item_rows,
-    instances.capacity,
-    instances.inspection_budget,
-    instances.optimal_value,
+    instances.capacity, instances.inspection_budget, instances.optimal_value,
     summed_items.optimal_value as item_optimal_value,
     instances.optimal_weight,
     summed_items.optimal_weight as item_optimal_weight

@@ -1,9 +1,7 @@
 -- runs of a study played by another source than its plan's; only what is evaluated again or computed anew may be, and
 -- a server, which lands no rows
 select
-    runs.plan_digest,
-    runs.run_id,
-    runs.flow,
+    plan_digest, run_id, flow,
     if(json_valid(runs.plan_json), runs.plan_json, null) ->> '$.source' as plan_source,
     runs.source
 from main.runs

@@ -1,11 +1,6 @@
 -- statistics with a p-value, confidence or effect size out of range, an interval upside down, or fewer pairs than zero
 select
-    statistics.statistic_id,
-    statistics.analysis,
-    statistics.metric,
-    statistics.p_value,
-    statistics.low,
-    statistics.high
+    statistic_id, analysis, metric, p_value, low, high
 from main.statistics
 where statistics.p_value not between 0 and 1
 or statistics.p_holm not between 0 and 1

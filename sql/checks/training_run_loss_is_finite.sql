@@ -8,8 +8,7 @@ with logged as (
 )
 
 select
-    training_runs.training_run_id,
-    training_runs.final_loss,
+    training_runs.training_run_id, training_runs.final_loss,
     coalesce(logged.broken_count, 0) as broken_metric_count
 from main.training_runs
 left join logged on training_runs.training_run_id = logged.training_run_id

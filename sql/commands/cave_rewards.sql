@@ -28,16 +28,11 @@ told_turns as (
         ) filter (turns.turn > 0) as replies
     from main.turns
     group by turns.episode_id
-),
-
-final as (
-    select
-        rewarded_turns.*,
-        told_turns.opening,
-        told_turns.replies
-    from rewarded_turns
-    inner join told_turns on rewarded_turns.episode_id = told_turns.episode_id
 )
 
-select * from final
+select
+    rewarded_turns.*,
+    told_turns.opening, told_turns.replies
+from rewarded_turns
+inner join told_turns on rewarded_turns.episode_id = told_turns.episode_id
 order by case_id, arm, replicate, episode_id

@@ -1,8 +1,7 @@
 -- The run that a report is about: the plan's latest, a whole study first.
 select
     runs.*,
-    run_ends.status,
-    run_ends.finished_at
+    run_ends.status, run_ends.finished_at
 from runs
 left join run_ends on runs.run_id = run_ends.run_id
 where runs.plan_digest = $plan_digest

@@ -7,9 +7,7 @@ with scopes as (
 -- what a step does with a name, for both scopes at once: `module` leaves out what stands in function bodies
 name_steps as (
     select
-        name_events.episode_id,
-        name_events.name,
-        name_events.step,
+        episode_id, name, step,
         bool_or(name_events.is_live_before) as is_live_before,
         count(*) filter (not name_events.is_deferred) as module_event_count,
         count(*) filter (name_events.kind = 'bind') as bind_count,
@@ -27,11 +25,7 @@ name_steps as (
 
 scoped_steps as (
     select
-        name_steps.episode_id,
-        scopes.scope,
-        name_steps.name,
-        name_steps.step,
-        name_steps.is_live_before,
+        name_steps.episode_id, scopes.scope, name_steps.name, name_steps.step, name_steps.is_live_before,
         name_steps.bind_count as any_bind_count,
         if(scopes.scope = 'all', name_steps.bind_count, name_steps.module_bind_count) as bind_count,
         -- a function's body runs when it is called, so its reads come first only where the step binds nothing
@@ -61,10 +55,7 @@ dated_steps as (
 
 kept_uses as (
     select
-        dated_steps.episode_id,
-        dated_steps.scope,
-        dated_steps.steps_since_bound,
-        dated_steps.is_live_before,
+        episode_id, scope, steps_since_bound, is_live_before,
         count(*) as use_count
     from dated_steps
     where dated_steps.is_read_first
@@ -74,8 +65,7 @@ kept_uses as (
 
 counted_uses as (
     select
-        kept_uses.episode_id,
-        metric_parameters.reading,
+        kept_uses.episode_id, metric_parameters.reading,
         cast(sum(kept_uses.use_count) as bigint) as state_utilization
     from kept_uses
     inner join staging.metric_parameters
@@ -95,8 +85,7 @@ live_names as (
 
 counted_live_steps as (
     select
-        live_names.episode_id,
-        live_names.name,
+        episode_id, name,
         count(*) as live_step_count
     from live_names
     group by live_names.episode_id, live_names.name
@@ -105,9 +94,7 @@ counted_live_steps as (
 -- user names only: those that the episode binds somewhere
 name_lives as (
     select
-        dated_steps.episode_id,
-        dated_steps.scope,
-        dated_steps.name,
+        episode_id, scope, name,
         max(dated_steps.step) - min(dated_steps.step) as step_span,
         sum(dated_steps.bind_count) filter (dated_steps.is_live_before) as redefinition_site_count,
         count(*) filter (dated_steps.is_live_before and dated_steps.bind_count > 0) as redefined_name_count
@@ -118,17 +105,14 @@ name_lives as (
 
 episode_lives as (
     select
-        name_lives.episode_id,
-        name_lives.scope,
+        name_lives.episode_id, name_lives.scope,
         count(*) as user_name_count,
         avg(name_lives.step_span) as mean_step_span,
         avg(coalesce(counted_live_steps.live_step_count, 0)) as interpreter_lifespan,
         cast(sum(name_lives.redefinition_site_count) as bigint) as redefinition_site_count,
         cast(sum(name_lives.redefined_name_count) as bigint) as redefined_name_count
     from name_lives
-    left join counted_live_steps
-        on name_lives.episode_id = counted_live_steps.episode_id
-        and name_lives.name = counted_live_steps.name
+    left join counted_live_steps using (episode_id, name)
     group by name_lives.episode_id, name_lives.scope
 ),
 
@@ -147,9 +131,7 @@ counted_steps as (
 )
 
 select
-    episodes.episode_id,
-    metric_parameters.reading,
-    metric_parameters.is_default,
+    episodes.episode_id, metric_parameters.reading, metric_parameters.is_default,
     coalesce(counted_steps.unparsed_step_count, 0) as unparsed_step_count,
     coalesce(counted_steps.import_count, 0) as import_count,
     if(counted_steps.lacks_names_after, null, coalesce(counted_steps.state_footprint, 0)) as state_footprint,

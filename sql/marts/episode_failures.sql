@@ -6,9 +6,7 @@ with windows as (
 
 own_errors as (
     select
-        errors.episode_id,
-        errors.is_caught,
-        windows.window_step_count,
+        errors.episode_id, errors.is_caught, windows.window_step_count,
         errors.kind = 'interpreter' and not errors.is_caught as is_interpreter_error,
         errors.kind = 'cap' and not errors.is_caught as is_cap_error,
         errors.step > episodes.step_count - windows.window_step_count as is_in_window,
@@ -24,8 +22,7 @@ own_errors as (
 
 counted_errors as (
     select
-        own_errors.episode_id,
-        own_errors.window_step_count,
+        episode_id, window_step_count,
         count(*) filter (is_interpreter_error) as interpreter_error_count,
         count(*) filter (is_cap_error) as cap_error_count,
         count(*) filter (is_interpreter_error and is_in_window) as window_interpreter_error_count,
@@ -40,15 +37,10 @@ counted_errors as (
 
 read_errors as (
     select
-        episodes.episode_id,
-        failure_parameters.reading,
-        failure_parameters.is_default,
-        failure_parameters.is_sensitivity,
-        finish_signals.category,
-        episodes.score,
+        episodes.episode_id, failure_parameters.reading, failure_parameters.is_default,
+        failure_parameters.is_sensitivity, finish_signals.category, episodes.score,
         greatest(episodes.step_count, 1) as step_count,
-        failure_parameters.density,
-        failure_parameters.window_error_minimum,
+        failure_parameters.density, failure_parameters.window_error_minimum,
         if(failure_parameters.counts_caught_errors, 2, 1) as place,
         coalesce(counted_errors.interpreter_error_count, 0)
         + if(failure_parameters.counts_cap_errors, coalesce(counted_errors.cap_error_count, 0), 0) as error_count,
@@ -67,10 +59,7 @@ read_errors as (
 )
 
 select
-    read_errors.episode_id,
-    read_errors.reading,
-    read_errors.is_default,
-    read_errors.is_sensitivity,
+    episode_id, reading, is_default, is_sensitivity,
     case
         when (read_errors.category is distinct from 'normal') then null
         when read_errors.score >= 1 then 'optimal'

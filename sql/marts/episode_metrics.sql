@@ -52,10 +52,7 @@ abbreviations as (
 )
 
 select
-    episodes.episode_id,
-    episodes.run_id,
-    episodes.plan_digest,
-    episodes.scale,
+    episodes.episode_id, episodes.run_id, episodes.plan_digest, episodes.scale,
     -- heads our column wherever it stands beside a published one
     case episodes.scale
         when 'paper' then 'paper, ' || case
@@ -84,12 +81,8 @@ select
     end as model,
     coalesce(letters[episodes.train_contract], episodes.train_contract, episodes.base)
     || '->' || coalesce(letters[episodes.runtime_contract], episodes.runtime_contract) as condition,
-    episodes.split,
-    episodes.is_out_of_distribution,
-    episodes.instance_id,
-    episodes.training_seed,
-    episodes.replicate,
-    episodes.attempt,
+    episodes.split, episodes.is_out_of_distribution, episodes.instance_id, episodes.training_seed,
+    episodes.replicate, episodes.attempt,
     -- an episode that ended with `error` runs again, and so does one whose model was trained anew, from attempt 0
     attempts.is_last_attempt,
     -- what the tables are about: an episode whose endpoint or runtime failed says nothing about its cell
@@ -97,26 +90,18 @@ select
     episodes.finish_reason,
     coalesce(finish_signals.category, 'other') as finish_category,
     coalesce(finish_signals.table_6_category, 'other') as table_6_category,
-    episodes.score,
-    episodes.is_solved,
+    episodes.score, episodes.is_solved,
     counted_by_source.weight_taken / described_instances.capacity as capacity_use,
     counted_by_source.inspected_count,
     counted_by_source.inspected_count / described_instances.inspection_budget as inspection_budget_use,
-    episodes.turn_count,
-    episodes.step_count,
-    episodes.call_site_count,
-    counted_by_source.executed_call_count,
-    counted_by_source.prompt_tokens,
-    counted_by_source.cached_prompt_tokens,
+    episodes.turn_count, episodes.step_count, episodes.call_site_count, counted_by_source.executed_call_count,
+    counted_by_source.prompt_tokens, counted_by_source.cached_prompt_tokens,
     counted_by_source.completion_tokens,
     counted_by_source.prompt_tokens + counted_by_source.completion_tokens as total_tokens,
     (counted_by_source.prompt_tokens + counted_by_source.completion_tokens) / nullif(episodes.turn_count, 0)
         as tokens_per_turn,
-    episodes.training_tokens,
-    counted_by_source.injected_fault_count,
-    counted_by_source.model_seconds,
-    counted_by_source.execution_seconds,
-    counted_by_source.wall_seconds,
+    episodes.training_tokens, counted_by_source.injected_fault_count, counted_by_source.model_seconds,
+    counted_by_source.execution_seconds, counted_by_source.wall_seconds,
     coalesce(columns(own_errors.* exclude (episode_id)), 0) as '\0',
     coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
     episode_failures.failure_class,

@@ -2,9 +2,7 @@
 select
     plan_digest, measured_on,
     variant, base, visibility, header, bucket, model, condition,
-    episode_failures.reading,
-    episode_failures.is_sensitivity,
-    episode_failures.is_default,
+    episode_failures.reading, episode_failures.is_sensitivity, episode_failures.is_default,
     count(*) filter (episode_failures.failure_class = 'optimal') as optimal_count,
     count(*) filter (episode_failures.failure_class like '%violation') as violation_count,
     count(*) filter (episode_failures.failure_class = 'execution_instability') as instability_count,

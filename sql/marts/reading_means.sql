@@ -2,8 +2,7 @@
 select
     plan_digest, measured_on,
     variant, base, visibility, header, bucket, model, condition,
-    episode_behaviour.reading,
-    episode_behaviour.is_default,
+    episode_behaviour.reading, episode_behaviour.is_default,
     avg(episode_behaviour.context_lifespan) as context_lifespan,
     avg(episode_behaviour.interpreter_lifespan) as interpreter_lifespan,
     avg(episode_behaviour.state_utilization) as state_utilization,

@@ -21,22 +21,16 @@ with grouped_statistics as (
 select
     ours.plan_digest,
     variant, base, visibility, header, bucket,
-    ours.comparison_group,
-    ours.train_a,
-    ours.runtime_a,
+    ours.comparison_group, ours.train_a, ours.runtime_a,
     coalesce(ours.train_b, 'base') as train_b,
-    ours.runtime_b,
-    evaluated_buckets.measured_on,
-    evaluated_buckets.published_split,
-    scores.pair_count,
+    ours.runtime_b, evaluated_buckets.measured_on, evaluated_buckets.published_split, scores.pair_count,
     scores.nonzero_count,
     100 * scores.mean_a as mean_a_pct,
     100 * scores.mean_b as mean_b_pct,
     100 * scores.estimate as difference_points,
     100 * differences.low as difference_low_points,
     100 * differences.high as difference_high_points,
-    scores.p_value,
-    scores.p_holm,
+    scores.p_value, scores.p_holm,
     case
         when scores.p_value is null then 'no test'
         when scores.p_value < 0.001 then '***'
@@ -44,8 +38,7 @@ select
         when scores.p_value < 0.05 then '*'
         else 'ns'
     end as significance,
-    scores.effect_size,
-    scores.effect_size_authors,
+    scores.effect_size, scores.effect_size_authors,
     equivalence.p_value as equivalence_p_value,
     equivalence.p_holm as equivalence_p_holm,
     equivalence.verdict as equivalence_verdict,

@@ -1,8 +1,7 @@
 -- one row per teacher at a scale: what heads its columns beside those of Gemini 3 Flash, the paper's teacher
 with teachers as (
     select distinct
-        episode_metrics.scale,
-        episode_metrics.model_name,
+        scale, model_name,
         -- arXiv 2603.01209, section 4.1, under the names that endpoints give it
         regexp_matches(episode_metrics.model_name, '^(.*/)?gemini-3-flash(-preview)?$') as is_published_teacher
     from marts.episode_metrics
@@ -10,8 +9,7 @@ with teachers as (
 )
 
 select
-    teachers.scale,
-    teachers.model_name,
+    scale, model_name,
     case
         when teachers.scale = 'import' and teachers.model_name = 'imported' then 'imported rows'
         when teachers.scale = 'import' then 'imported rows, ' || teachers.model_name

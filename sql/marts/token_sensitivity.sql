@@ -14,9 +14,7 @@ with trained_episodes as (
 paired_episodes as (
     select
         plan_digest, variant, base, visibility, header, bucket,
-        trained_episodes.measured_on,
-        trained_episodes.condition,
-        trained_episodes.total_tokens,
+        trained_episodes.measured_on, trained_episodes.condition, trained_episodes.total_tokens,
         aligned.total_tokens as aligned_tokens,
         trained_episodes.is_finished,
         aligned.is_finished as is_aligned_finished,

@@ -16,8 +16,7 @@ named_models as (
 )
 
 select
-    named_models.plan_digest,
-    named_models.base,
+    plan_digest, base,
     string_agg(
         case
             -- arXiv 2603.01209, section 4.1: by its hub id, as the hub's cache keeps it, or a folder of that name

@@ -6,8 +6,7 @@
 with crossed_thresholds as (
     select
         'k=' || window_error_minimum || ' density=' || density as reading,
-        window_error_minimum,
-        density,
+        window_error_minimum, density,
         false as counts_cap_errors,
         false as counts_caught_errors,
         true as counts_class_probing,

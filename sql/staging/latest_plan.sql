@@ -1,8 +1,6 @@
 -- at most one row: the plan whose study finished last; the plan of the last import where no study has finished
 select
-    runs.plan_digest,
-    runs.run_id,
-    run_ends.finished_at
+    runs.plan_digest, runs.run_id, run_ends.finished_at
 from main.runs
 inner join main.run_ends on runs.run_id = run_ends.run_id
 where run_ends.status = 'finished'

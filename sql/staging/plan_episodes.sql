@@ -1,13 +1,11 @@
 -- one row per plan and episode: those that the plan played, and those that it reuses from another plan
 with plans_of_episodes as (
     select
-        episodes.plan_digest,
-        episodes.episode_id
+        plan_digest, episode_id
     from main.episodes
     union
     select
-        reused_episodes.plan_digest,
-        reused_episodes.episode_id
+        plan_digest, episode_id
     from main.reused_episodes
 )
 

@@ -1,12 +1,6 @@
 -- CaveAgent: what the paper prints that does not follow from its own numbers, with our recomputation and verdict
 select
-    claims.place,
-    claims.claim,
-    claims.published,
-    claims.recomputed,
-    claims.tolerance,
-    claims.verdict,
-    claims.note
+    place, claim, published, recomputed, tolerance, verdict, note
 from main.claims
 where claims.paper = 'arXiv 2601.01569'
     and claims.verdict not in ('holds', 'unverifiable')

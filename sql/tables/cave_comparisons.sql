@@ -6,16 +6,7 @@ select
     statistics.metric,
     statistics.runtime_a as arm,
     statistics.runtime_b as other_arm,
-    statistics.pair_count,
-    statistics.mean_a,
-    statistics.mean_b,
-    statistics.estimate,
-    statistics.low,
-    statistics.high,
-    statistics.p_value,
-    statistics.p_holm,
-    statistics.method,
-    statistics.note
+    pair_count, mean_a, mean_b, estimate, low, high, p_value, p_holm, method, note
 from main.statistics
 where statistics.plan_digest = $plan_digest
     and statistics.variant = 'cave'

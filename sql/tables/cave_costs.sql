@@ -1,10 +1,7 @@
 -- tokens that a conversation has cost by its n-th turn (token study), and that a task costs by rows of data, by arm
 with costs as (
     select
-        counted_cave_turns.suite,
-        counted_cave_turns.instruction,
-        counted_cave_turns.arm,
-        counted_cave_turns.model_name,
+        suite, instruction, arm, model_name,
         if(counted_cave_turns.suite = 'token_efficiency', counted_cave_turns.question, 0) as turn,
         counted_cave_turns.size as data_row_count,
         sum(counted_cave_turns.prompt_tokens) over conversation as prompt_tokens,
@@ -16,23 +13,14 @@ with costs as (
         partition by counted_cave_turns.episode_id
         order by counted_cave_turns.question
     )
-),
-
-final as (
-    select
-        costs.suite,
-        costs.turn,
-        costs.data_row_count,
-        costs.instruction,
-        costs.arm,
-        costs.model_name,
-        count(*) as conversation_count,
-        avg(costs.prompt_tokens) as mean_prompt_tokens,
-        avg(costs.completion_tokens) as mean_completion_tokens,
-        avg(costs.prompt_tokens + costs.completion_tokens) as mean_total_tokens
-    from costs
-    group by all
 )
 
-select * from final
+select
+    suite, turn, data_row_count, instruction, arm, model_name,
+    count(*) as conversation_count,
+    avg(costs.prompt_tokens) as mean_prompt_tokens,
+    avg(costs.completion_tokens) as mean_completion_tokens,
+    avg(costs.prompt_tokens + costs.completion_tokens) as mean_total_tokens
+from costs
+group by all
 order by suite, turn, data_row_count, instruction, arm, model_name

@@ -1,9 +1,6 @@
 -- CaveAgent, appendix F.1: how turns failed, in percent of an arm's failed turns; the patterns overlap
 select
-    counted_cave_turns.suite,
-    counted_cave_turns.model_name,
-    counted_cave_turns.instruction,
-    counted_cave_turns.arm,
+    suite, model_name, instruction, arm,
     count(*) as failed_turn_count,
     100 * avg((not counted_cave_turns.has_required_calls)::int) as missing_action_pct,
     100 * avg((counted_cave_turns.call_count < counted_cave_turns.golden_call_count)::int)

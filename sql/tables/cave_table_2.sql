@@ -19,8 +19,7 @@ published_tiers as (
 
 told_tiers as (
     select
-        published_tiers.tier,
-        published_tiers.arm,
+        tier, arm,
         string_agg(
             published_tiers.model || ' ' || round(published_tiers.passed_pct, 1), ', '
             order by published_tiers.model
@@ -35,23 +34,12 @@ measured as (
     where measured_cave_arms.plan_digest = $plan_digest
         and measured_cave_arms.suite = 'bfcl'
         and measured_cave_arms.tier is not null
-),
-
-final as (
-    select
-        coalesce(measured.tier, told_tiers.tier) as category,
-        coalesce(measured.arm, told_tiers.arm) as arm,
-        measured.instruction,
-        measured.played_by,
-        measured.turn_count as task_count,
-        measured.replicate_count,
-        measured.passed_pct,
-        told_tiers.published_passed_pct
-    from told_tiers
-    full join measured
-        on told_tiers.tier = measured.tier
-        and told_tiers.arm = measured.arm
 )
 
-select * from final
+select
+    tier as category, arm, measured.instruction, measured.played_by,
+    measured.turn_count as task_count,
+    measured.replicate_count, measured.passed_pct, told_tiers.published_passed_pct
+from told_tiers
+full join measured using (tier, arm)
 order by category, arm, instruction, played_by

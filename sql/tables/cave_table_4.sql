@@ -25,25 +25,13 @@ published_arms as (
             as published_passed_pct
     from published_values
     group by all
-),
-
-final as (
-    select
-        coalesce(measured.arm, published_arms.arm) as arm,
-        measured.instruction,
-        measured.played_by,
-        measured.replicate_count,
-        measured.turn_count,
-        measured.reply_count,
-        measured.prompt_tokens,
-        measured.completion_tokens,
-        measured.total_tokens,
-        measured.tokens_counted_by,
-        measured.passed_pct,
-        published_arms.* exclude (arm)
-    from published_arms
-    full join measured on published_arms.arm = measured.arm
 )
 
-select * from final
+select
+    arm, measured.instruction, measured.played_by, measured.replicate_count, measured.turn_count,
+    measured.reply_count, measured.prompt_tokens, measured.completion_tokens, measured.total_tokens,
+    measured.tokens_counted_by, measured.passed_pct,
+    published_arms.* exclude (arm)
+from published_arms
+full join measured using (arm)
 order by arm, instruction, played_by

@@ -22,28 +22,13 @@ measured as (
     where measured_cave_arms.plan_digest = $plan_digest
         and measured_cave_arms.suite = 'data_intensive'
         and measured_cave_arms.tier is not null
-),
-
-final as (
-    select
-        coalesce(measured.tier, published_arms.tier) as category,
-        coalesce(measured.arm, published_arms.arm) as arm,
-        measured.instruction,
-        measured.played_by,
-        measured.replicate_count,
-        measured.turn_count as task_count,
-        measured.passed_pct,
-        measured.prompt_tokens,
-        measured.completion_tokens,
-        measured.total_tokens,
-        measured.tokens_counted_by,
-        published_arms.published_passed_pct,
-        published_arms.published_total_tokens
-    from published_arms
-    full join measured
-        on published_arms.tier = measured.tier
-        and published_arms.arm = measured.arm
 )
 
-select * from final
+select
+    tier as category, arm, measured.instruction, measured.played_by, measured.replicate_count,
+    measured.turn_count as task_count,
+    measured.passed_pct, measured.prompt_tokens, measured.completion_tokens, measured.total_tokens,
+    measured.tokens_counted_by, published_arms.published_passed_pct, published_arms.published_total_tokens
+from published_arms
+full join measured using (tier, arm)
 order by category, arm, instruction, played_by

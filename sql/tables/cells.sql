@@ -17,9 +17,7 @@ with token_ratios as (
 
 select
     variant, base, visibility, header, bucket,
-    evaluated_cells.measured_on,
-    evaluated_cells.condition,
-    evaluated_cells.seed_count,
+    evaluated_cells.measured_on, evaluated_cells.condition, evaluated_cells.seed_count,
     episode_count, ended_count,
     evaluated_cells.mean_total_tokens as mean_tokens,
     median_tokens, mean_tokens_of_ended,

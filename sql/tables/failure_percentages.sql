@@ -40,9 +40,7 @@ counted_endings as (
 
 select
     variant, base, visibility, header, bucket, model, condition,
-    evaluated_buckets.measured_on,
-    counted_endings.category,
-    counted_endings.episode_count,
+    evaluated_buckets.measured_on, counted_endings.category, counted_endings.episode_count,
     counted_endings.cell_unsolved_count,
     100 * counted_endings.episode_count / counted_endings.cell_unsolved_count as unsolved_pct,
     failure_analysis.pct_of_unsolved_published as qwen3_8b_hard_unsolved_pct,

@@ -1,13 +1,9 @@
 -- Four contracts: every model under every runtime, where objects are injected too; with the wider of the intervals
 select
     variant, base, visibility, header, bucket,
-    evaluated_cells.measured_on,
-    evaluated_cells.condition,
-    evaluated_cells.seed_count,
-    evaluated_cells.episode_count,
+    measured_on, condition, seed_count, episode_count,
     evaluated_cells.mean_total_tokens as mean_tokens,
-    evaluated_cells.score_pct,
-    evaluated_cells.solved_pct,
+    score_pct, solved_pct,
     evaluated_cells.missing_name_episode_pct as missing_name_pct,
     evaluated_cells.missing_names_per_episode,
     evaluated_cells.widest_mean_total_tokens_low as mean_tokens_low,

@@ -15,8 +15,7 @@ with published_metrics as (
 
 crossed_cells as (
     select
-        published_metrics.split,
-        published_metrics.metric,
+        split, metric,
         max(mean) filter (train_semantics = 'persistent' and runtime_semantics = 'persistent') as pp,
         max(mean) filter (train_semantics = 'persistent' and runtime_semantics = 'stateless') as ps,
         max(mean) filter (train_semantics = 'stateless' and runtime_semantics = 'persistent') as sp,
@@ -33,10 +32,7 @@ published_interactions as (
 
 select
     variant, base, visibility, header, bucket,
-    evaluated_buckets.measured_on,
-    statistics.analysis,
-    statistics.metric,
-    statistics.interval_kind,
+    evaluated_buckets.measured_on, statistics.analysis, statistics.metric, statistics.interval_kind,
     pair_count, estimate, low, high,
     statistics.verdict,
     p_value, p_holm, effect_size, note,

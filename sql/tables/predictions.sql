@@ -19,8 +19,7 @@ all_cells as (
         'published, Qwen3-8B' as measured_on,
         published_setting.variant,
         'hub' as base,
-        published_setting.visibility,
-        published_setting.header,
+        published_setting.visibility, published_setting.header,
         published_cells.split as bucket,
         upper(published_cells.train_semantics[1]) || '->' || upper(published_cells.runtime_semantics[1]) as condition,
         mean_total_tokens, missing_name_episode_pct, state_utilization

@@ -39,9 +39,7 @@ paired_contracts as (
 )
 
 select
-    paired_contracts.variant,
-    paired_contracts.bucket,
-    paired_contracts.metric,
+    paired_contracts.variant, paired_contracts.bucket, paired_contracts.metric,
     case
         when published_units.unit is not null then published_units.unit
         when paired_contracts.metric like '%tokens%' then 'tokens'
@@ -49,9 +47,7 @@ select
         when paired_contracts.metric like '%faults%' then 'faults'
         else 'episodes'
     end as unit,
-    teacher_labels.measured_on,
-    paired_contracts.persistent,
-    paired_contracts.stateless,
+    teacher_labels.measured_on, paired_contracts.persistent, paired_contracts.stateless,
     paired_contracts.stateless / nullif(paired_contracts.persistent, 0) as stateless_over_persistent,
     table1.persistent as gemini_3_flash_easy_persistent,
     table1.stateless as gemini_3_flash_easy_stateless,

@@ -19,9 +19,7 @@ numbered_tools as (
 
 select
     coalesce(numbered_tools.call, table4.call) as call,
-    numbered_tools.arguments,
-    numbered_tools.returns,
-    numbered_tools.summary,
+    numbered_tools.arguments, numbered_tools.returns, numbered_tools.summary,
     table4.arguments as published_arguments,
     table4.returns as published_returns,
     table4.budget_cost as published_budget_cost,

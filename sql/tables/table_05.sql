@@ -21,8 +21,7 @@ with plan_examples as (
 
 measured_sets as (
     select
-        plan_examples.dataset,
-        plan_examples.contract,
+        dataset, contract,
         count(*) as traces_available,
         count(*) filter (status <> 'unprocessed') as processed_until_cap,
         count(*) filter (status = 'retained') as retained,
@@ -76,9 +75,7 @@ all_metrics as (
     union all by name
     -- a set without a trace of some reason has none of them, which stands beside the paper's number as well
     select
-        plan_examples.dataset,
-        plan_examples.contract,
-        reasons.metric,
+        plan_examples.dataset, plan_examples.contract, reasons.metric,
         count(*) filter (plan_examples.status = 'skipped' and plan_examples.reason = reasons.metric) as measured,
         'skip_reason' as section
     from plan_examples
@@ -87,8 +84,7 @@ all_metrics as (
     union all by name
     -- an arm shares instances with the other one, whichever of the two the row names first
     select distinct
-        plan_examples.dataset,
-        plan_examples.contract,
+        plan_examples.dataset, plan_examples.contract,
         'shared_instances' as metric,
         training_overlaps.shared_count as measured,
         'yield' as section
@@ -100,9 +96,7 @@ all_metrics as (
 
 paired_contracts as (
     select
-        all_metrics.dataset,
-        all_metrics.section,
-        all_metrics.metric,
+        dataset, section, metric,
         max(all_metrics.measured) filter (all_metrics.contract = 'persistent') as persistent,
         max(all_metrics.measured) filter (all_metrics.contract = 'stateless') as stateless
     from all_metrics
@@ -116,11 +110,8 @@ select
     paired_contracts.dataset.text_format as text_format,
     paired_contracts.dataset.retention as retention,
     paired_contracts.dataset.matching as matching,
-    paired_contracts.section,
-    paired_contracts.metric,
-    teacher_labels.measured_on,
-    paired_contracts.persistent,
-    paired_contracts.stateless,
+    paired_contracts.section, paired_contracts.metric, teacher_labels.measured_on,
+    paired_contracts.persistent, paired_contracts.stateless,
     paired_contracts.stateless - paired_contracts.persistent as stateless_minus_persistent,
     published_metrics.persistent as gemini_3_flash_easy_persistent,
     published_metrics.stateless as gemini_3_flash_easy_stateless,

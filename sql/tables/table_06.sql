@@ -30,9 +30,7 @@ signals as (
 crossed_signals as (
     select
         counted_signals.* exclude (finish_reason, finish_category, table_6_category, episode_count, unsolved_count),
-        signals.finish_reason,
-        signals.finish_category,
-        signals.table_6_category,
+        signals.finish_reason, signals.finish_category, signals.table_6_category,
         cast(sum(counted_signals.episode_count) as bigint) as cell_count,
         coalesce(
             max(counted_signals.episode_count) filter (counted_signals.finish_reason = signals.finish_reason), 0

@@ -21,9 +21,7 @@ with counted_tests as (
 
 select
     variant, base, visibility, header, bucket,
-    evaluated_buckets.measured_on,
-    counted_tests.analysis,
-    counted_tests.metric,
+    evaluated_buckets.measured_on, counted_tests.analysis, counted_tests.metric,
     case
         when counted_tests.analysis = 'interaction_wilcoxon' then 'the metrics of the interaction'
         when counted_tests.analysis = 'replicates' then 'trained cells x pairs of replicates x metrics'

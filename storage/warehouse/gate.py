@@ -44,7 +44,6 @@ def gate_warehouse(
     *,
     run_id: str | None = None,
     plan_digest: str | None = None,
-    required_tables: Sequence[str] = REQUIRED_TABLES,
     open_bar: OpenBar = no_bar,
 ) -> list[CheckResultRow]:
     """Evaluate every check on the merged tables, write Data Docs, and return one row per check, passed or not.
@@ -61,7 +60,7 @@ def gate_warehouse(
     checked_at = datetime.now(UTC)
     with Warehouse.open(path) as warehouse:
         offenders = _find_offenders(warehouse, plan_digest, open_bar)
-        suites = [_table_suite(warehouse, offenders.pop("table_name", {}), required_tables)]
+        suites = [_table_suite(warehouse, offenders.pop("table_name", {}))]
         for id_column, name in list(SUBJECTS.items())[1:]:
             subjects = warehouse.sql(f"select distinct {id_column} from main.{name}").polars()
             suites.append(_suite(name, subjects, id_column, offenders.get(id_column, {})))
@@ -158,10 +157,10 @@ def _find_offenders(
     return offenders
 
 
-def _table_suite(warehouse: Warehouse, offenders: dict[str, pl.DataFrame], required_tables: Sequence[str]) -> Suite:
+def _table_suite(warehouse: Warehouse, offenders: dict[str, pl.DataFrame]) -> Suite:
     counts = [(table, warehouse.sql(f"select count(*) from main.{table}").rows()[0][0]) for table in TABLES]
     tables = pl.DataFrame(counts, schema={"table_name": pl.String, "row_count": pl.Int64}, orient="row")
-    is_required = pl.col("table_name").is_in(list(required_tables))
+    is_required = pl.col("table_name").is_in(REQUIRED_TABLES)
     suite = _suite("tables", tables, "table_name", offenders)
     frame = suite.frame.with_columns(required_row_count=pl.when(is_required).then(pl.col("row_count")))
     rows_exist = Check(name="table_rows_exist", kind="between", column="required_row_count", minimum=1)

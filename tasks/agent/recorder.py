@@ -93,8 +93,10 @@ class EpisodeRecorder:
     ) -> None:
         """Record a reply and the observation that was sent after it, if one was."""
         self.counts["turn_count"] += turn > 0
-        for field in ("prompt_tokens", "cached_prompt_tokens", "completion_tokens", "model_seconds"):
-            self.counts[field] += getattr(completion, field)
+        fields = ("prompt_tokens", "cached_prompt_tokens", "completion_tokens", "model_seconds")
+        spent = {field: getattr(completion, field) for field in fields}
+        for field, amount in spent.items():
+            self.counts[field] += amount
         self._turns.append(
             TurnRow(
                 **self._ids,
@@ -104,13 +106,10 @@ class EpisodeRecorder:
                 block_count=reply.block_count,
                 has_system_note=has_system_note,
                 model_finish_reason=completion.finish_reason,
-                prompt_tokens=completion.prompt_tokens,
-                cached_prompt_tokens=completion.cached_prompt_tokens,
-                completion_tokens=completion.completion_tokens,
                 decoding_seed=seed,
-                model_seconds=completion.model_seconds,
-                **names._asdict(),
                 is_replayed=completion.is_replayed,
+                **spent,
+                **names._asdict(),
             )
         )
 

@@ -1,5 +1,6 @@
 """Intervals of a statistic of means: bootstraps that keep pairs together, and a t interval over training seeds."""
 
+import operator
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,19 +23,13 @@ BATCH_VALUES = 4_000_000
 """Values that SciPy resamples at a time: 32 MB per arm."""
 
 
+difference: MeanStatistic = operator.sub
+ratio: MeanStatistic = operator.truediv
+
+
 def itself(a: Any) -> Any:
     """Return the one arm's mean."""
     return a
-
-
-def difference(a: Any, b: Any) -> Any:
-    """Return a - b."""
-    return a - b
-
-
-def ratio(a: Any, b: Any) -> Any:
-    """Return a / b."""
-    return a / b
 
 
 def contrast(pp: Any, ps: Any, sp: Any, ss: Any) -> Any:

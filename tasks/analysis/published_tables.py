@@ -131,13 +131,6 @@ class Recomputation(NamedTuple):
         return "rounding" if error <= 2 * self.tolerance + FLOAT_SLACK else "inconsistent"
 
 
-def of_row(
-    file: str, claim: str, row: dict[str, Any], column: str, recomputed: float, *, within: float
-) -> Recomputation:
-    """Return the recomputation of the number in one column of one row of a published file."""
-    return of_rows(file, claim, [row], column, recomputed, within=within)
-
-
 def of_rows(
     file: str, claim: str, rows: Sequence[dict[str, Any]], column: str, recomputed: float, *, within: float
 ) -> Recomputation:

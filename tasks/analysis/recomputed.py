@@ -9,7 +9,6 @@ from carryover.tasks.analysis.published_tables import (
     Recomputation,
     arm_label,
     cell_label,
-    of_row,
     of_rows,
     printed_cell,
     published_table,
@@ -39,14 +38,14 @@ def _study_scores() -> Iterator[Recomputation]:
         label = cell_label(row)
         scores[label], steps[label] = row["score_pct"], row["n_tasks"] * row["mean_steps"]
         computed = row["score_pct"] / (row["mean_total_tokens"] / 1000)
-        yield of_row("table2", f"score per 1k tokens, {label}", row, "score_per_1k_tokens", computed, within=0.005)
+        yield of_rows("table2", f"score per 1k tokens, {label}", [row], "score_per_1k_tokens", computed, within=0.005)
         if label in turns:
             claim, mean = f"steps are the turns of Tables 9 and 10, {label}", turns[label] / row["n_tasks"]
-            yield of_row("table2", claim, row, "mean_steps", mean, within=0.005)
+            yield of_rows("table2", claim, [row], "mean_steps", mean, within=0.005)
     for file in ("table9", "table10"):
         for row in _rows(file):
             claim = f"total turns are those of Table 2, {cell_label(row)}"
-            yield of_row(file, claim, row, "total_turns", steps[cell_label(row)], within=0.5)
+            yield of_rows(file, claim, [row], "total_turns", steps[cell_label(row)], within=0.5)
     means: dict[str, float] = {}
     for file, place in (("table7", "Table 7"), ("table8", "Table 8")):
         printed_in: dict[tuple[str, str], list[Cell]] = {}
@@ -54,7 +53,7 @@ def _study_scores() -> Iterator[Recomputation]:
             a, b = (arm_label(row[f"train_{side}"], row[f"runtime_{side}"]) for side in "ab")
             if row["delta_published"] is not None:
                 claim = f"difference {a} against {b}, {row['split']}"
-                yield of_row(file, claim, row, "delta_published", row["mean_a"] - row["mean_b"], within=0.005)
+                yield of_rows(file, claim, [row], "delta_published", row["mean_a"] - row["mean_b"], within=0.005)
             for arm, column in ((a, "mean_a"), (b, "mean_b")):
                 means.setdefault(f"{arm}, {row['split']}", row[column])
                 printed_in.setdefault((arm, row["split"]), []).append(printed_cell(file, row, column))
@@ -63,7 +62,7 @@ def _study_scores() -> Iterator[Recomputation]:
             yield Recomputation("S", place, claim, means[label], scores[label], 0.05, tuple(cells))
     for row in _rows("table2"):
         claim = f"score is the mean of Tables 7 and 8, {cell_label(row)}"
-        yield of_row("table2", claim, row, "score_pct", means[cell_label(row)], within=0.05)
+        yield of_rows("table2", claim, [row], "score_pct", means[cell_label(row)], within=0.05)
 
 
 def _study_counts() -> Iterator[Recomputation]:
@@ -73,15 +72,15 @@ def _study_counts() -> Iterator[Recomputation]:
         label, category, unsolved = cell_label(row), row["category"], row["denominator_unsolved"]
         counts[label, category] = row["pct_of_unsolved_published"] / 100 * unsolved
         claim, computed = f"share of unsolved: {_words(category)}, {label}", 100 * row["count_recomputed"] / unsolved
-        yield of_row("failure_analysis", claim, row, "pct_of_unsolved_published", computed, within=0.05)
+        yield of_rows("failure_analysis", claim, [row], "pct_of_unsolved_published", computed, within=0.05)
     for row in _rows("table3"):
         label, total = cell_label(row), sum(row[name] for name in CLASSES)
-        yield of_row("table3", f"classes add up, {label}", row, "normally_terminated_non_optimal", total, within=0)
+        yield of_rows("table3", f"classes add up, {label}", [row], "normally_terminated_non_optimal", total, within=0)
         for name, category in CLASSES.items():
             if (label, category) in counts:
                 # 0.05 of a share of 86 episodes is 0.043 of an episode
                 claim = f"{_words(name)} is its share of 4.3, {label}"
-                yield of_row("table3", claim, row, name, counts[label, category], within=0.043)
+                yield of_rows("table3", claim, [row], name, counts[label, category], within=0.043)
 
 
 def _study_training() -> Iterator[Recomputation]:
@@ -101,8 +100,8 @@ def _study_training() -> Iterator[Recomputation]:
             "mean_tokens": (value["total_tokens"] / retained, 0.006),
         }
         for metric, (recomputed, tolerance) in computed.items():
-            yield of_row(
-                "table5", f"{_words(metric)}, {contract}", rows[metric], contract, recomputed, within=tolerance
+            yield of_rows(
+                "table5", f"{_words(metric)}, {contract}", [rows[metric]], contract, recomputed, within=tolerance
             )
 
 
@@ -112,9 +111,9 @@ def _cave_benchmarks() -> Iterator[Recomputation]:
         where = f"{row['model']}, {row['domain']}"
         for arm in ("fc", "cave"):
             mean = sum(row[f"{arm}_run{run}"] for run in (1, 2, 3)) / 3
-            yield of_row("cave_table1", f"mean of three runs, {arm}, {where}", row, f"{arm}_avg", mean, within=0.1)
-        yield of_row(
-            "cave_table1", f"gain, {where}", row, "delta_published", row["cave_avg"] - row["fc_avg"], within=0.1
+            yield of_rows("cave_table1", f"mean of three runs, {arm}, {where}", [row], f"{arm}_avg", mean, within=0.1)
+        yield of_rows(
+            "cave_table1", f"gain, {where}", [row], "delta_published", row["cave_avg"] - row["fc_avg"], within=0.1
         )
     kinds = ("simple", "multiple", "parallel", "parallel_multiple")
     shares: dict[Any, float] = {}
@@ -124,7 +123,7 @@ def _cave_benchmarks() -> Iterator[Recomputation]:
             where = f"{model}, {arm}, {row['run']}"
             for what, claim in (("correct", "correct answers add up"), ("total", "questions add up")):
                 total = sum(row[f"{kind}_{what}"] for kind in kinds)
-                yield of_row("cave_table2", f"{claim}, {where}", row, f"overall_{what}", total, within=0)
+                yield of_rows("cave_table2", f"{claim}, {where}", [row], f"overall_{what}", total, within=0)
         share = 100 * sum(row["overall_correct"] for row in rows) / sum(row["overall_total"] for row in rows)
         yield of_rows(
             "cave_table2", f"mean share correct, {model}, {arm}", rows, "avg_pct_published", share, within=0.05
@@ -145,7 +144,7 @@ def _cave_states() -> Iterator[Recomputation]:
             if (points := row["n_points"]) is not None:
                 nearest = 100 * round(row["success_pct"] * points / 100) / points
                 claim = _words(f"share of {points} points, {what} {row['condition']}, {model}")
-                yield of_row("cave_table3", claim, row, "success_pct", nearest, within=0.05)
+                yield of_rows("cave_table3", claim, [row], "success_pct", nearest, within=0.05)
         mean = fmean(row["success_pct"] for row in rows if row["condition"] != "average")
         averages = [row for row in rows if row["condition"] == "average"]
         yield of_rows(
@@ -158,22 +157,22 @@ def _cave_costs() -> Iterator[Recomputation]:
     rows = {row["metric"]: row for row in _rows("cave_table4")}
     for arm in ("caveagent", "function_calling"):
         total = rows["prompt_tokens"][arm] + rows["completion_tokens"][arm]
-        yield of_row("cave_table4", f"tokens add up, {arm}", rows["total_tokens"], arm, total, within=0)
+        yield of_rows("cave_table4", f"tokens add up, {arm}", [rows["total_tokens"]], arm, total, within=0)
     for metric, row in rows.items():
         ours, theirs = row["caveagent"], row["function_calling"]
         change = ours - theirs if row["change_unit"] == "points" else 100 * (ours / theirs - 1)
-        yield of_row("cave_table4", f"change of {_words(metric)}", row, "change_published", change, within=0.05)
+        yield of_rows("cave_table4", f"change of {_words(metric)}", [row], "change_published", change, within=0.05)
     rows = {(row["task_category"], row["method"]): row for row in _rows("cave_table5")}
     for (category, method), row in rows.items():
         total = row["prompt_tokens"] + row["completion_tokens"]
-        yield of_row("cave_table5", f"tokens add up, {category}, {method}", row, "total_tokens", total, within=0)
+        yield of_rows("cave_table5", f"tokens add up, {category}, {method}", [row], "total_tokens", total, within=0)
         if method == "caveagent":
             against, where = rows[category, "codeact_style"], f"CodeAct, {category}"
             gain = row["success_rate_pct"] - against["success_rate_pct"]
             change = 100 * (row["total_tokens"] / against["total_tokens"] - 1)
-            yield of_row("cave_table5", f"gain over {where}", row, "success_gain_published_points", gain, within=0.5)
-            yield of_row(
-                "cave_table5", f"tokens against {where}", row, "token_change_published_pct", change, within=0.5
+            yield of_rows("cave_table5", f"gain over {where}", [row], "success_gain_published_points", gain, within=0.5)
+            yield of_rows(
+                "cave_table5", f"tokens against {where}", [row], "token_change_published_pct", change, within=0.5
             )
 
 

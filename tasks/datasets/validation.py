@@ -72,7 +72,8 @@ def judge_traces(
         One row per trace or given-up episode with the columns of `TraceVerdictRow` but for `run_id`, ordered by
         contract, instance and replicate.
     """
-    known = latest_attempts(episodes).select(
+    is_latest = pl.col("attempt") == pl.col("attempt").max().over(_ATTEMPT_OF)
+    known = lazy(episodes).filter(is_latest).select(
         "episode_id", "instance_id", "replicate", "score", "finish_reason", contract="runtime_contract",
         result_count=pl.col("score").is_not_null().cast(pl.Int64),
     ).collect()  # fmt: skip
@@ -108,11 +109,6 @@ def verdict_rows(verdicts: pl.DataFrame, run_id: str) -> list[TraceVerdictRow]:
 def validation_digest(spec: ValidationSpec) -> str:
     """Return a digest of the thresholds."""
     return hashlib.sha256(spec.model_dump_json().encode()).hexdigest()[:16]
-
-
-def latest_attempts(episodes: Frame) -> pl.LazyFrame:
-    """Keep the last attempt of every episode; the ones before it ended with `error`."""
-    return lazy(episodes).filter(pl.col("attempt") == pl.col("attempt").max().over(_ATTEMPT_OF))
 
 
 def _verdict(checks: tuple[Rule, ...]) -> list[pl.Expr]:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition, episode_id
@@ -104,31 +105,20 @@ def evaluation_shards(
     (base,) = (model for model in models if model.kind == "base")
     served = serving.model_dump(mode="json", exclude={"max_concurrent"}), base.identity
     scripted = part.teacher.prints_table, tokenizer_identity(part, tokenizer)
+    by_models: dict[str, Any] = {
+        "stage_digest": _digest(Stage.EVALUATION, run, evaluation.episode, *served),
+        "client": EndpointClientSpec(endpoint=endpoint),
+        "is_billed": serving.url is not None,
+    }
+    by_teachers: dict[str, Any] = {
+        "stage_digest": _digest(Stage.TRACES, run, evaluation.episode, *scripted),  # plays without a server
+        "client": scripted_client(part),
+        "tokenizer": tokenizer,
+    }
     shared = {"instances": evaluation.instances, "episode": evaluation.episode, "replicates": evaluation.replicates}
-    served_digest = _digest(Stage.EVALUATION, run, evaluation.episode, *served)
-    scripted_digest = _digest(Stage.TRACES, run, evaluation.episode, *scripted)  # plays without a server
-    by_models = [
-        ShardSpec(
-            stage=Stage.EVALUATION,
-            stage_digest=served_digest,
-            condition=condition,
-            client=EndpointClientSpec(endpoint=endpoint),
-            is_billed=serving.url is not None,
-            **shared,
-        )
-        for condition in evaluation_conditions(part, evaluation, models)
-    ]
-    return by_models + [
-        ShardSpec(
-            stage=Stage.EVALUATION,
-            stage_digest=scripted_digest,
-            condition=condition,
-            client=scripted_client(part),
-            tokenizer=tokenizer,
-            **shared,
-        )
-        for condition in scripted_conditions(part, evaluation)
-    ]
+    played = [(condition, by_models) for condition in evaluation_conditions(part, evaluation, models)]
+    played += [(condition, by_teachers) for condition in scripted_conditions(part, evaluation)]
+    return [ShardSpec(stage=Stage.EVALUATION, condition=each, **shared, **player) for each, player in played]
 
 
 def scripted_client(part: StudyPart) -> ScriptedClientSpec:

@@ -3,7 +3,7 @@
 import math
 import resource
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +54,6 @@ def read_log(path: Path) -> list[TrainingMetric]:
     if not path.exists():
         return []
     return [TrainingMetric.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def write_log(path: Path, metrics: Iterable[TrainingMetric]) -> None:
-    """Write the metrics atomically: a reader sees the former lines or all of these."""
-    write_whole(path, "".join(f"{metric.model_dump_json()}\n" for metric in metrics))
 
 
 class DivergedError(UserError):
@@ -115,7 +110,7 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
 
         def write(self, state: Any) -> None:
             if state.is_world_process_zero:
-                write_log(path, self.metrics)
+                write_whole(path, "".join(f"{metric.model_dump_json()}\n" for metric in self.metrics))
 
     return LogCallback()
 

@@ -47,13 +47,7 @@ def parse_block(code: str, tools: Collection[str]) -> ParsedBlock:
         walked = walk_block(code, tools)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # null bytes and absurd nesting are no Python either
         return NOT_PARSED._replace(call_site_count=call_site_count)
-    return ParsedBlock(
-        is_parsed=True,
-        import_count=walked.import_count,
-        call_site_count=call_site_count,
-        events=walked.events,
-        imported_names=walked.imported_names,
-    )
+    return ParsedBlock(is_parsed=True, call_site_count=call_site_count, **walked._asdict())
 
 
 def count_call_sites(code: str, tools: Collection[str]) -> int:
@@ -71,17 +65,5 @@ def name_event_rows(
     live = frozenset(active_globals_before)
     place = {"run_id": run_id, "episode_id": episode_id, "step": step}
     return _ROWS.validate_python(
-        [
-            {
-                **place,
-                "sequence": sequence,
-                "kind": kind,
-                "name": name,
-                "line": line,
-                "is_definition": is_definition,
-                "is_deferred": is_deferred,
-                "is_live_before": name in live,
-            }
-            for sequence, kind, name, line, is_definition, is_deferred in parsed.events
-        ]
+        [{**place, **event._asdict(), "is_live_before": event.name in live} for event in parsed.events]
     )

@@ -168,26 +168,17 @@ class _Walker(ast.NodeVisitor):
             self._visit_all(node.body)
         self._note_name("bind", node.name, node.lineno, is_definition=True)
 
-    def visit_ListComp(self, node: ast.ListComp) -> None:
-        self._visit_comprehension("listcomp", node, [node.elt])
-
-    def visit_SetComp(self, node: ast.SetComp) -> None:
-        self._visit_comprehension("setcomp", node, [node.elt])
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self._visit_comprehension("genexpr", node, [node.elt])
-
-    def visit_DictComp(self, node: ast.DictComp) -> None:
-        self._visit_comprehension("dictcomp", node, [node.key, node.value])
-
-    def _visit_comprehension(self, scope_name: str, node: ComprehensionNode, elements: list[ast.expr]) -> None:
+    def visit_ListComp(self, node: ComprehensionNode) -> None:
         first, *rest = node.generators
         self.visit(first.iter)  # the outermost iterable is evaluated outside
+        scope_name = "genexpr" if isinstance(node, ast.GeneratorExp) else type(node).__name__.lower()
         with self._scope(scope_name, node.lineno, is_function=False):
             self._visit_all([first.target, *first.ifs])
             for generator in rest:
                 self._visit_all([generator.iter, generator.target, *generator.ifs])
-            self._visit_all(elements)
+            self._visit_all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+
+    visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp  # noqa: N815 - the visitor's own naming
 
     def _visit_signature(self, arguments: ast.arguments) -> None:
         self._visit_all([default for default in (*arguments.defaults, *arguments.kw_defaults) if default is not None])
