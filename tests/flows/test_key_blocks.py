@@ -6,6 +6,7 @@ import pytest
 from prefect.blocks.system import Secret
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
+from pydantic import SecretStr
 
 from carryover.flows.collect_traces import collect_traces
 from carryover.flows.generate_instances import generate_instances
@@ -55,7 +56,7 @@ def files_with(key, folder):
 @pytest.mark.prefect
 @pytest.mark.slow
 def test_the_key_of_a_block_reaches_the_endpoint_and_nothing_else(server, tmp_path, tmp_path_factory, capfd):
-    Secret(value=KEY).save("teacher", overwrite=True, _sync=True)
+    Secret(value=SecretStr(KEY)).save("teacher", overwrite=True, _sync=True)  # pyright: ignore[reportCallIssue]
     endpoint = TeacherEndpoint()
     with serve_teacher(endpoint):
         overrides = named(url=endpoint.base_url)

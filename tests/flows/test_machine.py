@@ -33,7 +33,7 @@ def machine(tmp_path):
         command = ["sh", "deployments/machine.sh", action]
         return subprocess.run(command, cwd=ROOT, env=environment | changed, capture_output=True, text=True, check=False)
 
-    call.api = f"http://127.0.0.1:{port}/api"
+    call.api = f"http://127.0.0.1:{port}/api"  # pyright: ignore[reportFunctionMemberAccess]
     yield call
     call("down")
 

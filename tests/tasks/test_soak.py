@@ -35,7 +35,7 @@ from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.running.contract_name import PAPER_CONTRACTS
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -122,7 +122,7 @@ def planned(instances: list[Instance], until: float) -> Iterator[PlannedEpisode]
             yield PlannedEpisode(instance, replicate)
 
 
-def play(contract: str, folder: Path, until: float) -> Watch:
+def play(contract: ContractName, folder: Path, until: float) -> Watch:
     """Play episodes of a contract with half of the places, and land them."""
     watch, runtime = Watch(), open_runtime(RuntimeSpec())
     instances = [sample_instance(KNAPSACK["small"], seed) for seed in range(INSTANCES)]

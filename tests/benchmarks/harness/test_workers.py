@@ -38,9 +38,10 @@ def play(base_url, folder, workers, places, clock):
         )
         for number in range(workers)
     ]
-    assert all(worker.stdout.readline() == "ready\n" for worker in started)
+    assert all(worker.stdout and worker.stdout.readline() == "ready\n" for worker in started)
     start, busy = time.perf_counter(), clock()
     for worker in started:
+        assert worker.stdin
         worker.stdin.write("\n")
         worker.stdin.flush()
     assert [worker.wait() for worker in started] == [0] * workers
