@@ -14,7 +14,8 @@ start() {  # NAME COMMAND...
         echo "$name is running"
         return
     fi
-    setsid sh -c 'echo $$ >"$0.pid"; exec "$@"' "$state/$name" "$@" >"$state/$name.log" 2>&1 </dev/null &
+    setsid "$@" >"$state/$name.log" 2>&1 </dev/null &
+    echo $! >"$state/$name.pid"
     echo "$name is started, its log is $state/$name.log"
 }
 

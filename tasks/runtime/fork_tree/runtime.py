@@ -1,12 +1,14 @@
 """A worker's zygote, and the episodes that grow from it."""
 
+import subprocess
 import threading
+from contextlib import closing, suppress
 
 from carryover.tasks.runtime.fork_tree.engine import ForkTreeEngine
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.open import Runtime
-from carryover.tasks.runtime.process.node import Node, open_connection, receive_handle
-from carryover.tasks.runtime.sandbox.launch import launch
+from carryover.tasks.runtime.process.node import Node, NodeGoneError, open_connection, receive_handle
+from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 
@@ -25,16 +27,25 @@ class ForkTreeRuntime(Runtime):
         return ForkTreeEngine(lifetime, self.spec, lambda output: self._open_root(tools, output))
 
     def _open_root(self, tools: dict[str, str], output: int) -> Node:
-        """Fork a root from the zygote, with these tools alone: what is injected later is bound in its turn."""
+        """Fork a root from the zygote, or from a new one where it was killed, for want of memory say."""
+        zygote = self._zygote
+        try:
+            return self._fork_root(zygote, tools, output)
+        except (ConnectionError, NodeGoneError):
+            with self._lock, suppress(subprocess.TimeoutExpired):
+                if self._zygote is zygote:
+                    zygote.process.wait(timeout=1)
+                    zygote.close()
+                    self._zygote = launch("zygote", self.spec, self.sandbox_level)
+            if self._zygote is zygote:
+                raise
+            return self._fork_root(self._zygote, tools, output)
+
+    def _fork_root(self, zygote: SandboxProcess, tools: dict[str, str], output: int) -> Node:
+        """Fork a root with these tools alone: what is injected later is bound in its turn."""
         channel, theirs = open_connection()
-        with self._lock:
-            try:
-                self._zygote.channel.send({"tools": tools}, (theirs.fileno(), output))
-            except ConnectionError:  # it was killed, for want of memory say, and with it the episodes of then
-                self._zygote.close()
-                self._zygote = launch("zygote", self.spec, self.sandbox_level)
-                self._zygote.channel.send({"tools": tools}, (theirs.fileno(), output))
-        theirs.close()
+        with self._lock, closing(theirs):
+            zygote.channel.send({"tools": tools}, (theirs.fileno(), output))
         handle, _ = receive_handle(channel)
         return Node(channel, handle)
 
