@@ -41,6 +41,10 @@ def can_mount() -> bool:
     return subprocess.run(mount, capture_output=True, check=False).returncode == 0
 
 
+def can_run_slurm() -> bool:
+    return os.geteuid() == 0 and None not in map(shutil.which, ("slurmctld", "slurmd", "munged"))
+
+
 class Need(NamedTuple):
     """What some tests need of the machine."""
 
@@ -69,6 +73,7 @@ NEEDS = (
         can_make_control_group,
         "a control group of their own to count the sandbox's processes in: run them as root",
     ),
+    Need("on Slurm", using("cluster"), can_run_slurm, "root and Debian's Slurm: `apt-get install slurm-wlm munge`"),
     Need("of a full disk", using("small_disk"), can_mount, "a file system of their own: run them as root"),
     Need(
         "of vLLM's own parser",

@@ -58,10 +58,9 @@ def current_source() -> str:
     return source_digest(tuple(dict.fromkeys(producing)))[:16]
 
 
-@cache
 def analysis_source() -> str:
     """Return the digest of the source that computes statistics, as it was on disk when this process first asked."""
-    return source_digest(SOURCES[Stage.ANALYSIS])[:16]
+    return _stage_source(Stage.ANALYSIS)[:16]
 
 
 @cache

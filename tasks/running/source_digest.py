@@ -4,7 +4,7 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,10 +36,9 @@ def source_digest(entries: Sequence[str]) -> str:
     stages (`tasks/*.py`).
     """
     digest = hashlib.sha256()
-    read = cache(_read)
-    for file, name in sorted(_closure(entries, read)):
+    for file, name in sorted(_closure(entries)):
         digest.update(f"{file.relative_to(ROOT)} {name}".encode())
-        digest.update(read(file)[name].meaning)
+        digest.update(_read(file)[name].meaning)
     return digest.hexdigest()
 
 
@@ -48,7 +47,7 @@ def canonical_json(value: Any) -> str:
     return json.dumps(to_jsonable_python(value), sort_keys=True, separators=(",", ":"))
 
 
-def _closure(entries: Sequence[str], read: Callable[[Path], dict[str, "_Part"]]) -> set[tuple[Path, str]]:
+def _closure(entries: Sequence[str]) -> set[tuple[Path, str]]:
     """Return what counts, as files and names in them."""
     found: set[tuple[Path, str]] = set()
     paths = [_path(entry) for entry in entries]
@@ -56,7 +55,7 @@ def _closure(entries: Sequence[str], read: Callable[[Path], dict[str, "_Part"]])
     waiting = [(file, _WHOLE) for file in files]
     while waiting:
         file, name = waiting.pop()
-        source = read(file)
+        source = _read(file)
         name = name if name in source else _WHOLE
         if (file, name) in found:
             continue

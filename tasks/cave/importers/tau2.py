@@ -32,6 +32,11 @@ A reply either acts or is a message to the customer, never both; the customer an
 <policy>
 {policy}
 </policy>"""
+_UNLESS_REFUSED = (
+    "except Exception as error:",
+    f"    if type(error).__name__ != {ToolRuntimeException.__name__!r}:",
+    "        raise",
+)
 _OPEN: ContextVar[BaseModel] = ContextVar("open database")
 _STUBS: dict[str, dict[str, Any]] = {
     "inspect_ai": {},
@@ -165,7 +170,7 @@ def _golden(task: Mapping[str, Any]) -> str:
     lines = []
     for action in task["evaluation_criteria"]["actions"] or ():
         arguments = ", ".join(f"{key}={value!r}" for key, value in action["arguments"].items())
-        lines += ["try:", f"    {action['name']}({arguments})", "except Exception:", "    pass"]
+        lines += ["try:", f"    {action['name']}({arguments})", *_UNLESS_REFUSED]
     return "\n".join(lines)
 
 

@@ -182,25 +182,28 @@ def grow_turns(random_source: random.Random, world: World, pools: Sequence[Seque
     turns: list[Turn] = []
     world = deepcopy(world)
     others: list[dict[str, Json] | None] = [world.state()]
+    failures: list[Exception] = []
     for pool in pools:
         turn = None
         for _ in range(_DRAWS):
             turn = random_source.choice(pool)(random_source, world)
             after = deepcopy(world)
-            state = _state_after(after, turn)
+            state = _state_after(after, turn, failures)
             if state is not None and all(other is None or differing(state, other) for other in others):
                 break
         else:
-            raise RuntimeError(f"no turn {len(turns) + 1} changes the state as it must; last drawn: {turn}")
+            message = f"no turn {len(turns) + 1} changes the state as it must; last drawn: {turn}"
+            raise RuntimeError(message) from (failures[-1] if failures else None)
         turns.append(turn)
         world = after
-        others = [others[0], state, _state_after(deepcopy(world), turn)]
+        others = [others[0], state, _state_after(deepcopy(world), turn, failures)]
     return tuple(turns)
 
 
-def _state_after(world: World, turn: Turn) -> dict[str, Json] | None:
-    """Return the state that a turn's program leaves in a world; None where it fails."""
+def _state_after(world: World, turn: Turn, failures: list[Exception]) -> dict[str, Json] | None:
+    """Return the state that a turn's program leaves in a world; None where it fails, which is noted."""
     try:
         return GoldenRun(world).play(turn.golden).state
-    except Exception:  # noqa: BLE001 - whatever a program does where it does not fit
+    except Exception as error:  # noqa: BLE001 - whatever a program does where it does not fit
+        failures.append(error)
         return None
