@@ -13,6 +13,7 @@ import typer
 
 from carryover.flows.cli.errors import OneLineGroup
 from carryover.flows.cli.places import choose_plan, find_places, open_warehouse
+from carryover.flows.cli.screen import screen
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.analysis.rendering import TableFormat, render_table
 from carryover.tasks.interchange.formats import Format as ExchangeFormat
@@ -84,7 +85,7 @@ def query(sql: str, home: Home = None, format: Format = "rich") -> None:
     with open_warehouse(home) as warehouse:
         rows = warehouse.sql(sql).polars()
     shown = rows.head(SCREEN_ROWS) if format == "rich" else rows
-    typer.echo(render_table("query", shown, format, layout="plain"), nl=False)
+    typer.echo(render_table("query", shown, format, layout="plain", width=screen().width), nl=False)
     if shown.height < rows.height:
         typer.echo(f"the first {shown.height} of {rows.height:,} rows; --format csv prints all", err=True)
 
@@ -304,7 +305,7 @@ def lint(
     else:
         with open_warehouse(home) as warehouse:
             frame = lint_warehouse(warehouse, plan, per_trace=per_trace)
-    typer.echo(render_table("lint", frame, format, title="contract lint"), nl=False)
+    typer.echo(render_table("lint", frame, format, title="contract lint", width=screen().width), nl=False)
 
 
 @app.command("export")

@@ -129,13 +129,20 @@ class TerminalTable(NamedTuple):
 
 
 def render_table(
-    name: str, frame: pl.DataFrame, table_format: TableFormat, *, title: str = "", layout: Layout = "study"
+    name: str,
+    frame: pl.DataFrame,
+    table_format: TableFormat,
+    *,
+    title: str = "",
+    layout: Layout = "study",
+    width: int = TERMINAL_WIDTH,
 ) -> str:
     """Return a table as text; CSV keeps every column and all digits, lists as JSON; the others are laid out to be read.
 
     In the `study` layout there is one sheet per group (variant, base, ..., bucket), columns without any value are left
     out, published columns are headed with model and split, ours stand under the scale that they were measured at. The
-    `plain` layout keeps rows, columns and words as they are, so that they can be asked for again.
+    `plain` layout keeps rows, columns and words as they are, so that they can be asked for again. `width` is a
+    terminal's.
     """
     if table_format == "csv":
         dump = partial(json.dumps, default=str, ensure_ascii=False)
@@ -152,7 +159,7 @@ def render_table(
             tables = [_latex(name, title, sheet) for sheet in parts]
             return "\n\n".join(tables or [f"% {title}: {NO_ROWS}"]) + "\n"
         case "rich":
-            console = Console(file=StringIO(), width=TERMINAL_WIDTH)
+            console = Console(file=StringIO(), width=width)
             with console.capture() as capture:
                 console.print(TerminalTable(title, parts))
             return capture.get()

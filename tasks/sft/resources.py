@@ -82,8 +82,11 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
     else:  # dropout's mask takes a byte
         inputs = (width + (spec.lora.dropout > 0)) * (5 * hidden + query + inner)
     # Bytes per token that one layer keeps for its backward pass: norms are float32, the rest attention and gate.
-    layer = 4 * (2 * hidden + query + key_value) + width * (2 * (query + key_value) + 3 * inner) + inputs
-    kept = shape.layer_count * shape.hidden_size * width + layer if spec.gradient_checkpointing else 0
+    attention = width * 2 * (query + key_value)
+    layer = 4 * (2 * hidden + query + key_value) + attention + width * 3 * inner + inputs
+    # A checkpointed layer keeps attention's output, and its inputs where that is compiled.
+    attended = attention if spec.attention in ("auto", "flex_attention") else width * query
+    kept = shape.layer_count * (hidden * width + attended) + layer if spec.gradient_checkpointing else 0
     activations = tokens * (kept or shape.layer_count * layer)
     logits = 2 * LOGIT_BYTES if spec.batch.packing else tokens * shape.vocabulary_size * 4
     saved = trained * 4
@@ -106,13 +109,13 @@ def step_count(spec: TrainingSpec, token_count: float) -> int:
 def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) -> float:
     """Return the operations per token: forward 2 per parameter, backward the same for activations and for what moves.
 
-    Checkpointing computes every layer once more. Causal attention reads half of its own conversation, forward once and
-    backward twice and a half.
+    Checkpointing computes every layer once more, but for attention. Causal attention reads half of its own
+    conversation, forward once and backward twice and a half.
     """
     matrices = shape.parameter_count - (0 if shape.is_tied else shape.vocabulary_size * shape.hidden_size)
     attention = 2 * mean_length * shape.head_count * shape.head_size * shape.layer_count
     again = 1 if spec.gradient_checkpointing else 0
-    return 2 * matrices * (2 + again + (spec.lora is None)) + attention * (3.5 + again)
+    return 2 * matrices * (2 + again + (spec.lora is None)) + attention * 3.5
 
 
 def training_hours(spec: TrainingSpec, shape: ModelShape, token_count: float, mean_length: float) -> float:

@@ -132,7 +132,7 @@ class TrainingSpec(FrozenModel):
     attention: Attention = "auto"
     """Implementation of attention; `auto` for the fastest that is installed (`choose_attention`)."""
     gradient_checkpointing: bool = True
-    """Recompute activations in the backward pass (non-reentrant) to save memory."""
+    """Recompute activations in the backward pass to save memory, but for attention's."""
     logging_steps: int = Field(default=10, gt=0)
     save_steps: int = Field(default=100, gt=0)
     """Optimizer steps between checkpoints at most; a short training saves more often (`find_intervals`)."""

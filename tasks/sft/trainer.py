@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carryover.tasks.sft.batches import LengthBatches, learned_loss, right_padded
+from carryover.tasks.sft.checkpointing import checkpointing_settings
 from carryover.tasks.sft.optimizer import muon_with_adamw
 from carryover.tasks.sft.prepare import PreparedData
 from carryover.tasks.sft.spec import TrainingSpec
@@ -164,7 +165,7 @@ def trainer_settings(
         bf16=spec.precision == "bfloat16",
         tf32=True if torch.cuda.is_available() else None,
         gradient_checkpointing=spec.gradient_checkpointing,
-        gradient_checkpointing_kwargs={"use_reentrant": False},
+        gradient_checkpointing_kwargs=checkpointing_settings() if spec.gradient_checkpointing else None,
         use_cpu=not torch.cuda.is_available(),
         logging_steps=spec.logging_steps,
         logging_nan_inf_filter=False,  # it would log a mean of earlier losses in place of one that is not finite

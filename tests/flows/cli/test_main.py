@@ -47,6 +47,14 @@ def test_a_query_prints_its_rows_in_every_format(home, table_format, printed):
     assert printed in " ".join(output.split())
 
 
+@pytest.mark.parametrize("command", [("query", "from episodes"), ("lint",)])
+def test_answers_keep_to_the_terminals_width(home, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run(*command, "--home", home).splitlines()
+    assert len(lines) > 10
+    assert max(map(len, lines)) <= 60
+
+
 def test_a_long_answer_is_cut_on_a_screen_and_whole_in_a_file(home):
     sql = "select range as number from range(1234)"
     screen = call("query", sql, "--home", home).output

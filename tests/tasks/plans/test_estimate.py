@@ -82,7 +82,7 @@ def test_training_is_counted_in_tokens_and_costs_no_endpoint():
     # 4,399,070 tokens of a pass in steps of 16 x 16,384, 92 % full: 19 steps
     assert row.steps == 57
     # 7.57 G weights without the embedding: 2 forward, 2 backward, 2 again; attention over half of 4,630.6 positions
-    operations = 6 * 7_568_405_504 + 2 * 4630.6 * 4096 * 36 * 4.5
+    operations = 6 * 7_568_405_504 + 2 * 4630.6 * 4096 * 36 * 3.5
     assert row.hours == pytest.approx(13_197_210 * operations / (0.4 * 989e12) / 3600, rel=1e-3)
     assert row.trainings == (row.hours,)
     assert (row.episodes, row.prompt_tokens, row.completion_tokens, row.cost) == (0, 0, 0, 0)
