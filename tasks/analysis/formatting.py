@@ -19,6 +19,7 @@ VARIANT_WORDS = {
     "cap-binding": "a cap that binds",
     "costly": "mistakes cost score",
     "four-contracts": "four contracts",
+    "four-contracts-shuffled": "four contracts, shuffled labels",
     "half-training": "half of the training",
     "header-none": "no names in the header",
     "no-faults": "no faults in training",
