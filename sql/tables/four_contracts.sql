@@ -1,7 +1,8 @@
 -- Four contracts: every model under every runtime, where objects are injected too; with the wider of the intervals
 select
     variant, base, visibility, header, bucket,
-    measured_on, condition, seed_count, episode_count,
+    measured_on,
+    evaluated_cells.condition as cell, seed_count, episode_count,
     evaluated_cells.mean_total_tokens as mean_tokens,
     score_pct, solved_pct,
     evaluated_cells.missing_name_episode_pct as missing_name_pct,

@@ -19,6 +19,7 @@ VARIANT_WORDS = {
     "cap-binding": "a cap that binds",
     "costly": "mistakes cost score",
     "four-contracts": "four contracts",
+    "four-contracts-shuffled": "four contracts, shuffled labels",
     "half-training": "half of the training",
     "header-none": "no names in the header",
     "no-faults": "no faults in training",
@@ -103,7 +104,7 @@ def format_value(column: str, value: Any) -> str:
 def _format_float(column: str, value: float) -> str:
     if column.endswith(("p_value", "p_holm")):
         return "<0.001" if value < 0.001 else f"{value:.3f}"
-    if "_pct" in column or column.endswith("_points"):
+    if "_pct" in column or "_points" in column:
         return f"{value:.1f}"
     if abs(value) >= 100:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"

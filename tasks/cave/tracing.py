@@ -13,16 +13,18 @@ from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode, Tur
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
 from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.source_digest import canonical_json, source_digest
-from carryover.tasks.traces.rows import ErrorKind
+from carryover.tasks.traces.rows import ErrorKind, Row
+from carryover.tasks.traces.study_rows import RunRow
 
 
 class Trace:
-    """Records what an agent does: give `watch` to each `ask`, and land the rows of `finish`.
+    """Records what an agent does: give `watch` to each `ask`, land the rows, and `carryover merge` takes them in.
 
-        trace = Trace(agent, run_id="my run")
+        trace = Trace(agent, run_id="my-run")
         agent.ask("...", watch=trace.watch)
-        landing.write(trace.finish().rows, "my run")
+        LandingZone(Path("data/landing")).write(trace.rows(), "my-run")
 
     One trace is one episode, whatever the number of questions; a resumed agent's trace begins where it resumed.
     """
@@ -77,8 +79,27 @@ class Trace:
             case Answer():
                 self._answer = event
 
+    def rows(self) -> dict[str, list[Row]]:
+        """Return the rows of the conversation, which is a run of its own; call it once, after the last answer.
+
+        Raises:
+            ValueError: Nothing was answered.
+        """
+        episode = (recorded := self.finish()).episode
+        run = RunRow(
+            run_id=episode.run_id,
+            flow="ask",
+            plan_name="conversation",
+            plan_digest=episode.plan_digest,
+            scale=self._place["scale"],
+            plan_json=self._declaration,
+            environment_json=canonical_json(describe_environment()),
+            started_at=self._started_at,
+        )
+        return recorded.rows | {run.TABLE: [run]}
+
     def finish(self, **fields: Any) -> RecordedEpisode:
-        """Return the conversation's rows; call it once, after the last answer.
+        """Return the conversation's rows, as those of a run that its caller lands.
 
         `fields` are those of the episode's row that the caller knows better.
 

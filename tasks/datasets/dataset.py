@@ -194,10 +194,9 @@ def _records(
     # in order of the shuffle, so that the halves of a mixed arm are mixed
     for candidate in retained if spec.labels == "true" else sorted(retained, key=lambda each: each.position):
         label = candidate.contract
-        # Shuffled labels: a random half of the instances trains the next arm.
-        is_kept = random.Random(f"label {spec.shuffle_seed} {candidate.instance_id}").random() < 0.5
-        if spec.labels != "true" and not is_kept:
-            label = contracts[(contracts.index(label) + 1) % len(contracts)]
+        if spec.labels != "true":  # each instance trains arms that are shifted by as many places as chance tells
+            chance = random.Random(f"label {spec.shuffle_seed} {candidate.instance_id}").random()
+            label = contracts[(contracts.index(label) + int(chance * len(contracts))) % len(contracts)]
         if label == contract:
             yield {
                 "episode_id": candidate.episode_id,

@@ -42,7 +42,7 @@ class DatasetSpec(FrozenModel):
     matching: Literal["episodes", "tokens"] = "episodes"
     """Arms of equal size in episodes, or in training tokens."""
     labels: Literal["true", "shuffled"] = "true"
-    """Whether an arm holds its own contract's traces, or, as a negative control, a random half of each contract's."""
+    """Whether an arm holds its own contract's traces, or, as a negative control, a random equal share of each one's."""
     fault_weight: Weight = 0
     """Training weight of a reply that met an injected fault: 0 shows it and its repair, 1 has it imitated too."""
     maximum_kept: int = Field(default=1000, ge=1)

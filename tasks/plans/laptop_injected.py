@@ -36,3 +36,11 @@ def laptop_injected_parts() -> Iterator[StudyPart]:
     for seed in protocol.injected_seeds:
         name = f"scratch-{seed}-as-trained"
         yield all_contracts(laptop_part(name=name, training_seeds=(seed,), evaluations=(as_trained,)))
+
+
+def laptop_injected_control_parts() -> Iterator[StudyPart]:
+    """Yield the control whose models are trained on a random quarter of each contract's traces, with the first seed."""
+    part = next(laptop_injected_parts())
+    dataset = part.dataset.model_copy(update={"labels": "shuffled", "shuffle_seed": part.training_seeds[0]})
+    changes = {"name": f"{part.name}-shuffled", "variant": f"{VARIANT}-shuffled", "dataset": dataset}
+    yield part.model_copy(update=changes)

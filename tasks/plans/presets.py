@@ -7,7 +7,11 @@ from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.plans.identity import current_source
 from carryover.tasks.plans.laptop_full import laptop_full_parts, laptop_part
-from carryover.tasks.plans.laptop_injected import all_contracts, laptop_injected_parts
+from carryover.tasks.plans.laptop_injected import (
+    all_contracts,
+    laptop_injected_control_parts,
+    laptop_injected_parts,
+)
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.running.errors import UserError
@@ -15,7 +19,10 @@ from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import PAPER_SEED, TRAINING
 
-PlanName = Literal["smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "paper", "paper_injected"]
+PlanName = Literal[
+    "smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "laptop_injected_control", "paper",
+    "paper_injected",
+]  # fmt: skip
 
 EVALUATION_SEED = 123_456_789
 """First seed of the fixed evaluation instances (the authors' configuration)."""
@@ -99,6 +106,9 @@ PLANS: dict[str, Callable[[str], StudyPlan]] = {
     "laptop": lambda source: _laptop("laptop", source, [laptop_part()]),
     "laptop_full": lambda source: _laptop("laptop_full", source, laptop_full_parts()),
     "laptop_injected": lambda source: _laptop("laptop_injected", source, laptop_injected_parts()),
+    "laptop_injected_control": lambda source: _laptop(
+        "laptop_injected_control", source, laptop_injected_control_parts()
+    ),
     "paper": lambda source: _paper("paper", source, _paper_part()),
     "paper_injected": lambda source: _paper("paper_injected", source, all_contracts(_paper_part())),
 }

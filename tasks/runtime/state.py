@@ -50,7 +50,7 @@ class EpisodeSnapshot:
         """End the frozen process; the state cannot be restored any more."""
         self.is_closed = True
         if self.frozen is not None:
-            self.frozen.node.close()
+            self.frozen.process.close()
             self.frozen = None
 
 

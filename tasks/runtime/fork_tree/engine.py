@@ -79,8 +79,8 @@ class ForkTreeEngine(Engine):
                 self._processes = self._grow()
             else:
                 assert isinstance(origin._processes, LiveProcesses)
-                self._origin = origin._processes.freeze(self._output.descriptor)
-                self._processes = LiveProcesses(self._root.node, self._output.descriptor, self._origin.node)
+                self._origin = origin._processes.freeze()
+                self._processes = LiveProcesses(self._root.node, self._output.descriptor, self._origin)
             undone.pop_all()
 
     def canary(self) -> str | None:
@@ -117,15 +117,15 @@ class ForkTreeEngine(Engine):
     def roll_back(self) -> Recovery:
         """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""
         try:
-            frozen = self._processes.roll_back()
-            if isinstance(self._processes, LiveProcesses) and frozen is not None:
+            worth = self._processes.roll_back()
+            if isinstance(self._processes, LiveProcesses) and worth is not None:
                 held = private_bytes(self._processes.next().process_id())
                 if held + _ROOM_BYTES > self._spec.episode_memory_limit_bytes:
                     self.restart(tuple(self.installed))
                     return "lost"
         except NodeGoneError:
             return "incomplete"
-        return _worth(frozen)
+        return worth or "incomplete"
 
     def restart(self, installed: Sequence[Binding]) -> None:
         """Begin again with a new root."""
@@ -148,7 +148,7 @@ class ForkTreeEngine(Engine):
             self.keep(binding)
 
     def freeze(self) -> Frozen | None:
-        """Fork the state; a fresh lifetime has none."""
+        """Return a copy of the state; a fresh lifetime has none."""
         if not isinstance(self._processes, LiveProcesses):
             return None
         return self._processes.freeze()._replace(installed_count=len(self.installed))
@@ -164,13 +164,14 @@ class ForkTreeEngine(Engine):
             self._processes.finish([])
         except (NodeGoneError, InjectionError):
             return "incomplete"
-        return _worth(frozen)
+        return frozen.worth
 
     def branch(self) -> tuple["ForkTreeEngine", Recovery]:
-        """Fork the state into the live process of another engine; a fresh lifetime has no state to fork."""
+        """Return an engine that forks the state when it is used first; a fresh lifetime has no state to fork."""
         if isinstance(self._processes, LiveProcesses):
             other = ForkTreeEngine(self._lifetime, self._spec, self._open_root, origin=self)
-            return other, _worth(other._origin)
+            assert other._origin is not None
+            return other, other._origin.worth
         other = ForkTreeEngine(self._lifetime, self._spec, self._open_root)
         with contextlib.ExitStack() as undone:
             undone.callback(other.close)
@@ -189,9 +190,3 @@ class ForkTreeEngine(Engine):
         if self._lifetime.runs_in == "live":
             return LiveProcesses(self._root.node, self._output.descriptor)
         return FreshProcesses(self._root.node, self._output)
-
-
-def _worth(frozen: Frozen | None) -> Recovery:
-    if frozen is None or frozen.misses_library_threads:
-        return "incomplete"
-    return "without_threads" if frozen.misses_threads else "complete"

@@ -1,22 +1,13 @@
 """Which process of an episode runs the next block: the one that lives on, or a new one each time."""
 
+import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from carryover.tasks.runtime.engine import Recovery
 from carryover.tasks.runtime.output import Output
 from carryover.tasks.runtime.process.node import ForkState, Node, NodeGoneError, open_connection, receive_handle
 from carryover.tasks.runtime.process.strays import end_strays
-
-
-class Frozen(NamedTuple):
-    """A frozen copy of a process, and what the copy lacks: threads do not survive a fork."""
-
-    node: Node
-    misses_threads: bool
-    misses_library_threads: bool
-    """Whether threads of a library are missing: the library would wait for them for ever."""
-    installed_count: int = 0
-    """How many of the engine's bindings it has."""
 
 
 class Fork:
@@ -55,6 +46,47 @@ class Fork:
         self._channel.close()
 
 
+class FrozenProcess:
+    """A process that only forks, for all who go on from its state; it ends with the last of them."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._user_count = 1
+        self._lock = threading.Lock()
+
+    def share(self) -> "FrozenProcess":
+        """Count one more who may go on from it."""
+        with self._lock:
+            self._user_count += 1
+        return self
+
+    def fork(self, output: int) -> tuple[Node, ForkState]:
+        """Return a fork that prints to a descriptor; raise `NodeGoneError` where none comes."""
+        with self._lock:
+            try:
+                return Fork(self.node, output=output).take()
+            except NodeGoneError:
+                self.node.end()  # a late answer would be read as that of the next fork
+                raise
+
+    def close(self) -> None:
+        """Count one less."""
+        with self._lock:
+            self._user_count -= 1
+            if self._user_count == 0:
+                self.node.close()
+
+
+class Frozen(NamedTuple):
+    """A frozen copy of a process."""
+
+    process: FrozenProcess
+    worth: Recovery
+    """What it is to go on from the copy: threads do not survive a fork, and a library would wait for its own."""
+    installed_count: int = 0
+    """How many of the engine's bindings it has."""
+
+
 class FreshProcesses:
     """A fork of the root for every block, with an output of its own; the next one waits while the model thinks."""
 
@@ -91,10 +123,10 @@ class FreshProcesses:
         if self._ahead is None:
             self._ahead = Fork(self._root, is_sweep=True, output=self._output.renew())
 
-    def roll_back(self) -> Frozen | None:
+    def roll_back(self) -> Recovery:
         """Begin with a new process; a stateless episode has no state to go back to."""
         self.finish(None)
-        return Frozen(self._root, misses_threads=False, misses_library_threads=False)
+        return "complete"
 
     def close(self) -> None:
         """End the process that waits."""
@@ -111,74 +143,93 @@ class LiveProcesses:
     them must be the one that runs.
     """
 
-    def __init__(self, root: Node, output: int, live: Node | None = None) -> None:
+    def __init__(self, root: Node, output: int, origin: Frozen | None = None) -> None:
         self.canary: str | None = None
         self._root = root
         self._output = output
         """Descriptor of what the blocks print."""
-        self._live = live or Fork(root).take()[0]
-        self._standby: Frozen | None = None
+        self._live: Node | None = None
+        """A branch has none until it is used: of a thousand, most may never be."""
+        self._standby = origin
         """The copy of the present state, once it is made."""
-        self._ahead: Fork | None = None if live else Fork(self._live)
-        self._is_unused_branch = live is not None
-        """A branch is copied when it is first used: of a thousand, most may never be."""
+        self._ahead: Fork | None = None
+        if origin is None:
+            self._live, _ = Fork(root).take()
+            self._ahead = Fork(self._live)
 
     def next(self) -> Node:
         """Return the live process, once its copy is made; without a copy of its present state it counts as gone."""
-        if self._is_unused_branch:
-            self._is_unused_branch = False
-            self._ahead = Fork(self._live)
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
             self._standby = self._take(ahead)
         if self._standby is None:
             raise NodeGoneError("the process ended between two steps")
+        if self._live is None:
+            self._go_on_from(self._standby)
+        assert self._live is not None
         return self._live
 
     def holders(self) -> tuple[Node, ...]:
         """Return the live process, and the root for the case that everything is run anew."""
-        self.next()
-        return (self._root, self._live)
+        return (self._root, self.next())
 
     def finish(self, dropped: Sequence[str] | None) -> None:
         """Freeze the state after the step, and end the copy of the state before it."""
-        self.next()
+        live = self.next()
         former, self._standby = self._standby, None
         try:
-            self._ahead = Fork(self._live, dropped=dropped)
+            self._ahead = Fork(live, dropped=dropped)
         finally:
             if former is not None:
-                former.node.close()
+                former.process.close()
 
-    def freeze(self, output: int | None = None) -> Frozen:
-        """Return a copy of the present state; with an output of its own it can become another live process."""
+    def freeze(self) -> Frozen:
+        """Return the copy of the present state, for one more who may go on from it."""
         self.next()
-        return self._take(Fork(self._live, output=output))
+        if self._standby is not None and self._standby.worth != "complete":  # its threads have gone on since
+            self.finish(())
+            self.next()
+        assert self._standby is not None
+        return self._standby._replace(process=self._standby.process.share())
 
     def thaw(self, frozen: Frozen) -> None:
-        """Go on from a copy of a frozen state."""
-        live, _ = Fork(frozen.node).take()
-        self._replace(live)
+        """Go on from a frozen state."""
+        frozen.process.share()
+        self._end()
+        self._go_on_from(frozen)
 
-    def roll_back(self) -> Frozen | None:
-        """Let the frozen copy take over."""
+    def roll_back(self) -> Recovery | None:
+        """Go on from the frozen copy; none where it ended as well."""
         standby, self._standby = self._standby, None
-        if standby is not None and standby.node.is_alive():
-            self._replace(standby.node)
-            return standby
-        if standby is not None:
-            standby.node.close()
-        return None
+        self._end()
+        if standby is None:
+            return None
+        self._go_on_from(standby)
+        return standby.worth
 
     def close(self) -> None:
         """End the live process and its copy."""
         if self._ahead is not None:
             self._ahead.abandon()
         if self._standby is not None:
-            self._standby.node.close()
-        self._live.close()
+            self._standby.process.close()
+        if self._live is not None:
+            self._live.close()
+        self._live = self._standby = self._ahead = None
+
+    def _end(self) -> None:
+        """End the live process with its copy and all that it left."""
+        self.close()
+        end_strays(self._root)
+
+    def _go_on_from(self, frozen: Frozen) -> None:
+        """Fork a live process from a copy, which stays; a process that was killed with the former one shows it here."""
+        self._standby = frozen._replace(worth="complete")
+        self._live, state = frozen.process.fork(self._output)
+        self.canary = state.canary
 
     def _take(self, fork: Fork) -> Frozen:
+        assert self._live is not None
         node, state = fork.take()
         if not state.has_output:
             node.close()
@@ -186,17 +237,8 @@ class LiveProcesses:
             node, state = Fork(self._live).take()
         self.canary = state.canary
         count = self._live.thread_count()
-        return Frozen(node, misses_threads=count > 1, misses_library_threads=count > state.thread_count)
-
-    def _replace(self, live: Node) -> None:
-        """Put another process in the place of the live one, and end all that the live one left."""
-        self.close()
-        self._is_unused_branch = False
-        end_strays(self._root)
-        self._live = live
-        self._standby = None
-        self._ahead = Fork(live)
-        self.next()  # a process that was killed with the live one shows it here
+        worth = "incomplete" if count > state.thread_count else "without_threads" if count > 1 else "complete"
+        return Frozen(FrozenProcess(node), worth)
 
 
 Processes = FreshProcesses | LiveProcesses

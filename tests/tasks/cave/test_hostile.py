@@ -125,8 +125,8 @@ def test_hostile_state_is_saved_and_resumed_without_effect(hostile, either_runti
     assert not mark.exists()
 
 
-def test_type_that_a_block_defines_anew_runs_no_code_of_the_hosts(open_agent):
-    agent = open_agent(block("forged = Point.__new__(Point)\nforged.x = 'text'"), "Done.")
+def test_type_that_a_block_defines_anew_runs_no_code_of_the_hosts(open_agent, either_runtime):
+    agent = open_agent(block("forged = Point.__new__(Point)\nforged.x = 'text'"), "Done.", on=either_runtime)
     agent.inject("Point", Point)
     agent.ask("Forge one.")
     forged = agent.retrieve("forged")

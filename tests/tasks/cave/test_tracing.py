@@ -6,15 +6,13 @@ import polars as pl
 import pytest
 
 from carryover.flows.cli.exchange import export_episodes, lint_warehouse
+from carryover.flows.cli.places import open_warehouse
 from carryover.flows.cli.replay import print_episode
 from carryover.storage.warehouse.gate import check_files
 from carryover.storage.warehouse.merger import merge
-from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.tracing import Trace
-from carryover.tasks.traces.study_rows import RunRow
 
 SCRIPT = [
     block("import math\nroot = math.sqrt(limit)\nprint(look(3))", thought="I take the root."),
@@ -32,17 +30,18 @@ def look(number: int) -> int:
 
 
 @pytest.fixture
-def recorded(open_agent) -> RecordedEpisode:
+def trace(open_agent) -> Trace:
     agent = open_agent(*SCRIPT)
     agent.inject("limit", 9)
     agent.inject("look", look)
     trace = Trace(agent, run_id="run")
     agent.ask("What is the root?", watch=trace.watch)
     agent.ask("And now?", watch=trace.watch)
-    return trace.finish()
+    return trace
 
 
-def test_rows_hold_what_happened(recorded):
+def test_rows_hold_what_happened(trace):
+    recorded = trace.finish()
     episode = recorded.episode
     assert (episode.agent, episode.finish_reason, episode.turn_count, episode.step_count) == ("cave", "answer", 6, 4)
     assert episode.is_contract_verified
@@ -57,15 +56,12 @@ def test_rows_hold_what_happened(recorded):
     assert episode.prompt_tokens == sum(turn.prompt_tokens for turn in recorded.turns) > 0
 
 
-def test_every_check_export_lint_and_the_viewer_read_it(recorded, tmp_path, capsys):
+def test_every_check_export_lint_and_the_viewer_read_it(trace, tmp_path, capsys):
     landing = LandingZone(tmp_path / "landing")
-    run = RunRow(
-        run_id="run", flow="ask", plan_name="conversation", plan_digest=recorded.episode.plan_digest, scale="smoke",
-        plan_json="{}", environment_json="{}", started_at=recorded.episode.started_at,
-    )  # fmt: skip
-    landing.write(recorded.rows | {"runs": [run]}, "run")
+    rows = trace.rows()
+    landing.write(rows, "run")
     merge(landing, tmp_path / "warehouse.duckdb")
-    with Warehouse.open(tmp_path / "warehouse.duckdb") as warehouse:
+    with open_warehouse(tmp_path) as warehouse:
         assert warehouse.sql("select agent from episodes").rows() == [("cave",)]
         checks = {"plan_instance_counts", "run_source_is_the_plans"}  # of a study's plans
         broken = {
@@ -79,7 +75,7 @@ def test_every_check_export_lint_and_the_viewer_read_it(recorded, tmp_path, caps
         for name in ("authors", "jsonl", "parquet", "atif"):
             assert export_episodes(warehouse, tmp_path / name, name, "agent = 'cave'", None) == 1
         assert lint_warehouse(warehouse, None, per_trace=True).height == 1
-        print_episode(warehouse, recorded.episode.episode_id, None)
+        print_episode(warehouse, rows["episodes"][0].episode_id, None)
     assert "answer after 6 turns" in capsys.readouterr().out
 
 

@@ -12,6 +12,7 @@ import pytest
 from carryover.tasks.datasets.conversations import Conversation, read_conversations
 from carryover.tasks.datasets.dataset import OMITTED, PLACEHOLDERS, prepare_dataset
 from carryover.tasks.datasets.spec import OPTIONS, DatasetSpec, ValidationSpec
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.running.progress import no_bar
@@ -33,12 +34,10 @@ def tokenizer(tmp_path_factory):
 
 @pytest.fixture
 def prepare(traces, tokenizer):
-    def _prepare(*recorded, validation=None, open_bar=no_bar, **settings):
+    def _prepare(*recorded, validation=None, open_bar=no_bar, contracts=CONTRACTS, **settings):
         tables = traces.record(*recorded)
-        spec = DatasetSpec(**settings)
-        return prepare_dataset(
-            *tables.all, spec=spec, tokenizer=tokenizer, run_id="run", validation=validation, open_bar=open_bar
-        )
+        passed = {"contracts": contracts, "validation": validation, "open_bar": open_bar}
+        return prepare_dataset(*tables.all, spec=DatasetSpec(**settings), tokenizer=tokenizer, run_id="run", **passed)
 
     return _prepare
 
@@ -254,6 +253,15 @@ def test_shuffled_labels_swap_whole_instances_between_the_arms(traces, prepare):
         swapped[arm] = {record["instance_id"] for record in dataset.records[arm]} - own
     assert swapped["persistent"] == swapped["stateless"]
     assert 2 <= len(swapped["persistent"]) <= 10
+
+
+def test_shuffled_labels_give_every_arm_some_of_each_of_four_contracts(traces, prepare):
+    recorded = [traces.trace(f"{each}-{number}", each, f"i-{number}") for each in ContractName for number in range(40)]
+    dataset = prepare(*recorded, labels="shuffled", contracts=tuple(ContractName))
+    for arm in ContractName:
+        shares = Counter(record["episode_id"].rpartition("-")[0] for record in dataset.records[arm])
+        assert (shares.total(), shares.keys()) == (40, set(ContractName))
+        assert max(shares.values()) < 20
 
 
 def test_an_observation_that_does_not_fit_is_masked_and_every_reply_stays(prepare, traces):

@@ -14,7 +14,8 @@ def test_other_seeds_are_a_series_of_their_own():
 def test_every_plan_has_a_variant_that_a_night_plays():
     variants = {name: study_variant(resolve_plan(name)) for name in PLANS}
     injected = dict.fromkeys(("smoke_injected", "laptop_injected", "paper_injected"), "four-contracts")
-    assert variants == dict.fromkeys(PLANS, "main") | injected
+    control = {"laptop_injected_control": "four-contracts-shuffled"}
+    assert variants == dict.fromkeys(PLANS, "main") | injected | control
 
 
 @pytest.mark.parametrize("field", ["endpoint_model", "endpoint_key_variable"])

@@ -20,7 +20,7 @@ resolve = functools.cache(resolve_plan)
 PARTS = {part.name: part for part in laptop_injected_parts()}
 
 
-@pytest.mark.parametrize("name", ["smoke_injected", "laptop_injected", "paper_injected"])
+@pytest.mark.parametrize("name", ["smoke_injected", "laptop_injected", "laptop_injected_control", "paper_injected"])
 def test_every_part_trains_on_each_contract_and_plays_each_model_under_each(name):
     for part in resolve(name).parts:
         assert [condition.runtime_contract for condition in teacher_conditions(part)] == list(ContractName)
@@ -39,6 +39,15 @@ def test_the_laptop_parts_play_the_main_setting_seed_after_seed():
         update={"instances": main.instances.model_copy(update={"count": 60}), "runtime_contracts": tuple(ContractName)}
     )
     assert {(part.variant, part.dataset.matching) for part in PARTS.values()} == {(VARIANT, "tokens")}
+
+
+def test_the_control_changes_nothing_but_the_labels():
+    (control,) = resolve("laptop_injected_control").parts
+    dataset = control.dataset.model_copy(
+        update={"labels": "true", "shuffle_seed": PARTS["scratch-1"].dataset.shuffle_seed}
+    )
+    same = control.model_copy(update={"name": "scratch-1", "variant": VARIANT, "dataset": dataset})
+    assert (control.name, control.dataset.labels, same) == ("scratch-1-shuffled", "shuffled", PARTS["scratch-1"])
 
 
 def test_the_base_plays_beside_its_adapters():
@@ -84,4 +93,5 @@ def test_every_claim_on_four_contracts_has_its_statistic():
     assert len(claims) > 20
     assert {one.analysis for one in claims} == {"mean", "ratio", "difference"}
     assert all((arm(one.a), arm(one.b)) in pairs for one in claims if one.b is not None)
-    assert all(one.variants == (VARIANT,) for one in read_hypotheses().hypothesis if "I" in f"{one.a} {one.b}")
+    injected = [one for one in read_hypotheses().hypothesis if "I" in f"{one.a} {one.b}"]
+    assert {one.variants for one in injected} == {(VARIANT,), (f"{VARIANT}-shuffled",)}

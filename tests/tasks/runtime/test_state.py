@@ -1,6 +1,7 @@
 """Snapshots and branches, and how long bindings live."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -70,6 +71,37 @@ def test_branches_change_by_themselves(open_one):
     assert interpreter.run_block("x").result == "[1, 3]"
 
 
+def test_unused_branches_share_one_copy_of_the_state_that_they_were_made_of(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = 1")
+    interpreter.verify_contract()
+    family = interpreter._state.engine._root.node.family
+    count = len(family)
+    first, second, unused = (interpreter.branch() for _ in range(3))
+    assert len(family) == count
+    assert interpreter.run_block("x = 2\nimport os\nos._exit(1)").state_event == "rolled_back"
+    interpreter.run_block("x = 3")
+    first.run_block("x += 10")
+    assert first.run_block("import os; os._exit(1)").state_event == "rolled_back"
+    assert [each.run_block("x").result for each in (first, second, interpreter)] == ["11", "1", "3"]
+    interpreter.close()
+    assert unused.run_block("x").result == "1"
+    for each in (first, second, unused):
+        each.close()
+    assert not family
+
+
+def test_branches_begin_at_once_in_threads(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    interpreter.run_block("x = 1")
+    branches = [interpreter.branch() for _ in range(8)]
+    with ThreadPoolExecutor(len(branches)) as pool:
+        results = [*pool.map(lambda number: branches[number].run_block(f"x + {number}").result, range(8))]
+    assert results == [str(1 + number) for number in range(8)]
+    for branch in branches:
+        branch.close()
+
+
 def test_branch_outlives_what_it_grew_from(open_one):
     interpreter = open_one("persistent")
     interpreter.run_block("x = 1")
@@ -94,7 +126,7 @@ def test_a_copy_of_a_state_that_is_past_does_not_wait_for_the_next_block(open_fo
     interpreter.run_block("x = 1")
     processes = interpreter._state.engine._processes
     processes.next()
-    copy = processes._standby.node.process_id()
+    copy = processes._standby.process.node.process_id()
     assert state_of(copy) not in ("Z", "")
     interpreter.run_block("x = 2")
     deadline = time.monotonic() + 60
