@@ -5,7 +5,8 @@ from carryover.tasks.cave.arms.oracle import script
 from carryover.tasks.cave.arms.stage import Stage
 from carryover.tasks.cave.prompting import fill, system_prompt
 from carryover.tasks.cave.suites.case import Case
-from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
+from carryover.tasks.cave.suites.catalogue import SuiteName
+from carryover.tasks.cave.suites.multi_variable import multi_variable_cases
 from carryover.tasks.datasets.conversations import Conversation
 from carryover.tasks.runtime.describe import describe
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
@@ -16,11 +17,13 @@ SUITE: SuiteName = "multi_variable"
 LEARNING_ARMS: tuple[ArmName, ...] = ("persistent_code", "stateless_code")
 SEED_COUNT = 50
 """Seeds of 25 cases each: 1,250 conversations an arm."""
+TURN_COUNT = 12
+"""Four times as many as a tested conversation has: most tokens of a short one are the system message."""
 TRAINING_SPEC = TRAINING["laptop_scratch"].model_copy(
     update={
         "name": "cave_laptop",
         "tokenizer": TokenizerSpec(vocabulary_size=1024),
-        "batch": BatchSpec(max_length=8192, packing=False, tokens=1750, accumulation=1),
+        "batch": BatchSpec(max_length=8192, packing=False, tokens=3500, accumulation=1),
         "validation_share": 0.0,
     }
 )
@@ -45,4 +48,4 @@ def lesson(case: Case, arm_name: ArmName) -> Conversation:
 def lessons(arm_name: ArmName, held_out_seed: int) -> list[Conversation]:
     """Return the training data of an arm: cases of other seeds than the one that its model is tested on."""
     seeds = range(held_out_seed + 1, held_out_seed + 1 + SEED_COUNT)
-    return [lesson(case, arm_name) for seed in seeds for case in suite_cases(SUITE, seed)]
+    return [lesson(case, arm_name) for seed in seeds for case in multi_variable_cases(seed, TURN_COUNT)]
