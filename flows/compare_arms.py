@@ -9,19 +9,27 @@ from carryover.flows.shown import name_run, shown_as
 from carryover.storage.study.comparisons import merge_comparison, open_comparison
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.play_cases import play_suite
+from carryover.tasks.train_arms import served_plans, train_arm
 
 
 @flow(name="compare-arms", flow_run_name=name_run, task_runner=two_at_a_time())
 @shown_as("arms")
 def compare_arms(plan: SuitePlan = SuitePlan()) -> None:  # noqa: B008 - frozen
-    """Play suites under five arms against an endpoint, or by the scripted oracle; what has landed is not played again.
+    """Play suites under five arms: an endpoint, small models that are trained first, or the scripted oracle.
+
+    What has landed is not played again.
 
     Args:
         plan: Suites, arms, model, endpoint and budgets.
     """
-    plan.open_client()  # refuses a model without an endpoint before anything is played
-    with open_comparison(plan) as run_id:
-        played = [play_suite.submit(plan, suite, arm, run_id) for suite in plan.suites for arm in plan.arms]
+    trained = {}
+    if plan.is_trained:
+        training = {arm: train_arm.submit(arm, plan.case_seed) for arm in plan.arms}
+        trained = {arm: future.result() for arm, future in training.items()}
+    else:
+        plan.open_client()  # refuses a model without an endpoint before anything is played
+    with open_comparison(plan) as run_id, served_plans(plan, trained) as plans:
+        played = [play_suite.submit(plans[arm], suite, arm, run_id) for suite in plan.suites for arm in plan.arms]
         wait(played)
         counts = [future.result() for future in played]
     merge_comparison(run_id)

@@ -72,7 +72,7 @@ def _add_flow(parent: typer.Typer, command: str, module: str, summary: str) -> N
 
 cave = typer.Typer(help="CaveAgent's studies: suites under five arms.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(cave, name="cave")
-_add_flow(cave, "run", "compare_arms", "Play suites under five arms against an endpoint, or by the scripted oracle.")
+_add_flow(cave, "run", "compare_arms", "Play suites under five arms: an endpoint, trained small models or the oracle.")
 _add_flow(app, "run", "reproduce_study", "Run the whole study at one scale and print its result.")
 _add_flow(app, "reevaluate", "reevaluate_model", "Evaluate the models of a finished study again and judge them.")
 for _stage, _summary in STAGES.items():

@@ -1,4 +1,4 @@
--- CaveAgent's suites: persistent code against each other arm, paired by case, with intervals and tests
+-- CaveAgent's suites: the mean of each arm, then persistent code against each other arm, paired by case, with intervals
 select
     statistics.bucket as suite,
     statistics.header as instruction,
@@ -10,4 +10,4 @@ select
 from main.statistics
 where statistics.plan_digest = $plan_digest
     and statistics.variant = 'cave'
-order by suite, instruction, model_name, metric, other_arm
+order by suite, instruction, model_name, metric, other_arm nulls first, arm

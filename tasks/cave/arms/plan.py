@@ -1,15 +1,16 @@
 """What a comparison of arms is: its suites, its model, its budgets."""
 
 import hashlib
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.dialogue import Speakers
+from carryover.tasks.cave.arms.lessons import LAPTOP, LEARNING_ARMS, SUITE
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.catalogue import SuiteName
@@ -35,7 +36,8 @@ class SuitePlan(FrozenModel):
     arms: tuple[ArmName, ...] = tuple(ARMS)
     """Arms to play them under."""
     model: str = MODEL_NAME
-    """Name under which the endpoint knows the model; oracle for the script, which needs no endpoint."""
+    """Name under which the endpoint knows the model; oracle for the script, and laptop for small models that are
+    trained for their arm first, which need no endpoint."""
     endpoint_url: str | None = None
     """Address of an OpenAI-compatible endpoint, e.g. http://127.0.0.1:8000/v1."""
     api_key_variable: str | None = None
@@ -67,6 +69,13 @@ class SuitePlan(FrozenModel):
     temperature: float | None = None
     """Sampling temperature; default: the endpoint's."""
 
+    @model_validator(mode="after")
+    def _trained_models_play_what_they_learnt(self) -> Self:
+        if self.is_trained and (self.suites != (SUITE,) or not set(self.arms) <= set(LEARNING_ARMS)):
+            learnt = f"--suites {SUITE} --arms {','.join(LEARNING_ARMS)}"
+            raise ValueError(f"model {LAPTOP!r} is trained for one suite and two arms; give {learnt}")
+        return self
+
     @property
     def name(self) -> str:
         """How runs of any comparison are named."""
@@ -77,7 +86,7 @@ class SuitePlan(FrozenModel):
         """What tells episodes of different comparisons apart: another source plays another comparison."""
         content = {
             "model": self.model,
-            "url": self.endpoint_url,
+            "url": None if self.is_trained else self.endpoint_url,  # a port of the moment
             "user": [self.user_model, self.user_endpoint_url],
             "judge": [self.judge_model, self.judge_endpoint_url],
             "seed": self.case_seed,
@@ -106,9 +115,14 @@ class SuitePlan(FrozenModel):
         return self.model == MODEL_NAME
 
     @property
+    def is_trained(self) -> bool:
+        """Whether models play that are trained for it."""
+        return self.model == LAPTOP
+
+    @property
     def scale(self) -> str:
         """Scale of the rows: the oracle's numbers say nothing about a model."""
-        return "smoke" if self.is_oracle else "paper"
+        return "smoke" if self.is_oracle else "laptop" if self.is_trained else "paper"
 
     def open_client(self) -> ModelClient | None:
         """Return a client of the endpoint, None for the oracle.

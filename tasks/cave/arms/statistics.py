@@ -1,12 +1,13 @@
-"""Paired intervals and tests between the arms, which arXiv 2601.01569 lacks: the case is the unit."""
+"""Intervals of arms, paired intervals and tests between them, which arXiv 2601.01569 lacks: the case is the unit."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import polars as pl
 
 from carryover.tasks.analysis.alignment import Aligned
 from carryover.tasks.analysis.decisions import holm
-from carryover.tasks.analysis.intervals import bootstrap_intervals, difference
+from carryover.tasks.analysis.intervals import bootstrap_intervals, difference, itself
 from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import Arm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
@@ -21,7 +22,7 @@ _SPEC = StatisticsSpec()
 
 
 def arm_statistics(turns: pl.DataFrame, run_id: str) -> list[StatisticRow]:
-    """Return the differences between the persistent arm and each other one, by plan, suite and prompt factor.
+    """Return each arm's means and the persistent arm's differences to the others, by plan, suite and prompt factor.
 
     Turns of one case depend on each other, so each case counts once, by its mean over turns and replicates.
     """
@@ -39,6 +40,12 @@ def _group_rows(key: tuple[object, ...], cases: pl.DataFrame, run_id: str) -> It
     group = StatisticGroup(run_id, plan_digest, "cave", model_name, "declared", instruction, suite)
     reference = cases.filter(pl.col("arm") == REFERENCE)
     others = [arm for arm in ARMS if arm != REFERENCE and arm in set(cases["arm"])]
+    for arm, metric in product(ARMS, METRICS):
+        if (of_arm := cases.filter(arm=arm).sort("case_id")).height:
+            alone = Aligned((None,), tuple(of_arm["case_id"]), (of_arm[metric].to_numpy().reshape(1, -1),))
+            interval = bootstrap_intervals(alone, itself, _SPEC)[0]
+            values = {**interval._asdict(), "mean_a": interval.estimate, "confidence": _SPEC.confidence}
+            yield group.row("arm_mean", arm, metric, Arm(None, arm), **values)
     for metric in METRICS:
         pairs = {arm: _paired(reference, cases.filter(pl.col("arm") == arm), metric) for arm in others}
         pairs = {arm: aligned for arm, aligned in pairs.items() if aligned.instance_count}

@@ -12,17 +12,17 @@ CASES_PER_TIER, TURN_COUNT = 5, 3
 _THINGS = ("stock", "limit", "label", "flags", "scores")
 
 
-def multi_variable_cases(seed: int) -> list[Case]:
+def multi_variable_cases(seed: int, turn_count: int = TURN_COUNT) -> list[Case]:
     """Return 15 turns per tier; each turn touches one variable in five, and the others are there to be confused."""
-    return [_case(count, number, seed) for count in TIERS for number in range(CASES_PER_TIER)]
+    return [_case(count, number, seed, turn_count) for count in TIERS for number in range(CASES_PER_TIER)]
 
 
-def _case(count: int, number: int, seed: int) -> Case:
+def _case(count: int, number: int, seed: int, turn_count: int) -> Case:
     random_source = random.Random(f"multi_variable {count} {number} {seed}")
     owners = random_source.sample(WORDS, -(-count // len(_THINGS)))
     names = [f"{owner}_{thing}" for owner in owners for thing in _THINGS][:count]
     world = World(variables={name: _value(name, random_source) for name in names})
-    pools: Sequence[Sequence[Draw]] = [[_draw] for _ in range(TURN_COUNT)]
+    pools: Sequence[Sequence[Draw]] = [[_draw] for _ in range(turn_count)]
     return Case("multi_variable", f"{count:02d}", number, world, grow_turns(random_source, world, pools))
 
 

@@ -1,5 +1,8 @@
 """What tells comparisons apart."""
 
+import pytest
+from pydantic import ValidationError
+
 from carryover.tasks.cave.arms import plan
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.tracing import docstrings
@@ -18,3 +21,11 @@ def test_what_a_model_reads_of_a_function_counts(tmp_path):
     before = docstrings(tmp_path)
     file.write_text('def heat(to):\n    """Heat to degrees Fahrenheit."""  # a comment\n')
     assert docstrings(tmp_path) == ["Heat to degrees Fahrenheit."] != before
+
+
+def test_trained_models_play_what_they_learnt():
+    with pytest.raises(ValidationError, match="give --suites multi_variable --arms persistent_code,stateless_code"):
+        SuitePlan(model="laptop", suites=("types",))
+    trained = SuitePlan(model="laptop", suites=("multi_variable",), arms=("stateless_code",))
+    assert (trained.scale, trained.is_trained) == ("laptop", True)
+    assert trained.model_copy(update={"endpoint_url": "http://127.0.0.1:1/v1"}).digest == trained.digest

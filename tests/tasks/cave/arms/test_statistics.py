@@ -33,3 +33,15 @@ def test_other_notes_stay():
     assert rows["reply_count"].note == (
         "fewer than 10 cases; no test: 0 of 2 differences are not zero, 2 are needed; no variation between instances"
     )
+
+
+def test_every_arm_has_its_own_interval():
+    frame = turns(4).with_columns(is_passed=pl.col("case_id") == "c1")
+    rows = [row for row in arm_statistics(frame, "run") if (row.analysis, row.metric) == ("arm_mean", "passed_pct")]
+    assert [(row.runtime_a, row.runtime_b, row.mean_a) for row in rows] == [
+        ("persistent_code", None, 25),
+        ("json", None, 25),
+    ]
+    assert [row.low for row in rows] == [0, 0]
+    assert rows[0].high is not None
+    assert rows[0].high > 25

@@ -1,0 +1,51 @@
+"""What a small model learns an arm from: the oracle's conversations on cases of other seeds."""
+
+from carryover.tasks.cave.arms.arm import ARMS, ArmName
+from carryover.tasks.cave.arms.oracle import script
+from carryover.tasks.cave.arms.stage import Stage
+from carryover.tasks.cave.prompting import fill, system_prompt
+from carryover.tasks.cave.suites.case import Case
+from carryover.tasks.cave.suites.catalogue import SuiteName
+from carryover.tasks.cave.suites.multi_variable import multi_variable_cases
+from carryover.tasks.datasets.conversations import Conversation
+from carryover.tasks.runtime.describe import describe
+from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
+
+LAPTOP = "laptop"
+"""Model name that stands for small models trained here, one per arm."""
+SUITE: SuiteName = "multi_variable"
+LEARNING_ARMS: tuple[ArmName, ...] = ("persistent_code", "stateless_code")
+SEED_COUNT = 50
+"""Seeds of 25 cases each: 1,250 conversations an arm."""
+TURN_COUNT = 12
+"""Four times as many as a tested conversation has: most tokens of a short one are the system message."""
+TRAINING_SPEC = TRAINING["laptop_scratch"].model_copy(
+    update={
+        "name": "cave_laptop",
+        "tokenizer": TokenizerSpec(vocabulary_size=1024),
+        "batch": BatchSpec(max_length=8192, packing=False, tokens=3500, accumulation=1),
+        "validation_share": 0.0,
+    }
+)
+
+
+def lesson(case: Case, arm_name: ArmName) -> Conversation:
+    """Return the conversation that the oracle has under a code arm, where no block of a case prints anything."""
+    arm = ARMS[arm_name]
+    stage, keeps_names = Stage(case, arm), arm.contract == "persistent"
+    objects = {**(case.world.variables if arm.is_injected else {}), **stage.functions()}
+    entries = [describe(name, value, case.world.descriptions.get(name, "")) for name, value in objects.items()]
+    told = "\n".join((fill("no_output"), fill("reminder" if keeps_names else "reminder_stateless")))
+    replies = script(case, arm)
+    texts = [system_prompt(entries, {}, stage.instructions(), keeps_names=keeps_names)]
+    for turn, block, done in zip(case.turns, replies[::2], replies[1::2], strict=True):
+        texts += [turn.question, block, told, done]
+    roles = ["system", *("user", "assistant") * (len(texts) // 2)]
+    messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]
+    return Conversation.model_validate({"messages": messages})
+
+
+def lessons(arm_name: ArmName, held_out_seed: int) -> list[Conversation]:
+    """Return the training data of an arm: cases of other seeds than the one that its model is tested on."""
+    seeds = range(held_out_seed + 1, held_out_seed + 1 + SEED_COUNT)
+    return [lesson(case, arm_name) for seed in seeds for case in multi_variable_cases(seed, TURN_COUNT)]

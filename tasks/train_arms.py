@@ -1,0 +1,67 @@
+"""The small models of CaveAgent's studies: one per code arm, trained on the oracle's conversations, and served."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from carryover.tasks.cave.arms.arm import ARMS, ArmName
+from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, TRAINING_SPEC, lessons
+from carryover.tasks.cave.arms.plan import SuitePlan
+from carryover.tasks.datasets.conversations import write_conversations
+from carryover.tasks.running.folders import open_places
+from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.running.whole_files import written_whole
+from carryover.tasks.serving.server import open_server
+from carryover.tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.sft.train import TrainingJob
+from carryover.tasks.sft.train_process import train_in_process
+
+_CONTEXT_TOKENS = 4096
+"""Twice the longest conversation of a model that makes no mistake."""
+_TOKENIZER_SAMPLE = 200
+"""Conversations of each arm that the tokenizer is learned from."""
+
+
+@task(task_run_name="training-{arm}", cache_policy=NO_CACHE)
+def train_arm(arm: ArmName, held_out_seed: int) -> Path:
+    """Return the folder of an arm's model; a training that finished is taken, and one that was killed goes on."""
+    places, spec = open_places(), TRAINING_SPEC
+    learned = {one: lessons(one, held_out_seed) for one in LEARNING_ARMS}
+    content = [spec, [[one.template_messages() for one in each] for each in learned.values()]]
+    digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
+    dataset, tokenizer = places.datasets / f"cave-{arm}-{digest}.jsonl", places.datasets / f"tokenizer-{arm}-{digest}"
+    places.datasets.mkdir(parents=True, exist_ok=True)
+    write_conversations(dataset, learned[arm])
+    if not tokenizer.exists():
+        assert spec.tokenizer is not None
+        sample = (one for each in learned.values() for one in each[:_TOKENIZER_SAMPLE])
+        with written_whole(tokenizer) as unfinished:
+            build_tokenizer((message.content for one in sample for message in one.messages), spec.tokenizer, unfinished)
+    job = TrainingJob(
+        spec=spec,
+        dataset=dataset,
+        output=places.models / f"cave-{arm}-{digest}",
+        contract=ARMS[arm].contract,
+        seed=0,
+        tokenizer=tokenizer,
+    )
+    return train_in_process(job).path
+
+
+@contextmanager
+def served_plans(plan: SuitePlan, folders: dict[ArmName, Path]) -> Iterator[dict[ArmName, SuitePlan]]:
+    """Yield the plan with the endpoint of each arm's model; without trained models, the plan itself."""
+    spec = ServingSpec(context_tokens=_CONTEXT_TOKENS, max_concurrent=plan.concurrency)
+    log = open_places().logs / "serving-arms.log"
+    plans = dict.fromkeys(plan.arms, plan)
+    with ExitStack() as servers:
+        for arm, folder in folders.items():
+            models = ServedModels(base=str(folder), base_name=plan.model)
+            url = servers.enter_context(open_server(spec, models, log)).base_url
+            plans[arm] = plan.model_copy(update={"endpoint_url": url})
+        yield plans

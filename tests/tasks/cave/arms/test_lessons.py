@@ -1,0 +1,29 @@
+"""What small models learn from is what the oracle's played episodes show."""
+
+import asyncio
+import json
+
+import pytest
+
+from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, SUITE, lesson, lessons
+from carryover.tasks.cave.arms.oracle import Oracle, script
+from carryover.tasks.cave.arms.play import Place, Setting, play
+from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.cave.suites.catalogue import suite_cases
+
+
+@pytest.mark.parametrize("arm", LEARNING_ARMS)
+def test_a_lesson_is_the_oracles_episode(arm, fork_tree):
+    case = suite_cases(SUITE, 1)[-1]
+    setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
+    played = asyncio.run(play(Place(case, arm, 0), Oracle(script(case, ARMS[arm])), setting))
+    opening, *turns = played.recorded.turns
+    texts = [message["content"] for message in json.loads(opening.observation)]
+    texts += [text for turn in turns for text in (turn.assistant_text, turn.observation)]
+    assert [*(message.content for message in lesson(case, arm).messages), None] == texts
+
+
+def test_lessons_hold_no_tested_case():
+    tested = {lesson(case, "persistent_code") for case in suite_cases(SUITE, 3)}
+    assert tested.isdisjoint(lessons("persistent_code", 3))
