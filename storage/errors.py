@@ -22,9 +22,4 @@ class WarehouseBusyError(WarehouseError):
 
 
 class QueryError(StorageError):
-    """DuckDB refused a query; `str(error)` is DuckDB's message."""
-
-    def __init__(self, message: str, near_names: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
-        self.near_names = near_names
-        """Tables or columns of the warehouse whose names are close to the one that was not found."""
+    """DuckDB refused a query; `str(error)` is DuckDB's message, which names what an unknown name is close to."""

@@ -60,8 +60,7 @@ def one_line(error: BaseException) -> str:
             place = ".".join(str(part) for part in first["loc"])
             text = f"bad value {first['input']!r} for {place}: {first['msg'].removeprefix('Value error, ')}"
         case QueryError():
-            near = f"; near names: {', '.join(error.near_names)}" if error.near_names else ""
-            text = str(error).partition("\n\nLINE ")[0] + near
+            text = str(error).partition("\n\nLINE ")[0]
         case OSError() if error.filename is not None:
             text = f"cannot use {str(error.filename)!r}: {error.strerror}; check the path and its permissions"
         case _:

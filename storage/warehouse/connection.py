@@ -20,7 +20,7 @@ _SETTINGS: dict[str, Any] = {
     "python_enable_replacements": False,
 }
 
-WAY_AROUND = (
+_WAY_AROUND = (
     "for files, settings and statements of your own, attach the copy that readers open in DuckDB: "
     "attach 'warehouse.readers.duckdb' as warehouse (read_only)"
 )
@@ -109,16 +109,24 @@ def require_query(connection: DuckDBPyConnection, sql: str) -> None:
     (statement,) = statements
     is_explained = statement.type == StatementType.EXPLAIN
     if is_explained and _ANALYZE.match(_without_asides(statement.query)):
-        raise QueryError(why_no_query("EXPLAIN ANALYZE"))
+        raise QueryError(_why_no_query("EXPLAIN ANALYZE"))
     if not is_explained and statement.type not in _QUERIES:
-        raise QueryError(why_no_query(statement.type.name))
+        raise QueryError(_why_no_query(statement.type.name))
 
 
-def why_no_query(kind: str) -> str:
+def query_error(error: duckdb.Error) -> QueryError:
+    """Return a DuckDB error as a `QueryError`."""
+    if isinstance(error, duckdb.PermissionException):
+        return QueryError(f"{error}; a query reads its warehouse alone; {_WAY_AROUND}")
+    # DuckDB says so of a database attached read-only and of a read-only transaction, with two classes of errors.
+    return QueryError(_why_no_query("WITH that writes") if "read-only mode" in str(error) else str(error))
+
+
+def _why_no_query(kind: str) -> str:
     """Return the refusal of what is no query, with the way out; `kind` says what it is."""
     return (
         f"a warehouse is read-only: {kind} is no query; "
-        f"write select, from, with, describe, summarize, pivot, values or explain; {WAY_AROUND}"
+        f"write select, from, with, describe, summarize, pivot, values or explain; {_WAY_AROUND}"
     )
 
 

@@ -10,11 +10,16 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import WarehouseError
-from carryover.storage.warehouse.connection import open_for_reading, open_memory, require_query, shut_files_out
+from carryover.storage.warehouse.connection import (
+    open_for_reading,
+    open_memory,
+    query_error,
+    require_query,
+    shut_files_out,
+)
 from carryover.storage.warehouse.lock import lock_path
 from carryover.storage.warehouse.marts import are_of_this_sql, refresh_marts
 from carryover.storage.warehouse.migrations import check_version, migrate
-from carryover.storage.warehouse.names import query_error
 from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.warehouse.stoppable_query import stoppable
 from carryover.storage.zone.bundles import MANIFEST_FOLDER, share_episodes
@@ -112,7 +117,7 @@ class Warehouse:
         except duckdb.Error as error:
             if isinstance(self._source, LandingZone) and not isinstance(error, _ERRORS_OF_THE_QUERY):
                 _refuse_damage(self._source, error)
-            raise query_error(error, self._connection) from error
+            raise query_error(error) from error
 
     def latest_plan(self) -> str | None:
         """Return the digest of the plan whose study finished last, of the last import without a study; else `None`."""

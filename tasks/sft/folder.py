@@ -1,11 +1,8 @@
 """The folder of a training: whose it is, its checkpoints, and the digest of what it holds."""
 
-import fcntl
 import hashlib
 import json
-import os
 import shutil
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +12,7 @@ from typing import Any
 
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.file_lock import file_lock
 from carryover.tasks.running.hub import expanded, is_local
 from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.sft.card import CARD_NAME
@@ -64,29 +62,22 @@ def _content_digest(folder: str, _status: tuple[tuple[str, int, int], ...]) -> s
 
 @contextmanager
 def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Keep a folder for one process while the block runs; the system lets go of it however the process ends.
+    """Keep a folder for one process while the block runs.
 
     Another process that holds it is waited for: it trains the same model, for another study. `check` is called at
     every look and may raise.
     """
-    output.mkdir(parents=True, exist_ok=True)
-    with (output / LOCK_FILE).open("a+", encoding="utf-8") as lock:
-        is_told = False
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                check()
-                if not is_told:
-                    lock.seek(0)
-                    print(f"waiting for {lock.read() or 'another process'}, which trains in {output}", flush=True)
-                    is_told = True
-                time.sleep(POLL_SECONDS)
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()} on {socket.gethostname()}")
-        lock.flush()
-        yield
+    is_told = False
+    while True:
+        with file_lock(output / LOCK_FILE) as holder:
+            if holder is None:
+                yield
+                return
+        check()
+        if not is_told:
+            print(f"waiting for {holder}, which trains in {output}", flush=True)
+            is_told = True
+        time.sleep(POLL_SECONDS)
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ a killed starter to write into the folder that the next start takes up. A job fo
 processes more, which `accelerate launch` starts with `--as-one-of-several`; this one holds the folder meanwhile.
 """
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -15,10 +14,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from carryover.tasks.running.errors import UserError, name_write_remedy
+from carryover.tasks.running.file_lock import file_lock
 from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.sft.folder import CHECKPOINTS, last_checkpoint
 from carryover.tasks.sft.spec import TrainingSpec
@@ -114,14 +114,11 @@ def borrowed_gpus(gpus: Sequence[str], count: int, folder: Path, check: Callable
     """
     if count > len(gpus):
         raise UserError(f"--gpus-per-training is {count} and this machine has {len(gpus)} GPUs; lower it")
-    folder.mkdir(parents=True, exist_ok=True)
     while True:
         with ExitStack() as locks:
             borrowed = []
             for gpu in gpus:
-                lock = locks.enter_context((folder / f"carryover-gpu-{gpu}.lock").open("a"))
-                with suppress(BlockingIOError):
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if locks.enter_context(file_lock(folder / f"carryover-gpu-{gpu}.lock")) is None:
                     borrowed.append(gpu)
                 if len(borrowed) == count:
                     yield borrowed

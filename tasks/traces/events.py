@@ -9,6 +9,7 @@ reads of names that the episode never binds.
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
@@ -34,6 +35,8 @@ class ParsedBlock(NamedTuple):
 
 NOT_PARSED = ParsedBlock(is_parsed=False, import_count=0, call_site_count=0, events=(), imported_names=())
 _ROWS = TypeAdapter(list[NameEventRow])
+_KEPT_BLOCKS, _KEPT_LENGTH = 64, 10_000
+"""Blocks whose events are cached, of at most so many characters: an agent repeats itself, and so do its episodes."""
 
 
 def parse_block(code: str, tools: Collection[str]) -> ParsedBlock:
@@ -42,6 +45,12 @@ def parse_block(code: str, tools: Collection[str]) -> ParsedBlock:
     Takes about 0.3 ms for 450 characters. Deleting a name is no event, and a generator expression counts as evaluated
     where it stands.
     """
+    parse = _parse if len(code) <= _KEPT_LENGTH else _parse.__wrapped__
+    return parse(code, tuple(tools))
+
+
+@lru_cache(maxsize=_KEPT_BLOCKS)
+def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
     call_site_count = count_call_sites(code, tools)
     try:
         walked = walk_block(code, tools)

@@ -45,6 +45,7 @@ def test_a_file_is_one_statement_below_a_comment_that_says_what_its_rows_are(fil
     assert text.startswith("-- ")
     assert ";" not in re.sub(r"--.*", "", text)
     assert "\norder by" in text  # not indented: of the whole statement
+    assert "\nselect * from" not in text  # it ends in its own select, not in one of the CTE before
 
 
 @pytest.mark.parametrize("name", [*table_names(), *CAVE])

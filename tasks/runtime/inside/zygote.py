@@ -33,7 +33,6 @@ def main(descriptor: int) -> NoReturn:
     root = Server(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
     _warm_up(root)
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
-    gc.collect()
     confine.return_free_memory()
     gc.freeze()
     channel.send(("ready", {"pid": os.getpid()}))

@@ -36,7 +36,7 @@ EXITS = {
     "query ''": (1, "no statements in ''; give one query"),
     "query 'select 1; select 2'": (1, "2 statements"),
     "query 'selct 1'": (1, "Parser Error"),
-    "query 'select * from episods'": (1, "near names: episodes"),
+    "query 'select * from episods'": (1, 'Did you mean "episodes"?'),
     "query 'select nothing from episodes'": (1, "Binder Error"),
     "query 'drop table episodes'": (1, "read-only"),
     "query 'select $name'": (1, "name"),

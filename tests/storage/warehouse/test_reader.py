@@ -108,16 +108,10 @@ def test_a_query_without_rows_keeps_its_columns(merged):
         ("select * from marts.episode_metric", "episode_metric", "episode_metrics"),
     ],
 )
-def test_a_wrong_query_gives_duckdb_s_message_and_near_names(merged, query, message, near):
+def test_a_wrong_query_gives_duckdb_s_message_and_its_near_names(merged, query, message, near):
     with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match=message) as raised:
         warehouse.sql(query)
-    assert raised.value.near_names[0] == near
-
-
-def test_a_syntax_error_has_no_near_names(merged):
-    with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match="syntax error") as raised:
-        warehouse.sql("selec 1")
-    assert raised.value.near_names == ()
+    assert f'"{near}"' in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_folder_that_another_process_holds_is_waited_for(tmp_path, capsys):
         with held(tmp_path, holder.kill):
             pass
     assert re.fullmatch(
-        rf"waiting for process {holder.pid} on \S+, which trains in {tmp_path}\n", capsys.readouterr().out
+        rf"waiting for process {holder.pid} on \S+ since .+ UTC, which trains in {tmp_path}\n", capsys.readouterr().out
     )
 
 

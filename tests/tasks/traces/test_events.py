@@ -200,3 +200,7 @@ def test_rows_say_which_names_were_alive_before_the_step():
         (3, 1, "read", "step", False),
         (3, 2, "bind", "total", True),
     ]
+
+
+def test_a_block_that_comes_again_is_parsed_once():
+    assert parse_block("total = 1", TOOLS) is parse_block("total = 1", TOOLS)
