@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import hypothesis
 import pytest
 
-from tests.benchmarks.control_group import can_make_control_group
+from tests.benchmarks.control_group import can_make_control_group, control_group
 from tests.tasks.cave.suites.echarts import ECHARTS
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
 from tests.tasks.serving.schemathesis_program import can_provide_schemathesis
@@ -89,6 +89,13 @@ NEEDS = (
         f"a checkout of mrcabbage972/agents-learn-runtime, its folder in {VARIABLE}",
     ),
 )
+
+
+@pytest.fixture(scope="session")
+def processor_seconds() -> Iterator[Callable[[], float]]:
+    """Clock of the processor time of this process and everything that it starts, dead or alive."""
+    with control_group() as clock:
+        yield clock
 
 
 @pytest.fixture(scope="module")
