@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import hypothesis
 import pytest
 
-from tests.benchmarks.control_group import can_make_control_group
+from tests.benchmarks.control_group import can_make_control_group, control_group
+from tests.flows.compose_programs import compose_command, postgres_programs
 from tests.tasks.cave.suites.echarts import ECHARTS
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
 from tests.tasks.serving.schemathesis_program import can_provide_schemathesis
@@ -74,6 +75,13 @@ NEEDS = (
         "a control group of their own to count the sandbox's processes in: run them as root",
     ),
     Need("on Slurm", using("cluster"), can_run_slurm, "root and Debian's Slurm: `apt-get install slurm-wlm munge`"),
+    Need("of Docker Compose", using("compose"), lambda: compose_command() is not None, "Docker Compose 2 or later"),
+    Need(
+        "on PostgreSQL",
+        using("postgres"),
+        lambda: postgres_programs() is not None,
+        "Debian's PostgreSQL: `apt-get install postgresql`",
+    ),
     Need("of a full disk", using("small_disk"), can_mount, "a file system of their own: run them as root"),
     Need(
         "of vLLM's own parser",
@@ -89,6 +97,13 @@ NEEDS = (
         f"a checkout of mrcabbage972/agents-learn-runtime, its folder in {VARIABLE}",
     ),
 )
+
+
+@pytest.fixture(scope="session")
+def processor_seconds() -> Iterator[Callable[[], float]]:
+    """Clock of the processor time of this process and everything that it starts, dead or alive."""
+    with control_group() as clock:
+        yield clock
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Self
 
-from carryover.storage.errors import StorageError
+from carryover.storage.errors import StorageError, UnreachableZoneError
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.traces.rows import Row
 
@@ -47,8 +47,11 @@ class BatchedLanding:
         for table, rows in rows_by_table.items():
             self._rows[table].extend(rows)
         self._episode_count += 1
-        if self._episode_count >= self._episodes_per_batch or self._is_old():
+        if self._episode_count >= self._episodes_per_batch:
             self.flush()
+        elif self._is_old():
+            with suppress(UnreachableZoneError):  # it may answer before the batch is full
+                self.flush()
 
     async def land_regularly(self, pause: Callable[[], Awaitable[None]] = _SECOND) -> None:
         """Land an old batch after every pause, until cancelled: the next episode may end much later.

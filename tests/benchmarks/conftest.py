@@ -1,11 +1,10 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 from tests.benchmarks import figures
-from tests.benchmarks.control_group import control_group
 
 
 class Keeping(Protocol):
@@ -14,13 +13,6 @@ class Keeping(Protocol):
     def __call__(
         self, what: str, value: float, unit: str = "", *, at_most: float | None = None, at_least: float | None = None
     ) -> None: ...
-
-
-@pytest.fixture(scope="session")
-def processor_seconds() -> Iterator[Callable[[], float]]:
-    """Clock of the processor time of this process and everything that it starts, dead or alive."""
-    with control_group() as clock:
-        yield clock
 
 
 @pytest.fixture

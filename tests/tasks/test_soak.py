@@ -1,4 +1,4 @@
-"""An hour of episodes under both contracts with faults: nothing grows, nothing slows down, every row lands once.
+"""An hour of episodes under both contracts with faults: nothing grows, no turn costs more, every row lands once.
 
 CARRYOVER_SOAK_SECONDS=120 pytest -m long -s tests/tasks/test_soak.py
 """
@@ -8,13 +8,12 @@ import itertools
 import os
 import random
 import statistics
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import pytest
@@ -44,11 +43,11 @@ from tests.benchmarks.harness.measuring import proportional_bytes
 SECONDS = float(os.environ.get("CARRYOVER_SOAK_SECONDS", "3600"))
 EPISODES_AT_ONCE = 8
 INSTANCES = 40
-EPISODES_PER_SAMPLE = 10
+EPISODES_PER_SAMPLE = 20
 GROWTH, SLACK_BYTES, SLACK_DESCRIPTORS = 1.1, 16e6, 16
 """The last third of the samples may hold that much more than the first: caches fill, episodes differ."""
-SLOWDOWN = 2.0
-"""Episodes of the last third over those of the first, each against a process started beside it."""
+DEARER = 1.2
+"""Processor time of a turn in the last third over the first; other work on the machine changed latency by six."""
 NO_REPLY_SHARE, DEATH_SHARE = 0.005, 0.02
 DEADLY = "I end the process.\n\n```python\nimport os\n\nos._exit(1)\n```"
 
@@ -72,42 +71,36 @@ class FaultyTeacher:
 
 
 class Sample(NamedTuple):
-    """What was held when an episode ended, and how long the episodes since the last sample took."""
+    """What was held when an episode ended, and what the turns since the last sample took."""
 
     host_bytes: int
     sandbox_bytes: int
     descriptor_count: int
     process_count: int
-    latency: float
-    """Median seconds per turn, in durations of a process that does nothing."""
+    turn_processor_seconds: float
+    """Of this process and its sandboxes."""
 
 
 class Watch:
-    """Samples the process every few episodes; counts rows."""
+    """Samples the process every few episodes; counts rows. The episodes of both contracts are noted in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, processor_seconds: Callable[[], float]) -> None:
         self.samples: list[Sample] = []
         self.rows = Counter[str]()
         self.reasons = Counter[str]()
-        self._seconds: list[float] = []
+        self._lock, self._clock, self._begun = Lock(), processor_seconds, processor_seconds()
+        self._turns: list[int] = []
 
     def note(self, recorded: RecordedEpisode) -> None:
-        self.rows.update({table: len(rows) for table, rows in recorded.rows.items()})
-        self.reasons[recorded.episode.finish_reason] += 1
-        self._seconds.append(recorded.episode.wall_seconds / max(recorded.episode.turn_count, 1))
-        if len(self._seconds) == EPISODES_PER_SAMPLE:
-            processes = descendants(os.getpid())
-            latency = statistics.median(self._seconds) / process_seconds()
-            held = (resident_bytes(), proportional_bytes(processes), len(os.listdir("/proc/self/fd")))  # noqa: PTH208
-            self.samples.append(Sample(*held, len(processes), latency))
-            self._seconds = []
-
-
-def process_seconds() -> float:
-    """Return how long a Python that does nothing takes: a measure of what else the machine does now."""
-    started = time.perf_counter()
-    subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)
-    return time.perf_counter() - started
+        with self._lock:
+            self.rows.update({table: len(rows) for table, rows in recorded.rows.items()})
+            self.reasons[recorded.episode.finish_reason] += 1
+            self._turns.append(recorded.episode.turn_count)
+            if len(self._turns) == EPISODES_PER_SAMPLE:
+                cost, processes = (self._clock() - self._begun) / sum(self._turns), descendants(os.getpid())
+                held = (resident_bytes(), proportional_bytes(processes), len(os.listdir("/proc/self/fd")))  # noqa: PTH208
+                self.samples.append(Sample(*held, len(processes), cost))
+                self._turns, self._begun = [], self._clock()  # without the cost of looking
 
 
 def resident_bytes() -> int:
@@ -122,9 +115,9 @@ def planned(instances: list[Instance], until: float) -> Iterator[PlannedEpisode]
             yield PlannedEpisode(instance, replicate)
 
 
-def play(contract: ContractName, folder: Path, until: float) -> Watch:
+def play(contract: ContractName, folder: Path, until: float, watch: Watch) -> None:
     """Play episodes of a contract with half of the places, and land them."""
-    watch, runtime = Watch(), open_runtime(RuntimeSpec())
+    runtime = open_runtime(RuntimeSpec())
     instances = [sample_instance(KNAPSACK["small"], seed) for seed in range(INSTANCES)]
     condition = Condition(
         purpose="teacher", model_name="scripted", runtime_contract=contract, bucket="small", split="evaluation"
@@ -149,7 +142,6 @@ def play(contract: ContractName, folder: Path, until: float) -> Watch:
         shard = run_shard(planned(instances, until), context, slots=slots, check=lambda: None, on_recorded=keep)
         asyncio.run(shard)
     runtime.close()
-    return watch
 
 
 def growth(samples: list[Sample], what: str) -> tuple[float, float]:
@@ -161,27 +153,25 @@ def growth(samples: list[Sample], what: str) -> tuple[float, float]:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 1800)
-def test_episodes_with_faults_keep_memory_descriptors_and_latency_flat(tmp_path):
+def test_episodes_with_faults_keep_memory_descriptors_and_cost_flat(tmp_path, processor_seconds):
     before = set(descendants(os.getpid()))
-    until = time.monotonic() + SECONDS
+    watch, until = Watch(processor_seconds), time.monotonic() + SECONDS
     with ThreadPoolExecutor(len(PAPER_CONTRACTS)) as contracts:
-        watches = list(contracts.map(lambda contract: play(contract, tmp_path / "landing", until), PAPER_CONTRACTS))
-    for contract, watch in zip(PAPER_CONTRACTS, watches, strict=True):
-        medians = {what: growth(watch.samples, what) for what in Sample._fields}
-        print(f"\n{contract}: {dict(watch.reasons)}, {dict(watch.rows)}, {len(watch.samples)} samples\n{medians}")
-        for what in ("host_bytes", "sandbox_bytes"):
-            assert medians[what][1] <= GROWTH * medians[what][0] + SLACK_BYTES, what
-        assert medians["descriptor_count"][1] <= medians["descriptor_count"][0] + SLACK_DESCRIPTORS
-        assert medians["process_count"][1] <= medians["process_count"][0] + SLACK_DESCRIPTORS
-        assert medians["latency"][1] <= SLOWDOWN * medians["latency"][0]
-        assert watch.reasons["error"] > 0
+        list(contracts.map(lambda contract: play(contract, tmp_path / "landing", until, watch), PAPER_CONTRACTS))
+    medians = {what: growth(watch.samples, what) for what in Sample._fields}
+    print(f"\n{dict(watch.reasons)}, {dict(watch.rows)}, {len(watch.samples)} samples\n{medians}")
+    for what in ("host_bytes", "sandbox_bytes"):
+        assert medians[what][1] <= GROWTH * medians[what][0] + SLACK_BYTES, what
+    for what in ("descriptor_count", "process_count"):
+        assert medians[what][1] <= medians[what][0] + SLACK_DESCRIPTORS, what
+    assert medians["turn_processor_seconds"][1] <= DEARER * medians["turn_processor_seconds"][0]
+    assert watch.reasons["error"] > 0
     assert set(descendants(os.getpid())) <= before
-    rows = sum((watch.rows for watch in watches), Counter())
     zone = LandingZone(tmp_path / "landing")
-    assert {table: zone.read(table).num_rows for table in rows} == rows
+    assert {table: zone.read(table).num_rows for table in watch.rows} == watch.rows
     merge(tmp_path / "landing", tmp_path / "warehouse.duckdb")
     with Warehouse.open(tmp_path / "warehouse.duckdb") as warehouse:
-        merged = {table: warehouse.sql(f"select count(*) from {table}").rows()[0][0] for table in rows}
+        merged = {table: warehouse.sql(f"select count(*) from {table}").rows()[0][0] for table in watch.rows}
         (faults,) = warehouse.sql("select sum(injected_fault_count) > 0 from episodes").rows()
-    assert merged == rows
+    assert merged == watch.rows
     assert faults == (True,)

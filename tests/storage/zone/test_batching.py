@@ -1,7 +1,9 @@
 import asyncio
+from typing import Any
 
 import pytest
 
+from carryover.storage.errors import UnreachableZoneError
 from carryover.storage.zone.batching import BatchedLanding
 
 
@@ -71,6 +73,36 @@ def test_what_cannot_be_landed_for_a_while_is_tried_again(landing, make_episode,
             asyncio.run(batch.land_regularly(pause))
         assert landed_ids(landing) == []
     assert landed_ids(landing) == ["a"]
+
+
+class SilentZone:
+    """Object storage that does not answer so many times."""
+
+    def __init__(self, zone, count):
+        self.zone = zone
+        self.count = count
+
+    def write(self, *rows):
+        self.count -= 1
+        if self.count >= 0:
+            raise UnreachableZoneError("no answer")
+        self.zone.write(*rows)
+
+
+def test_episodes_wait_for_object_storage_until_a_batch_is_full(landing, make_episode):
+    zone: Any = SilentZone(landing, 2)
+    with BatchedLanding(zone, "run", episodes_per_batch=3, seconds_per_batch=0.0) as batch:
+        batch.add(make_episode("a"))
+        batch.add(make_episode("b"))
+        assert landed_ids(landing) == []
+        batch.add(make_episode("c"))
+        assert landed_ids(landing) == ["a", "b", "c"]
+        zone.count = 3
+        batch.add(make_episode("d"))
+        batch.add(make_episode("e"))
+        with pytest.raises(UnreachableZoneError):
+            batch.add(make_episode("f"))
+    assert landed_ids(landing) == ["a", "b", "c", "d", "e", "f"]
 
 
 def test_what_was_added_lands_also_when_the_work_fails(landing, make_episode):
