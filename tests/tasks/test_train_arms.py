@@ -18,8 +18,8 @@ def test_a_trained_model_plays_its_arm(tmp_path, monkeypatch):
     monkeypatch.setattr(lessons, "SEED_COUNT", 1)
     monkeypatch.setattr(train_arms, "TRAINING_SPEC", TRAINING["smoke"].model_copy(update={"max_steps": 2}))
     monkeypatch.setattr(train_arms, "_CONTEXT_TOKENS", 1600)
-    arm, suites = "stateless_code", ("multi_variable",)
-    plan = SuitePlan(model="laptop", suites=suites, arms=(arm,), case_limit=1, replicates=1, max_steps=1)
+    arm = "stateless_code"
+    plan = SuitePlan(model="laptop", suites=("multi_variable",), arms=(arm,), case_limit=1, replicates=1, max_steps=1)
     folder = train_arms.train_arm.fn(arm, plan.case_seed)
     assert train_arms.train_arm.fn(arm, plan.case_seed) == folder
     with train_arms.served_plans(plan, {arm: folder}) as plans:

@@ -22,9 +22,17 @@ def model():
         return attention(query, key, value, scaling).transpose(1, 2), None
 
     AttentionInterface.register("compiled", compiled)
-    shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     torch.manual_seed(0)
-    return Qwen3ForCausalLM(Qwen3Config(vocab_size=400, head_dim=16, intermediate_size=128, **shape)).train()
+    shape = Qwen3Config(
+        vocab_size=400,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+    )
+    return Qwen3ForCausalLM(shape).train()
 
 
 @pytest.mark.long

@@ -19,11 +19,11 @@ def test_a_lesson_is_the_oracles_episode(arm, fork_tree):
     setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
     played = asyncio.run(play(Place(case, arm, 0), Oracle(script(case, ARMS[arm])), setting))
     opening, *turns = played.recorded.turns
-    texts = [message["content"] for message in json.loads(opening.observation)]
+    texts = [message["content"] for message in json.loads(opening.observation or "")]
     texts += [text for turn in turns for text in (turn.assistant_text, turn.observation)]
     assert [*(message.content for message in lesson(case, arm).messages), None] == texts
 
 
 def test_lessons_hold_no_tested_case():
-    tested = {lesson(case, "persistent_code") for case in suite_cases(SUITE, 3)}
-    assert tested.isdisjoint(lessons("persistent_code", 3))
+    tested = {lesson(case, "persistent_code").messages for case in suite_cases(SUITE, 3)}
+    assert tested.isdisjoint(each.messages for each in lessons("persistent_code", 3))
