@@ -44,9 +44,13 @@ class ForkTreeRuntime(Runtime):
     def _fork_root(self, zygote: SandboxProcess, tools: dict[str, str], output: int) -> Node:
         """Fork a root with these tools alone: what is injected later is bound in its turn."""
         channel, theirs = open_connection()
-        with self._lock, closing(theirs):
-            zygote.channel.send({"tools": tools}, (theirs.fileno(), output))
-        handle, _ = receive_handle(channel)
+        try:
+            with self._lock, closing(theirs):
+                zygote.channel.send({"tools": tools}, (theirs.fileno(), output))
+            handle, _ = receive_handle(channel)
+        except (ConnectionError, NodeGoneError):
+            channel.close()
+            raise
         return Node(channel, handle)
 
     def close(self) -> None:
