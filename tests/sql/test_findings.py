@@ -85,8 +85,9 @@ def _bootstrapped(analysis: str, metric: str, **where: str) -> tuple[float, floa
 
 
 def test_bootstrap_intervals_in_the_prose():
-    effect = "{:,.0f} [{:,.0f}, {:,.0f}]".format(*_bootstrapped("interaction", "total_tokens"))
-    assert f"over eight seeds ({effect})" in README
+    for base in ("scratch", "common"):
+        effect = "{:.2f} [{:.2f}, {:.2f}]".format(*_bootstrapped("interaction_ratio", "total_tokens", base=base))
+        assert f"{effect} on `{base}`" in README
     control = _bootstrapped("interaction", "total_tokens", variant="shuffled-labels")
     assert "do not interact: {:,.0f} [{:,.0f}, {:,.0f}], where".format(*control) in FINDINGS
     end_to_end = {"comparison_group": "end_to_end", "base": "common", "bucket": "small_large"}
