@@ -52,7 +52,7 @@ PLAIN = [
     *(collections.deque([1, [2]], 5), decimal.Decimal("1.50"), decimal.Decimal("-Infinity"), fractions.Fraction(1, 3)),
     *(datetime.date(2026, 1, 2), datetime.time(1, 2, 3, 4, BERLIN), datetime.timedelta(-5, 4, 3), BERLIN),
     *(datetime.datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN, fold=1), datetime.datetime(2026, 1, 1)),
-    *(datetime.timezone(datetime.timedelta(hours=1), "X"), datetime.datetime.now(datetime.UTC)),
+    *(datetime.timezone(datetime.timedelta(hours=1), "X"), datetime.datetime(2026, 1, 2, 3, 4, 5, 6, datetime.UTC)),
     *(uuid.UUID(int=5), pathlib.Path("/a/b"), pathlib.PurePosixPath("c"), pathlib.PureWindowsPath("c:/d")),
 ]
 
