@@ -19,6 +19,8 @@ from polars.testing import assert_frame_equal
 
 from carryover.storage.study.results import EPISODES
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS
+from tests.benchmarks.demo.drafting import gain_of_drafting
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(7200)]
 
@@ -89,3 +91,6 @@ def test_the_study_from_nothing_and_once_more(scale, tmp_path, *, keep_figure, c
     assert tables_again == tables
     if scale == "laptop":
         check_against_kept(tmp_path / "data")
+        for contract in PAPER_CONTRACTS:
+            what = f"gain of drafts in the CPU server, tokens per CPU second: {contract} model"
+            keep_figure(what, gain_of_drafting(tmp_path / "data", contract), "times", at_least=1.1)
