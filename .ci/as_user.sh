@@ -4,10 +4,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || exec "$@"
-[ "${IN_NAMESPACE:-}" ] || IN_NAMESPACE=1 exec unshare --mount "$0" "$@"
+if [ -z "${USER_HOME:-}" ]; then
+    USER_HOME=$(mktemp -d)
+    trap 'rm -rf --one-file-system "$USER_HOME"' EXIT
+    export USER_HOME
+    unshare --mount "$0" "$@"
+    exit
+fi
 
 user=1000
-home=$(mktemp -d)
+home=$USER_HOME
 chmod 755 "$home"
 places=("$PWD" "$(.venv/bin/python -c 'import sys; print(sys.base_prefix)')")
 for number in "${!places[@]}"; do
