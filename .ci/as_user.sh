@@ -8,7 +8,7 @@ if [ -z "${USER_HOME:-}" ]; then
     USER_HOME=$(mktemp -d)
     trap 'rm -rf --one-file-system "$USER_HOME"' EXIT
     export USER_HOME
-    unshare --mount "$0" "$@"
+    unshare --mount .ci/as_user.sh "$@"
     exit
 fi
 
