@@ -16,6 +16,8 @@ from carryover.tasks.serving.process import ManagedProcess
 from tests.flows.conftest import STUDY
 from tests.flows.flow_process import ROOT, run_flow
 
+pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.timeout(1500)]
+
 LANDING = "s3://studies/landing"
 PREFECT = (sys.executable, "-m", "prefect")
 
@@ -68,24 +70,29 @@ def landed(table: str) -> pl.DataFrame:
     return LandingZone(LANDING).scan(table).collect()
 
 
-@pytest.mark.prefect
-@pytest.mark.slow
-@pytest.mark.timeout(1500)
-def test_workers_with_homes_of_their_own_finish_a_study(gpu_worker, bucket, prefect_api, tmp_path, monkeypatch):
+@pytest.fixture
+def study(gpu_worker, prefect_api, tmp_path, monkeypatch):
+    """A smoke study that one worker has trained and another has done the rest of."""
     monkeypatch.setenv("CARRYOVER_LANDING", LANDING)
     run_flow(tmp_path / "cpu", "run", *STUDY, "--train-on", "gpu_pool", server=prefect_api)
-    homes = set(re.findall(rf"{tmp_path}/(\w+)/", " ".join(landed("training_runs")["output_path"])))
+    return tmp_path
+
+
+def test_workers_with_homes_of_their_own_finish_a_study(study, bucket):
+    homes = set(re.findall(rf"{study}/(\w+)/", " ".join(landed("training_runs")["output_path"])))
     assert homes == {"gpu"}
-    assert not (tmp_path / "gpu" / "landing").exists()
-    assert {len(list((tmp_path / home / "models").glob("main-*/*.safetensors"))) for home in ("cpu", "gpu")} == {2}
-    with Warehouse.open(tmp_path / "cpu" / "warehouse.duckdb") as warehouse:
+    assert not (study / "gpu" / "landing").exists()
+    assert {len(list((study / home / "models").glob("main-*/*.safetensors"))) for home in ("cpu", "gpu")} == {2}
+    with Warehouse.open(study / "cpu" / "warehouse.duckdb") as warehouse:
         counts = dict(warehouse.sql("select purpose, count(*) from episodes group by purpose").rows())
     assert counts == {"teacher": 24, "evaluation": 16}
+    assert not bucket.exists("studies/landing/quarantine")
 
-    # a third data folder goes on: what the others made is cached there too
+
+@pytest.mark.long
+def test_a_third_home_goes_on_from_what_the_others_made(study, prefect_api):
     bundles = {manifest.bundle_id for manifest in LandingZone(LANDING).manifests().bundles}
-    run_flow(tmp_path / "third", "run", *STUDY[:-1], "3", server=prefect_api)
+    run_flow(study / "third", "run", *STUDY[:-1], "3", server=prefect_api)
     new = [manifest for manifest in LandingZone(LANDING).manifests(known=bundles).bundles if manifest]
     assert not any(manifest.file(table) for manifest in new for table in ("training_runs", "training_examples"))
     assert {len(manifest.episodes) for manifest in new if manifest.episodes} == {1}
-    assert not bucket.exists("studies/landing/quarantine")
