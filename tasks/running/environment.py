@@ -29,7 +29,7 @@ def describe_environment() -> dict[str, Any]:
         with suppress(metadata.PackageNotFoundError):
             packages[name] = metadata.version(name)
     return {
-        "command_line": shlex.join(sys.orig_argv),
+        "command_line": command_line(sys.orig_argv),
         "python": platform.python_version(),
         "system": platform.platform(),
         "machine": platform.machine(),
@@ -38,6 +38,12 @@ def describe_environment() -> dict[str, Any]:
         "gpu": gpu_name(),
         "packages": packages,
     }
+
+
+def command_line(words: list[str]) -> str:
+    """Return a call as one typed it: a script without its interpreter, and the program without its folder."""
+    program, *arguments = words[1:] if len(words) > 1 and not words[1].startswith("-") else words
+    return shlex.join([Path(program).name, *arguments])
 
 
 def gpu_name(driver: Path = DRIVER) -> str | None:

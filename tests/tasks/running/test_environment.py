@@ -5,7 +5,7 @@ import shlex
 import sys
 from importlib import metadata
 
-from carryover.tasks.running.environment import describe_environment, gpu_name, processor_count
+from carryover.tasks.running.environment import command_line, describe_environment, gpu_name, processor_count
 
 
 def test_the_environment_names_python_machine_and_the_versions_that_matter():
@@ -17,7 +17,15 @@ def test_the_environment_names_python_machine_and_the_versions_that_matter():
 
 
 def test_the_environment_tells_how_the_process_was_called():
-    assert shlex.split(describe_environment()["command_line"]) == sys.orig_argv
+    assert shlex.split(describe_environment()["command_line"])[-1] == sys.orig_argv[-1]
+
+
+def test_a_command_line_names_programs_without_their_folders():
+    words = ["/home/someone/.venv/bin/python", ".venv/bin/carryover", "run", "--parts", "a b"]
+    assert command_line(words) == "carryover run --parts 'a b'"
+    assert command_line(["/usr/bin/python3", "-m", "carryover.flows.cli.start", "run"]) == (
+        "python3 -m carryover.flows.cli.start run"
+    )
 
 
 def test_the_environment_is_json():
