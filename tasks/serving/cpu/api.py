@@ -29,6 +29,8 @@ EPISODE_HEADER = "x-episode-id"
 """Names the conversation, so that its cache is found without searching."""
 BODY_BYTES = 8 * 2**20
 """Largest request; the longest context of the study takes a hundredth of it."""
+UNREAD_BYTES = 8 * BODY_BYTES
+"""Of a larger request so much is taken and dropped: most clients read an answer only when they have sent all."""
 DISCONNECT_SECONDS = 0.5
 """Time between two looks at whether a client still waits."""
 STREAM_SECONDS = 0.02
@@ -162,14 +164,18 @@ class ChatApi:
 
 async def read_body(request: Request) -> bytes:
     """Return a request's body; raise `ApiError` where it is too large or breaks off."""
-    body = bytearray()
+    body, size = bytearray(), 0
     try:
         async for chunk in request.stream():
-            body += chunk
-            if len(body) > BODY_BYTES:
-                raise ApiError(413, "BadRequestError", f"the request is larger than {BODY_BYTES} bytes")
+            size += len(chunk)
+            if size <= BODY_BYTES:
+                body += chunk
+            elif size > UNREAD_BYTES:
+                break
     except ClientDisconnect as error:
         raise ApiError(499, "ClientDisconnected", "the client closed the connection") from error
+    if size > BODY_BYTES:
+        raise ApiError(413, "BadRequestError", f"the request is larger than {BODY_BYTES} bytes")
     return bytes(body)
 
 

@@ -122,5 +122,8 @@ def parse_request(body: bytes) -> ChatRequest:
     except ValidationError as error:
         first = error.errors()[0]
         param = ".".join(map(str, first["loc"])) or None
-        told = [f"{'.'.join(map(str, each['loc'])) or 'body'}: {each['msg']}" for each in error.errors()]
-        raise ApiError(400, "BadRequestError", "; ".join(told), param) from error
+        told = "; ".join(
+            f"{'.'.join(map(str, each['loc'])) or 'body'}: {each['msg'].removeprefix('Value error, ')}"
+            for each in error.errors()
+        )
+        raise ApiError(400, "BadRequestError", told, param) from error

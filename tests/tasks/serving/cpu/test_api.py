@@ -303,7 +303,8 @@ def test_one_model_is_shown_and_another_is_not_found(client):
         ("POST", "/v1/chat/completions", b"\xff", 400),
         ("POST", "/v1/chat/completions", b'{"model": "\\ud800", "messages": []}', 400),
         ("POST", "/v1/chat/completions", b"[" * 100_000, 400),
-        ("POST", "/v1/chat/completions", b" " * (8 * 2**20 + 1), 413),
+        pytest.param("POST", "/v1/chat/completions", b" " * (8 * 2**20 + 1), 413, id="too_large"),
+        pytest.param("POST", "/v1/chat/completions", b" " * (40 * 2**20), 413, id="far_too_large"),
     ],
 )
 def test_every_refusal_has_openai_s_shape(server, method, path, body, status):
