@@ -78,8 +78,8 @@ def keep_results(
 ) -> int:
     """Add plans' counted episodes to a folder of results, compute its statistics, and return how many rows it holds.
 
-    Rows of the same plans are replaced. A teacher's trace that the folder holds already is not added again: parts that
-    ran apart play the same ones. `where` is a condition on the columns of `marts.episode_metrics`, which keeps cells
+    Rows of the same plans are replaced. An episode of several plans is kept once, and a teacher's or an untrained base's
+    that the folder holds already is not added again: parts that ran apart play the same ones. `where` is a condition on the columns of `marts.episode_metrics`, which keeps cells
     out that a run has not finished. Raise `WarehouseError` for a plan without a run here, and for an episode of a
     trained model under two plans.
     """
@@ -90,11 +90,12 @@ def keep_results(
     ]
     if missing := sorted(set(digests) - {plan.plan_digest for plan in new_plans}):
         raise WarehouseError(f"no run of plan {', '.join(missing)} here; `carryover query` tells which have run")
-    new = warehouse.sql(f"{_EPISODES} and ({where})", digests=digests).polars()
-    episodes = new
+    found = warehouse.sql(f"{_EPISODES} and ({where})", digests=digests).polars()
+    new = episodes = found.sort("plan_digest").unique("episode_id", keep="first", maintain_order=True)
     if (path := folder / EPISODES).exists():
         former = pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(digests))
-        known = former.filter(pl.col("purpose") == "teacher").select(EPISODE_KEY)
+        former = former.unique("episode_id", keep="first", maintain_order=True)
+        known = former.filter(pl.col("train_contract").is_null()).select(EPISODE_KEY)
         added = new.join(known, on=EPISODE_KEY, how="anti", nulls_equal=True)
         episodes = pl.concat([former, added], how="diagonal")
         is_repeated = episodes.select(EPISODE_KEY).is_duplicated()

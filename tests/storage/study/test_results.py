@@ -103,6 +103,14 @@ def test_the_same_cell_and_seed_under_two_plans_is_refused(study, tmp_path):
         keep_results(study("b", 1), ["b"], folder, kept_statistics)
 
 
+def test_an_episode_that_two_plans_share_is_kept_once(study, tmp_path):
+    folder, warehouse = tmp_path / "kept", study("a", 1)
+    assert keep_results(warehouse, ["a"], folder, kept_statistics) == 9
+    kept = pl.read_parquet(folder / "episodes.parquet")
+    pl.concat([kept, kept.with_columns(plan_digest=pl.lit("other"))]).write_parquet(folder / "episodes.parquet")
+    assert keep_results(study("b", 2), ["b"], folder, kept_statistics) == 17
+
+
 def test_training_examples_are_kept_without_their_digests_and_name_the_kept_trace(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2)):
