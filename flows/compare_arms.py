@@ -9,7 +9,7 @@ from carryover.flows.shown import name_run, shown_as
 from carryover.storage.study.comparisons import merge_comparison, open_comparison
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.play_cases import play_suite
-from carryover.tasks.train_arms import served_plans, train_arm
+from carryover.tasks.train_arms import prepare_lessons, served_plans, train_arm
 
 
 @flow(name="compare-arms", flow_run_name=name_run, task_runner=two_at_a_time())
@@ -24,7 +24,8 @@ def compare_arms(plan: SuitePlan = SuitePlan()) -> None:  # noqa: B008 - frozen
     """
     trained = {}
     if plan.is_trained:
-        training = {arm: train_arm.submit(arm, plan.case_seed) for arm in plan.arms}
+        prepared = prepare_lessons(plan.case_seed)
+        training = {arm: train_arm.submit(arm, prepared) for arm in plan.arms}
         trained = {arm: future.result() for arm, future in training.items()}
     else:
         plan.open_client()  # refuses a model without an endpoint before anything is played

@@ -13,6 +13,7 @@ from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, TRAINING_SPEC, less
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.datasets.conversations import write_conversations
 from carryover.tasks.running.folders import open_places
+from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.running.whole_files import written_whole
 from carryover.tasks.serving.server import open_server
@@ -27,28 +28,44 @@ _TOKENIZER_SAMPLE = 200
 """Conversations of each arm that the tokenizer is learned from."""
 
 
-@task(task_run_name="training-{arm}", cache_policy=NO_CACHE)
-def train_arm(arm: ArmName, held_out_seed: int) -> Path:
-    """Return the folder of an arm's model; a training that finished is taken, and one that was killed goes on."""
+class Prepared(FrozenModel):
+    """What the arms' models are trained on."""
+
+    digest: str
+    tokenizer: Path
+    datasets: dict[ArmName, Path]
+
+
+@task(cache_policy=NO_CACHE)
+def prepare_lessons(held_out_seed: int) -> Prepared:
+    """Write a dataset for each arm that is learnt, and the tokenizer that they share."""
     places, spec = open_places(), TRAINING_SPEC
-    learned = {one: lessons(one, held_out_seed) for one in LEARNING_ARMS}
+    learned = {arm: lessons(arm, held_out_seed) for arm in LEARNING_ARMS}
     content = [spec, [[one.template_messages() for one in each] for each in learned.values()]]
     digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
-    dataset, tokenizer = places.datasets / f"cave-{arm}-{digest}.jsonl", places.datasets / f"tokenizer-{arm}-{digest}"
     places.datasets.mkdir(parents=True, exist_ok=True)
-    write_conversations(dataset, learned[arm])
+    datasets = {arm: places.datasets / f"cave-{arm}-{digest}.jsonl" for arm in learned}
+    for arm, conversations in learned.items():
+        write_conversations(datasets[arm], conversations)
+    tokenizer = places.datasets / f"tokenizer-cave-{digest}"
     if not tokenizer.exists():
         assert spec.tokenizer is not None
-        sample = (one for each in learned.values() for one in each[:_TOKENIZER_SAMPLE])
+        sample = (one for each in learned.values() for one in each[:: max(1, len(each) // _TOKENIZER_SAMPLE)])
         with written_whole(tokenizer) as unfinished:
             build_tokenizer((message.content for one in sample for message in one.messages), spec.tokenizer, unfinished)
+    return Prepared(digest=digest, tokenizer=tokenizer, datasets=datasets)
+
+
+@task(task_run_name="training-{arm}", cache_policy=NO_CACHE)
+def train_arm(arm: ArmName, prepared: Prepared) -> Path:
+    """Return the folder of an arm's model; a training that finished is taken, and one that was killed goes on."""
     job = TrainingJob(
-        spec=spec,
-        dataset=dataset,
-        output=places.models / f"cave-{arm}-{digest}",
+        spec=TRAINING_SPEC,
+        dataset=prepared.datasets[arm],
+        output=open_places().models / f"cave-{arm}-{prepared.digest}",
         contract=ARMS[arm].contract,
         seed=0,
-        tokenizer=tokenizer,
+        tokenizer=prepared.tokenizer,
     )
     return train_in_process(job).path
 

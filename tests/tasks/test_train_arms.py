@@ -16,12 +16,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 def test_a_trained_model_plays_its_arm(tmp_path, monkeypatch):
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.setattr(lessons, "SEED_COUNT", 1)
+    monkeypatch.setattr(lessons, "DRILL_COUNT", 10)
     monkeypatch.setattr(train_arms, "TRAINING_SPEC", TRAINING["smoke"].model_copy(update={"max_steps": 2}))
     monkeypatch.setattr(train_arms, "_CONTEXT_TOKENS", 1600)
     arm = "stateless_code"
     plan = SuitePlan(model="laptop", suites=("multi_variable",), arms=(arm,), case_limit=1, replicates=1, max_steps=1)
-    folder = train_arms.train_arm.fn(arm, plan.case_seed)
-    assert train_arms.train_arm.fn(arm, plan.case_seed) == folder
+    prepared = train_arms.prepare_lessons.fn(plan.case_seed)
+    folder = train_arms.train_arm.fn(arm, prepared)
+    assert train_arms.train_arm.fn(arm, train_arms.prepare_lessons.fn(plan.case_seed)) == folder
     with train_arms.served_plans(plan, {arm: folder}) as plans:
         assert play_suite.fn(plans[arm], "multi_variable", arm, "run") == (1, 0)
     turns = LandingZone(open_places().landing).scan("cave_turns").collect()

@@ -1,4 +1,6 @@
-"""What a small model learns an arm from: the oracle's conversations on cases of other seeds."""
+"""What a small model learns an arm from: drills in copying names, and the oracle's conversations on other cases."""
+
+import random
 
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.oracle import script
@@ -6,7 +8,7 @@ from carryover.tasks.cave.arms.stage import Stage
 from carryover.tasks.cave.prompting import fill, system_prompt
 from carryover.tasks.cave.suites.case import Case
 from carryover.tasks.cave.suites.catalogue import SuiteName
-from carryover.tasks.cave.suites.multi_variable import multi_variable_cases
+from carryover.tasks.cave.suites.multi_variable import NAMES, multi_variable_cases
 from carryover.tasks.datasets.conversations import Conversation
 from carryover.tasks.runtime.describe import describe
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
@@ -15,10 +17,12 @@ LAPTOP = "laptop"
 """Model name that stands for small models trained here, one per arm."""
 SUITE: SuiteName = "multi_variable"
 LEARNING_ARMS: tuple[ArmName, ...] = ("persistent_code", "stateless_code")
-SEED_COUNT = 50
-"""Seeds of 25 cases each: 1,250 conversations an arm."""
-TURN_COUNT = 12
-"""Four times as many as a tested conversation has: most tokens of a short one are the system message."""
+TIERS = ("05", "10", "15")
+"""Tiers of the cases that are learnt; larger ones take longer to learn than a laptop should work."""
+SEED_COUNT, TURN_COUNT = 40, 6
+"""Seeds of five cases a tier: 600 conversations an arm, twice as long as a tested one."""
+DRILL_COUNT, DRILL_TURNS = 3000, 8
+"""Without drills a model writes every template and no name of the question: small ones learn late to copy."""
 TRAINING_SPEC = TRAINING["laptop_scratch"].model_copy(
     update={
         "name": "cave_laptop",
@@ -45,7 +49,24 @@ def lesson(case: Case, arm_name: ArmName) -> Conversation:
     return Conversation.model_validate({"messages": messages})
 
 
+def drill(random_source: random.Random) -> Conversation:
+    """Return short turns that list names and numbers, to be written down as code in the same order."""
+    messages = []
+    for _ in range(DRILL_TURNS):
+        listed = [
+            (name, random_source.randrange(2, 40))
+            for name in random_source.sample(NAMES, random_source.randrange(2, 7))
+        ]
+        question = "; ".join(f"`{name}` and {number}" for name, number in listed)
+        code = "\n".join(f"{name} = {name} + {number}" for name, number in listed)
+        messages.append({"role": "user", "content": f"Write {question}."})
+        messages.append({"role": "assistant", "content": f"```python\n{code}\n```"})
+    return Conversation.model_validate({"messages": messages})
+
+
 def lessons(arm_name: ArmName, held_out_seed: int) -> list[Conversation]:
-    """Return the training data of an arm: cases of other seeds than the one that its model is tested on."""
+    """Return the training data of an arm: drills, and cases of other seeds than the one that its model is tested on."""
+    random_source = random.Random(held_out_seed)
     seeds = range(held_out_seed + 1, held_out_seed + 1 + SEED_COUNT)
-    return [lesson(case, arm_name) for seed in seeds for case in multi_variable_cases(seed, TURN_COUNT)]
+    cases = (case for seed in seeds for case in multi_variable_cases(seed, TURN_COUNT) if case.tier in TIERS)
+    return [*(drill(random_source) for _ in range(DRILL_COUNT)), *(lesson(case, arm_name) for case in cases)]

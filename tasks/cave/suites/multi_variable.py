@@ -10,6 +10,8 @@ from carryover.tasks.cave.suites.templates import WORDS
 TIERS = (5, 10, 15, 20, 25)
 CASES_PER_TIER, TURN_COUNT = 5, 3
 _THINGS = ("stock", "limit", "label", "flags", "scores")
+NAMES = tuple(f"{owner}_{thing}" for owner in WORDS for thing in _THINGS)
+"""Every name that a variable may have."""
 
 
 def multi_variable_cases(seed: int, turn_count: int = TURN_COUNT) -> list[Case]:
