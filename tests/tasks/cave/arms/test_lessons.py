@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import random
+import re
 
 import pytest
 
 from carryover.tasks.cave.arms.arm import ARMS
-from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, SUITE, lesson, lessons
+from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, SUITE, drill, lesson, lessons
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import Place, Setting, play
 from carryover.tasks.cave.spec import AgentSpec
@@ -27,3 +29,16 @@ def test_a_lesson_is_the_oracles_episode(arm, fork_tree):
 def test_lessons_hold_no_tested_case():
     tested = {lesson(case, "persistent_code").messages for case in suite_cases(SUITE, 3)}
     assert tested.isdisjoint(each.messages for each in lessons("persistent_code", 3))
+
+
+def test_drills_have_every_listed_name_written_down_in_order():
+    question, block, *_ = drill(random.Random(1)).messages
+    listed = re.findall(r"`(\w+)` and (\d+)", question.content)
+    assert len(listed) > 1
+    assert re.findall(r"(\w+) = \1 \+ (\d+)", block.content) == listed
+
+
+@pytest.mark.parametrize("arm", LEARNING_ARMS)
+def test_lessons_are_equal_whenever_they_are_drawn(arm):
+    assert lessons(arm, 3) == lessons(arm, 3)
+    assert lessons(arm, 3) != lessons(arm, 4)
