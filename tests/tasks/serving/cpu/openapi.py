@@ -1,4 +1,5 @@
-"""The OpenAPI document of the CPU server; the body of a chat is the model that checks it."""
+"""The OpenAPI document of the CPU server, for schemathesis; the body of a chat is the model that checks it."""
+
 
 from typing import Any
 
