@@ -10,7 +10,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
-from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.agent.credentials import read_key
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.hub import fetch_tokenizer, load_tokenizer
 from carryover.tasks.serving.ask import NoAnswer, ask
@@ -107,8 +107,8 @@ def _ask_version(base_url: str) -> str | None:
 
 
 def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:
-    key = None if api_key_variable is None else read_credential(api_key_variable).reveal()
-    answer = ask(f"{base_url.rstrip('/')}/models", key, timeout_seconds=LISTING_SECONDS)
+    key = read_key(api_key_variable)
+    answer = ask(f"{base_url.rstrip('/')}/models", key and key.get_secret_value(), timeout_seconds=LISTING_SECONDS)
     if isinstance(answer, NoAnswer):
         raise ServerError(f"{base_url}/models does not answer ({answer.reason}); start again when it does")
     if answer.status != HTTPStatus.OK:

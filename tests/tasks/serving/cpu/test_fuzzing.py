@@ -3,7 +3,7 @@
 The test draws some 200 requests. For ten minutes of them (32,000 requests on two cores), with any model:
 
     python -m carryover.tasks.serving.cpu_server --model MODEL --max-model-len 96 --port 8000 &
-    python -c 'import json; from tests.tasks.serving.cpu.openapi import *; print(json.dumps(describe_api("1", ["MODEL"])))' > api.json
+    python -m tests.tasks.serving.cpu.openapi MODEL > api.json
     pip install schemathesis   # in an environment of its own
     schemathesis run api.json --url http://127.0.0.1:8000 --max-time 600 --continue-on-failure \\
         --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance
