@@ -50,8 +50,6 @@ def merge(
     warehouse_path: str | Path,
     *,
     grace: timedelta = GRACE,
-    memory_limit: str = "2500MB",
-    threads: int | None = None,
     open_bar: OpenBar = no_bar,
 ) -> MergeReport:
     """Insert every new bundle into the warehouse, refresh the marts and replace the readers' copy.
@@ -70,7 +68,7 @@ def merge(
         raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")
     with owned(path):
         _create_if_absent(path)
-        connection = open_for_writing(path, memory_limit, threads)
+        connection = open_for_writing(path)
         try:
             migrate(connection)
             if not landing.store.is_local:

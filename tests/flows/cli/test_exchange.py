@@ -224,7 +224,7 @@ def test_what_cannot_be_read_is_said(tmp_path):
     ("lines", "contract", "message"),
     [
         ([], "persistent", r"no trace in .*source.jsonl; nothing was imported"),
-        ([{"messages": CHAT}, {"prompt": "x"}], "persistent", r"line 2 of .*source.jsonl has no list `messages`"),
+        ([{"messages": CHAT}, {"prompt": "x"}], "persistent", r"line 2 of .*source.jsonl has as `messages`"),
         ([{"messages": CHAT}], "sideways", r"unknown contract 'sideways'; choose from persistent, stateless"),
     ],
 )
