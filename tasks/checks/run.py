@@ -62,10 +62,6 @@ class Suite(NamedTuple):
     """Names the rows that break a check."""
 
 
-class CheckBackendError(Exception):
-    """Great Expectations could not evaluate a check: nothing is known about the data."""
-
-
 class FailedChecksError(UserError):
     """Data that break their checks; `rows` holds every check's result, passed or not."""
 
@@ -79,7 +75,7 @@ def run_suites(
 ) -> list[CheckResultRow]:
     """Evaluate every suite, write Data Docs to `docs_folder/index.html`, and return one row per check.
 
-    `open_bar` shows the checks, a suite at a time. Raise `CheckBackendError` where one could not be evaluated.
+    `open_bar` shows the checks, a suite at a time. Raise `UserError` where one could not be evaluated.
     """
     context = _open_context(docs_folder)
     rows = []
@@ -150,7 +146,7 @@ def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, Any]:
     for each in result.results:
         name = (each.expectation_config.meta or {})["check"] if each.expectation_config else ""
         if message := _exception(each.exception_info):
-            raise CheckBackendError(f"Great Expectations could not evaluate {name} of {suite.name}: {message}")
+            raise UserError(f"Great Expectations could not evaluate {name} of {suite.name}: {message}")
         results[name] = each
     return results
 
