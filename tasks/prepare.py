@@ -170,23 +170,18 @@ def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
         )
 
 
-def find_training_data(run: Run, part: StudyPart) -> TrainingData | None:
-    """Return the plan's training data of a part as they were prepared; `None` before that."""
-    noted = stage_result(run, Stage.DATA, part.variant)
-    return None if noted is None else TrainingData.model_validate_json(noted).opened(run.places)
-
-
 def read_training_data(run: Run, part: StudyPart) -> TrainingData:
     """Return a part's training data, with its files as they were prepared.
 
     Raises:
         UserError: They are not prepared yet, or a file is gone or changed.
     """
-    data = find_training_data(run, part)
-    if data is None:
+    noted = stage_result(run, Stage.DATA, part.variant)
+    if noted is None:
         raise UserError(
             f"no training data of plan {run.plan.name} in {run.places.datasets}; run the flow prepare_training first"
         )
+    data = TrainingData.model_validate_json(noted).opened(run.places)
     if changed := data.changed_files():
         raise UserError(
             f"training data of plan {run.plan.name} are gone or changed since they were prepared: "

@@ -136,10 +136,12 @@ def _find_offenders(
 ) -> dict[str, dict[str, pl.DataFrame]]:
     """Return, by id column and check, how many rows of each id break the check."""
     offenders: dict[str, dict[str, pl.DataFrame]] = defaultdict(dict)
-    checks = check_files()
-    with open_bar("checks on the merged tables", len(checks) + 1, "checks") as advance:
+    checks = [*check_files(), CheckFile(PLAN_CHECK, PLAYED)]
+    with open_bar("checks on the merged tables", len(checks), "checks") as advance:
         for check in checks:
             rows = warehouse.sql(check.query).polars()
+            if check.name == PLAN_CHECK:
+                rows = miscounted_conditions(warehouse.sql(PLANS).polars(), rows)
             if plan_digest is not None and "plan_digest" in rows.columns:
                 rows = rows.filter(pl.col("plan_digest") == plan_digest)
             id_column = rows.columns[0]
@@ -149,12 +151,6 @@ def _find_offenders(
                 )
             offenders[id_column][check.name] = rows.group_by(id_column).agg(pl.len().cast(pl.Int64).alias(check.name))
             advance(1, check.name)
-        miscounted = miscounted_conditions(warehouse.sql(PLANS).polars(), warehouse.sql(PLAYED).polars())
-        miscounted = miscounted.filter(plan_digest is None or pl.col("plan_digest") == plan_digest)
-        offenders["plan_digest"][PLAN_CHECK] = miscounted.group_by("plan_digest").agg(
-            pl.len().cast(pl.Int64).alias(PLAN_CHECK)
-        )
-        advance(1, PLAN_CHECK)
     return offenders
 
 
