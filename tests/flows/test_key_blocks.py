@@ -62,7 +62,7 @@ def test_the_key_of_a_block_reaches_the_endpoint_and_nothing_else(server, tmp_pa
         overrides = named(url=endpoint.base_url)
         generate_instances("smoke", overrides)
         collect_traces("smoke", overrides)
-    assert read_key("secret/teacher").get_secret_value() == KEY
+    assert read_key("secret/teacher") == SecretStr(KEY)
     assert {asked.authorization for asked in endpoint.asked} == {f"Bearer {KEY}"}
 
     with get_client(sync_client=True) as client:

@@ -1,4 +1,5 @@
 import pytest
+from pydantic import SecretStr
 
 from carryover.tasks.agent.credentials import read_key
 from carryover.tasks.running.errors import UserError
@@ -7,7 +8,7 @@ from carryover.tasks.running.errors import UserError
 def test_a_key_is_read_from_its_variable(monkeypatch):
     monkeypatch.setenv("CARRYOVER_TEST_KEY", " sk-secret \n")
 
-    assert read_key("CARRYOVER_TEST_KEY").get_secret_value() == "sk-secret"
+    assert read_key("CARRYOVER_TEST_KEY") == SecretStr("sk-secret")
 
 
 def test_an_empty_variable_is_as_good_as_none(monkeypatch):
