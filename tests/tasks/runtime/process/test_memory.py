@@ -1,4 +1,4 @@
-"""What an episode holds: shared pages count once, and nothing is ended for an estimate."""
+"""What an episode holds: asked of the few that have run, and exact before anything is ended for it."""
 
 import os
 import signal
@@ -27,6 +27,16 @@ signal.pause()
 """
 
 
+class Asking(Holdings):
+    """Notes how many processes the kernel is asked about."""
+
+    counts: list[int]
+
+    def _ask(self, signs, processes):
+        self.counts.append(len([*processes]))
+        super()._ask(signs, processes)
+
+
 @pytest.fixture
 def parent() -> Iterator[subprocess.Popen]:
     """A process of 64 MiB and a hundred forks of it that have not run yet."""
@@ -49,6 +59,14 @@ def write_again(parent: subprocess.Popen) -> None:
     parent.stdin.write("\n")
     parent.stdin.close()
     assert parent.stdout.readline() == "written\n"
+
+
+def test_look_at_many_forks_asks_the_kernel_about_a_few(parent):
+    holdings = Asking()
+    holdings.counts = []
+    for _ in range(3):
+        assert holdings.excess_bytes(parent.pid, 1024 * MIB) == 0
+    assert max(holdings.counts) < COUNT / 2
 
 
 def test_what_exceeds_the_limit_is_found_and_told_exactly(parent):
