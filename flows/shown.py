@@ -15,7 +15,6 @@ from prefect.states import Failed
 from carryover.flows.cli.errors import one_line
 from carryover.flows.cli.messages import silence_exit
 from carryover.flows.key_blocks import load_keys
-from carryover.storage.errors import StorageError
 from carryover.storage.study.runs import choose_study, landed_plan
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.spec import StudyPlan
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-MENDABLE = (UserError, StorageError, ParameterTypeError, FailedRun)
+MENDABLE = (UserError, ParameterTypeError, FailedRun)
 """Errors that a person can mend, as flows raise them and as Prefect hands them on."""
 NAME_DIGITS = 4
 """Digits of a plan's digest in the name of a run."""
@@ -74,7 +73,7 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 load_keys(plan, *(context.parameters or {}).values())
                 with tags(*shared):
                     return function(*positional, **named)
-            except (UserError, StorageError) as error:
+            except UserError as error:
                 if run.deployment_id is None or run.parent_task_run_id is not None:
                     raise  # the caller reports it
                 return cast(R, Failed(message=one_line(error)))
@@ -94,5 +93,5 @@ def _plan_of(parameters: Mapping[str, Any]) -> "StudyPlan | SuitePlan | None":
         if "overrides" in parameters:
             return resolve_plan(parameters["scale"], parameters["overrides"])
         return landed_plan(choose_study(resolve_plan(parameters["scale"])))
-    except (UserError, StorageError):
+    except UserError:
         return None

@@ -1,7 +1,9 @@
 """Errors of landing zone and warehouse."""
 
+from carryover.tasks.running.errors import UserError
 
-class StorageError(Exception):
+
+class StorageError(UserError):
     """Base of the errors of landing zone and warehouse; the message names the path and the way out."""
 
 

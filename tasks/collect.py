@@ -16,7 +16,7 @@ from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.caching import StageIdentity, say_reused
+from carryover.tasks.caching import StageIdentity
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.progress import shown_progress
@@ -53,7 +53,6 @@ class Collected(FrozenModel):
 @task(
     task_run_name="{shard.name}",
     cache_policy=StageIdentity(identify=lambda run, shard: shard.identity),
-    on_completion=[say_reused],
 )
 def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
     """Play and land every episode of a shard that has not landed yet, in any plan.
@@ -105,7 +104,8 @@ class _Keeper:
         self._run_id, self._meter, self._batch, self._advance = run.run_id, meter, batch, advance
         is_endpoint = isinstance(shard.client, EndpointClientSpec)
         self._is_billed = is_endpoint and (shard.is_billed or run.plan.is_billed(shard.condition.purpose))
-        self._outage = Outage(max(FAILURES_IN_A_ROW, 2 * shard.client.concurrency)) if is_endpoint else None
+        self._failures_in_a_row = 0
+        self._most_failures = max(FAILURES_IN_A_ROW, 2 * shard.client.concurrency)
 
     def check(self) -> None:
         """Raise what forbids to start another episode: an interruption, or a limit that is reached."""
@@ -113,7 +113,11 @@ class _Keeper:
         self._meter.check(is_billed=self._is_billed)
 
     def keep(self, recorded: RecordedEpisode) -> None:
-        """Land an episode and count what it spent."""
+        """Land an episode and count what it spent.
+
+        Raises:
+            UserError: Too many in a row failed for the endpoint: it is down, and others would be lost on it.
+        """
         row = recorded.episode
         self._batch.add(recorded.rows)
         spent = Spent()
@@ -124,8 +128,13 @@ class _Keeper:
         if row.finish_reason is FinishReason.ERROR:
             self.errors.append(row.error_message or "no message")
         self._advance(1)
-        if self._outage is not None:
-            self._outage.note(recorded)
+        is_down = any(error.error_type in _FAILURES_OF_AN_ENDPOINT for error in recorded.errors)
+        self._failures_in_a_row = self._failures_in_a_row + 1 if is_down else 0
+        if self._failures_in_a_row >= self._most_failures:
+            raise UserError(
+                f"{self._failures_in_a_row} episodes in a row failed for the endpoint ({row.error_message}); "
+                "everything so far is kept, start again when it answers"
+            )
 
 
 def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[EpisodePlace]) -> _Keeper:
@@ -177,26 +186,3 @@ async def _play_beside_landing(
             await run_shard(planned, context, slots=shard.client.slots(), check=keeper.check, on_recorded=keeper.keep)
         finally:
             landing.cancel()
-
-
-class Outage:
-    """Counts episodes in a row that an endpoint answered nothing to."""
-
-    def __init__(self, limit: int) -> None:
-        """Allow fewer than `limit` of them."""
-        self._limit = limit
-        self._count = 0
-
-    def note(self, recorded: RecordedEpisode) -> None:
-        """Count an episode, or begin anew with one that ended otherwise.
-
-        Raises:
-            UserError: They are too many: the endpoint is down, and episodes would be spent on it for nothing.
-        """
-        is_down = any(error.error_type in _FAILURES_OF_AN_ENDPOINT for error in recorded.errors)
-        self._count = self._count + 1 if is_down else 0
-        if self._count >= self._limit:
-            raise UserError(
-                f"{self._count} episodes in a row failed for the endpoint ({recorded.episode.error_message}); "
-                "everything so far is kept, start again when it answers"
-            )

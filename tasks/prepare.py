@@ -11,7 +11,7 @@ from carryover.storage.study.attempts import landed_episode_ids, missing_episode
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import fetch_files, has_objects, keep_file
-from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
+from carryover.tasks.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.checks.run import FailedChecksError
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.datasets.dataset import prepare_dataset
@@ -80,7 +80,7 @@ def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
     )
 
 
-@task(task_run_name="data-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(task_run_name="data-{part.variant}", cache_policy=StageIdentity(identify=_identify))
 def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
     """Check the part's teacher traces, land verdicts and examples, and write one dataset per contract.
 
@@ -170,23 +170,18 @@ def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
         )
 
 
-def find_training_data(run: Run, part: StudyPart) -> TrainingData | None:
-    """Return the plan's training data of a part as they were prepared; `None` before that."""
-    noted = stage_result(run, Stage.DATA, part.variant)
-    return None if noted is None else TrainingData.model_validate_json(noted).opened(run.places)
-
-
 def read_training_data(run: Run, part: StudyPart) -> TrainingData:
     """Return a part's training data, with its files as they were prepared.
 
     Raises:
         UserError: They are not prepared yet, or a file is gone or changed.
     """
-    data = find_training_data(run, part)
-    if data is None:
+    noted = stage_result(run, Stage.DATA, part.variant)
+    if noted is None:
         raise UserError(
             f"no training data of plan {run.plan.name} in {run.places.datasets}; run the flow prepare_training first"
         )
+    data = TrainingData.model_validate_json(noted).opened(run.places)
     if changed := data.changed_files():
         raise UserError(
             f"training data of plan {run.plan.name} are gone or changed since they were prepared: "

@@ -5,14 +5,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field
 from uuid import UUID
 
 import httpx
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.context import TaskRunContext
 
-from carryover.tasks.running.progress import Advance, progress_bar
+from carryover.tasks.running.progress import Advance, StageProgress, progress_bar
 
 UPDATE_SECONDS = 5.0
 """Time between two updates of an artifact: each is a request."""
@@ -35,39 +34,10 @@ def shown_progress(label: str, total: int, unit: str) -> Iterator[Advance]:
         yield advance
 
 
-@dataclass
-class Progress:
-    """How far a task is."""
-
-    label: str
-    total: int
-    unit: str
-    done: int = 0
-    detail: str = ""
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, count: int, detail: str) -> None:
-        """Note how many more units are done."""
-        with self.lock:
-            self.done += count
-            self.detail = detail or self.detail
-
-    def describe(self, seconds: float) -> tuple[float, str]:
-        """Return the share done after so long, in percent, and a line with the rate and the time left."""
-        with self.lock:
-            done, detail = self.done, self.detail
-        rate = done / seconds if seconds else 0.0
-        left = f", {(self.total - done) / rate:.0f} s left" if rate and done < self.total else ""
-        pace = f", {rate:.1f}/s{left}" if rate else ""
-        told = f", {detail}" if detail else ""
-        text = f"{self.label}: {done:,} of {self.total:,} {self.unit} in {seconds:.0f} s{pace}{told}"
-        return min(100.0, 100 * done / self.total), text
-
-
 @contextmanager
-def _reported(label: str, total: int, unit: str) -> Iterator[Progress]:
+def _reported(label: str, total: int, unit: str) -> Iterator[StageProgress]:
     """Keep an artifact up to date from a thread of its own: episodes are played on an event loop that must not wait."""
-    progress = Progress(label, total, unit)
+    progress = StageProgress(label, total, unit)
     try:
         artifact = create_progress_artifact(0.0, description=progress.describe(0.0)[1])
     except httpx.HTTPError:  # the task goes on without a display
@@ -84,7 +54,7 @@ def _reported(label: str, total: int, unit: str) -> Iterator[Progress]:
         reporter.join()
 
 
-def _report(progress: Progress, artifact: UUID, is_over: threading.Event) -> None:
+def _report(progress: StageProgress, artifact: UUID, is_over: threading.Event) -> None:
     started, told = time.monotonic(), -1
     while True:
         is_last = is_over.wait(UPDATE_SECONDS)

@@ -54,9 +54,7 @@ def serve_models(
             tell(f"cross-evaluation: {warning.message}")
     with ExitStack() as stack:
         with waiting_line(f"starting the {spec.engine} server") as show:
-            server = stack.enter_context(
-                open_server(spec, served_models(models), log, on_progress=lambda progress: show(progress.last_log_line))
-            )
+            server = stack.enter_context(open_server(spec, served_models(models), log, tell=show))
         command = list(server.command)
         if command:  # without the port, which is another one at every start
             place = command.index("--port")

@@ -20,23 +20,7 @@ from pydantic import ValidationError
 from carryover.flows.cli.errors import OneLineCommand, StoppedError, one_line
 from carryover.flows.cli.messages import keep_logs_off_terminal, silence_exit
 from carryover.flows.cli.prefect_server import prefect_server
-from carryover.tasks.agent.stepper import ContractViolationError
-from carryover.tasks.checks.run import CheckBackendError
-from carryover.tasks.knapsack.sampling import SamplingError
-from carryover.tasks.knapsack.validate import InvalidInstanceError
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.runtime.sandbox.launch import SandboxStartError
-from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
-
-FLOW_ERRORS = (
-    ContractViolationError,
-    SandboxUnavailableError,
-    SandboxStartError,
-    SamplingError,
-    InvalidInstanceError,
-    CheckBackendError,
-)
-"""Errors of a study whose text is meant for the user."""
 
 Answer = Callable[[Mapping[str, Any]], bool]
 """Takes a flow's parameters and returns whether it has answered already, so that the flow need not run."""
@@ -103,8 +87,6 @@ def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: Answer | No
         raise UserError(
             f"an HTTP request failed ({type(error).__name__}: {said}); run the command again when its server answers"
         ) from error
-    except FLOW_ERRORS as error:
-        raise UserError(str(error)) from error
     except KeyboardInterrupt:
         raise StoppedError("stopped; the same command resumes the run") from None
 

@@ -7,7 +7,6 @@ from rich.table import Table
 
 from carryover.flows.cli.places import HOW_TO_FILL, find_places
 from carryover.flows.cli.screen import screen
-from carryover.storage.errors import StorageError
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import has_current_copy
 from carryover.storage.zone.landing import LandingZone
@@ -16,8 +15,6 @@ from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.sandbox.launch import SandboxStartError
-from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 from carryover.tasks.runtime.spec import RuntimeSpec
 
 COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistics", "quarantine")
@@ -37,7 +34,7 @@ def print_health(home: Path | None) -> None:
     console.print(versions)
     try:
         runtime = open_runtime(RuntimeSpec())
-    except (SandboxStartError, SandboxUnavailableError) as error:
+    except UserError as error:
         console.print(f"sandbox broken: {error}")
     else:
         console.print(f"sandbox level {runtime.sandbox_level}")
@@ -64,7 +61,7 @@ def _warehouse_lines(home: Path | None) -> list[str]:
     try:
         places = find_places(home)
         landed = {manifest.bundle_id for manifest in LandingZone(places.landing).manifests().bundles}
-    except (UserError, StorageError) as error:
+    except UserError as error:
         return [str(error)]
     lines = [f"landing zone {places.landing}: {len(landed)} bundles"]
     if not places.warehouse.exists():
@@ -75,7 +72,7 @@ def _warehouse_lines(home: Path | None) -> list[str]:
             waiting = landed - {row[0] for row in warehouse.sql("select bundle_id from merged_bundles").rows()}
             ((run_count, episode_count),) = warehouse.sql(command_sql("other_sources")).rows()
             broken = [row[0] for row in warehouse.sql(command_sql("broken_checks")).rows()]
-    except StorageError as error:
+    except UserError as error:
         return [*lines, f"warehouse {places.warehouse}: {error}"]
     lines.append(f"warehouse {places.warehouse}: {', '.join(counts)}")
     if waiting:

@@ -12,9 +12,10 @@ from carryover.tasks.analysis.formatting import describe_setting
 from carryover.tasks.analysis.pictures import cells_of, cells_svg
 from carryover.tasks.analysis.queries import TableQuery, command_sql, table_names, table_query
 from carryover.tasks.analysis.report import ReportContent, ReportTable, render_report
+from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS
 from carryover.tasks.analysis.summary import findings
 
-GROUPS = ("variant", "base", "visibility", "header", "bucket", "measured_on")
+GROUPS = (*GROUP_COLUMNS, "measured_on")
 CELLS_CAPTION = (
     "Means per episode, with 95 % intervals (over several seeds the wider of two). Colour is the contract of "
     "training; red is the share of episodes with an uncaught error about a name that the interpreter does not know."

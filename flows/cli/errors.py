@@ -7,7 +7,7 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
-from carryover.storage.errors import QueryError, StorageError
+from carryover.storage.errors import QueryError
 from carryover.tasks.running.errors import UserError
 
 INTERRUPTED = 130
@@ -32,7 +32,7 @@ class _OneLine:
             code = run(*args, standalone_mode=False, **extra) or 0
             if code == INTERRUPTED:
                 typer.echo("carryover: stopped", err=True)
-        except (typer.TyperException, UserError, StorageError, ValidationError, OSError) as error:
+        except (typer.TyperException, UserError, ValidationError, OSError) as error:
             typer.echo(f"carryover: {one_line(error)}", err=True)
             code = getattr(error, "exit_code", 1)
         sys.exit(code)

@@ -16,7 +16,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import open_places
 from carryover.tasks.running.progress import waiting_line
-from carryover.tasks.serving.process import ManagedProcess, StartupProgress, start_on_free_port
+from carryover.tasks.serving.process import ManagedProcess, start_on_free_port
 
 STARTUP_SECONDS = 600.0
 """How long our own server may take while its process lives: some seconds on idle cores, minutes on busy ones."""
@@ -57,15 +57,8 @@ def own_server(home: Path, log: Path) -> Iterator[str]:
         command += ["--host", "127.0.0.1", "--port", str(port), "--no-services", "--no-ui"]
         return ManagedProcess(command, log, health_url=f"{_address(port)}/health", environment=environment)
 
-    def describe(progress: StartupProgress) -> str:
-        said = f": {progress.last_log_line}" if progress.last_log_line else ""
-        return f"{progress.elapsed_seconds:.0f} s of at most {STARTUP_SECONDS:.0f}{said}"
-
     with waiting_line("starting a Prefect server for this run") as tell:
-        server, port = start_on_free_port(
-            start,
-            lambda server: server.wait_until_healthy(STARTUP_SECONDS, lambda progress: tell(describe(progress))),
-        )
+        server, port = start_on_free_port(start, STARTUP_SECONDS, tell)
     with server:
         yield _address(port)
 

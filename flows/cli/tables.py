@@ -24,11 +24,7 @@ VERDICTS_TITLE = (
 
 def print_tables(warehouse: Warehouse, plan_digest: str, names: Sequence[str], table_format: TableFormat) -> None:
     """Print tables of a plan; raise `UserError` for an unknown one."""
-    try:
-        queries = [table_query(name) for name in names]
-    except ValueError as error:
-        raise UserError(str(error)) from error
-    for position, query in enumerate(queries):
+    for position, query in enumerate([table_query(name) for name in names]):
         if position > 0 and table_format != "csv":
             typer.echo()
         frame = read_table(warehouse, query, plan_digest)

@@ -43,7 +43,7 @@ def open_memory() -> DuckDBPyConnection:
     return _in_utc(duckdb.connect(":memory:", config=_SETTINGS | {"temp_directory": str(spill)}))
 
 
-def open_for_writing(path: Path, memory_limit: str = "2500MB", threads: int | None = None) -> DuckDBPyConnection:
+def open_for_writing(path: Path) -> DuckDBPyConnection:
     """Return the one writing connection to a warehouse file.
 
     Raises:
@@ -51,13 +51,11 @@ def open_for_writing(path: Path, memory_limit: str = "2500MB", threads: int | No
         WarehouseError: The file is no database.
     """
     settings = _SETTINGS | {
-        "memory_limit": memory_limit,
+        "memory_limit": "2500MB",
         # Rows carry their keys; keeping the order of the files as well would hold gigabytes back.
         "preserve_insertion_order": False,
         "temp_directory": str(path.with_name(path.name + ".tmp")),
     }
-    if threads is not None:
-        settings["threads"] = threads
     try:
         return _in_utc(duckdb.connect(path, config=settings))
     except duckdb.Error as error:

@@ -12,7 +12,8 @@ import polars as pl
 from carryover.storage.warehouse.plan_check import NAME as PLAN_CHECK
 from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.checks.run import Check, CheckBackendError, Suite, run_suites
+from carryover.tasks.checks.run import Check, Suite, run_suites
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import CheckResultRow
 from carryover.tasks.traces.tables import TABLES
@@ -55,7 +56,7 @@ def gate_warehouse(
 
     Raises:
         QueryError: A file of `sql/checks` does not run.
-        CheckBackendError: Great Expectations could not evaluate a check, or counts other offenders than the SQL.
+        UserError: Great Expectations could not evaluate a check, or counts other offenders than the SQL.
     """
     checked_at = datetime.now(UTC)
     with Warehouse.open(path) as warehouse:
@@ -117,14 +118,14 @@ def _of_every_table(template: str) -> str:
 
 
 def require_same_counts(suites: Sequence[Suite], rows: Sequence[CheckResultRow]) -> None:
-    """Raise `CheckBackendError` where the results disagree with the frames about who breaks a check."""
+    """Raise `UserError` where the results disagree with the frames about who breaks a check."""
     counted = {(row.suite, row.check_name): row for row in rows}
     for suite in suites:
         for check in suite.checks:
             row = counted[suite.name, check.name]
             expected = suite.frame.filter(check.is_broken()).height
             if row.unexpected_count != expected or row.is_passed != (expected == 0):
-                raise CheckBackendError(
+                raise UserError(
                     f"{check.name} of {suite.name}: {expected} offenders by SQL, {row.unexpected_count} by Great "
                     "Expectations; nothing is known about the data"
                 )
@@ -135,10 +136,12 @@ def _find_offenders(
 ) -> dict[str, dict[str, pl.DataFrame]]:
     """Return, by id column and check, how many rows of each id break the check."""
     offenders: dict[str, dict[str, pl.DataFrame]] = defaultdict(dict)
-    checks = check_files()
-    with open_bar("checks on the merged tables", len(checks) + 1, "checks") as advance:
+    checks = [*check_files(), CheckFile(PLAN_CHECK, PLAYED)]
+    with open_bar("checks on the merged tables", len(checks), "checks") as advance:
         for check in checks:
             rows = warehouse.sql(check.query).polars()
+            if check.name == PLAN_CHECK:
+                rows = miscounted_conditions(warehouse.sql(PLANS).polars(), rows)
             if plan_digest is not None and "plan_digest" in rows.columns:
                 rows = rows.filter(pl.col("plan_digest") == plan_digest)
             id_column = rows.columns[0]
@@ -148,12 +151,6 @@ def _find_offenders(
                 )
             offenders[id_column][check.name] = rows.group_by(id_column).agg(pl.len().cast(pl.Int64).alias(check.name))
             advance(1, check.name)
-        miscounted = miscounted_conditions(warehouse.sql(PLANS).polars(), warehouse.sql(PLAYED).polars())
-        miscounted = miscounted.filter(plan_digest is None or pl.col("plan_digest") == plan_digest)
-        offenders["plan_digest"][PLAN_CHECK] = miscounted.group_by("plan_digest").agg(
-            pl.len().cast(pl.Int64).alias(PLAN_CHECK)
-        )
-        advance(1, PLAN_CHECK)
     return offenders
 
 

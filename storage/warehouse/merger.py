@@ -18,7 +18,6 @@ from carryover.storage.warehouse.readers_copy import copy_for_readers, has_curre
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, inspect_bundles, inspect_landing, quarantine_files
 from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.traces.rows import EpisodeRow
 
 GRACE = timedelta(hours=1)
 """Age from which files without a manifest count as left behind by a killed writer."""
@@ -33,12 +32,8 @@ class MergeReport(NamedTuple):
     """Bundles taken in."""
     row_counts: dict[str, int]
     """Rows inserted, by table."""
-    repeated_episode_count: int
-    """Landed episodes that were there already, from an earlier bundle."""
     refusals: tuple[Refusal, ...]
     """Files put into quarantine."""
-    has_new_copy: bool
-    """Whether readers get a new copy."""
     insert_seconds: float
     """Until the rows were in the file; marts and the readers' copy come after."""
     seconds: float
@@ -50,8 +45,6 @@ def merge(
     warehouse_path: str | Path,
     *,
     grace: timedelta = GRACE,
-    memory_limit: str = "2500MB",
-    threads: int | None = None,
     open_bar: OpenBar = no_bar,
 ) -> MergeReport:
     """Insert every new bundle into the warehouse, refresh the marts and replace the readers' copy.
@@ -70,7 +63,7 @@ def merge(
         raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")
     with owned(path):
         _create_if_absent(path)
-        connection = open_for_writing(path, memory_limit, threads)
+        connection = open_for_writing(path)
         try:
             migrate(connection)
             if not landing.store.is_local:
@@ -83,10 +76,9 @@ def merge(
             raise WarehouseError(f"cannot write {path}: {error}") from error
         finally:
             connection.close()
-        has_news = not has_current_copy(path)
-        if has_news:
+        if not has_current_copy(path):
             copy_for_readers(path)
-    return report._replace(has_new_copy=has_news, seconds=time.monotonic() - started)
+    return report._replace(seconds=time.monotonic() - started)
 
 
 def _create_if_absent(path: Path) -> None:
@@ -119,9 +111,7 @@ def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timede
     return MergeReport(
         bundle_count=len(bundles),
         row_counts=row_counts,
-        repeated_episode_count=sum(len(bundle.episodes) for bundle in bundles) - row_counts.get(EpisodeRow.TABLE, 0),
         refusals=tuple(refusals),
-        has_new_copy=False,
         insert_seconds=time.monotonic() - started,
         seconds=0.0,
     )

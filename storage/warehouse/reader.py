@@ -179,20 +179,13 @@ def _open_file(path: Path) -> DuckDBPyConnection:
 
 
 def _require_landing_zone(store: FileStore) -> None:
-    """Raise `WarehouseError` unless a place without bundles may be a landing zone: empty, or with its folders alone.
+    """Raise `WarehouseError` unless a place without bundles is there, with files of a landing zone alone, if any.
 
-    Folders of tables alone are such a place too: the first bundle's files are written before its manifest.
+    The first bundle's files are written before its manifest.
     """
-    try:
-        names = store.names()
-    except FileNotFoundError as error:
-        raise WarehouseError(f"nothing has landed at {store.url}: there is no such place") from error
-    if names is None:
-        raise WarehouseError(f"{store.url} is a file and no landing zone; a warehouse file is opened by its path")
-    if MANIFEST_FOLDER not in names and not {*TABLES, QUARANTINE_FOLDER, OBJECTS_FOLDER}.issuperset(names):
-        file = next((name for name in names if name.endswith(".duckdb")), None)
-        way_out = f"open its {file}" if file else "open a landing zone or a warehouse file"
-        raise WarehouseError(f"{store.url} is no landing zone: there is no {MANIFEST_FOLDER}/ in it; {way_out}")
+    folders = {*TABLES, MANIFEST_FOLDER, QUARANTINE_FOLDER, OBJECTS_FOLDER}
+    if not store.has("") or any(file.path.split("/")[0] not in folders for file in store.find()):
+        raise WarehouseError(f"{store.url} is no landing zone; open a landing zone, or a warehouse file by its path")
 
 
 def _open_landing(landing: LandingZone) -> DuckDBPyConnection:

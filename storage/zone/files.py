@@ -112,13 +112,6 @@ class FileStore:
             FoundFile(self.relative(name), info["size"] or 0, _modified_at(info)) for name, info in found.items()
         )
 
-    def names(self) -> list[str] | None:
-        """Return the names directly below the root, None of a file; raise `FileNotFoundError` for nothing."""
-        with self._telling(f"list {self.root}"):
-            if self.filesystem.isfile(self.root):
-                return None
-            return sorted(Path(name).name for name in self.filesystem.ls(self.root, detail=False))
-
     def move(self, path: str, target: str) -> None:
         """Move a file within the store; a file that is gone already stays gone."""
         with suppress(FileNotFoundError), self._telling(f"move {self.absolute(path)}"):

@@ -27,21 +27,9 @@ from carryover.storage.zone.bundles import (
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.scans import scan_bundles
 from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model, to_arrow
-from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason, Row
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-class Landed(FrozenModel):
-    """What a write landed; small enough to be a task's result."""
-
-    url: str
-    """The landing zone."""
-    run_id: str
-    bundle_id: str
-    row_counts: dict[str, int]
-    """Rows by table."""
 
 
 class Manifests(NamedTuple):
@@ -66,7 +54,7 @@ class LandingZone:
         """Where the landing zone is."""
         return self.store.url
 
-    def write(self, rows_by_table: Mapping[str, Sequence[Row]], run_id: str) -> Landed:
+    def write(self, rows_by_table: Mapping[str, Sequence[Row]], run_id: str) -> Manifest:
         """Land rows of several tables as one bundle, atomically and durably.
 
         Raises:
@@ -106,9 +94,7 @@ class LandingZone:
                 for file in files:
                     self.store.remove(file.path)
             raise
-        return Landed(
-            url=self.url, run_id=run_id, bundle_id=bundle_id, row_counts={file.table: file.row_count for file in files}
-        )
+        return manifest
 
     def manifests(self, known: Collection[str] = ()) -> Manifests:
         """Return the committed bundles, without those whose ids are `known`; each manifest is read once per object."""

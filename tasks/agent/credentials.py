@@ -5,36 +5,15 @@ from contextlib import suppress
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, SecretStr
 
 from carryover.tasks.running.errors import UserError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
-STRUCK = "[key]"
 BLOCK_PREFIX = "secret/"
 """Begins the name of a key that a Prefect Secret block holds; any other name is an environment variable."""
 
 _held: dict[str, str] = {}
-
-
-class Credential:
-    """An endpoint's key, held where no log, trace or `repr` shows it."""
-
-    __slots__ = ("_key",)
-
-    def __init__(self, key: str | None) -> None:
-        self._key = key
-
-    def reveal(self) -> str:
-        """Return the key for the request header; an endpoint without one gets a word that says so."""
-        return self._key or "none"
-
-    def strike(self, text: str) -> str:
-        """Return the text without the key."""
-        return text.replace(self._key, STRUCK) if self._key else text
-
-    def __repr__(self) -> str:
-        return f"Credential({STRUCK if self._key else 'none'})"
 
 
 def hold_key(name: str, key: str) -> None:
@@ -52,14 +31,14 @@ def place_of_key(name: str) -> str:
     return f"the {'Secret block' if name.startswith(BLOCK_PREFIX) else 'environment variable'} {name}"
 
 
-def read_credential(variable: str | None) -> Credential:
-    """Return the key that a plan names, empty for no name; raise `UserError` where it is not set."""
+def read_key(variable: str | None) -> SecretStr | None:
+    """Return the key that a plan names, none for no name; raise `UserError` where it is not set."""
     if variable is None:
-        return Credential(None)
+        return None
     key = find_key(variable)
     if not key:
         raise UserError(f"the endpoint wants a key in {place_of_key(variable)}, which is not set; export it")
-    return Credential(key)
+    return SecretStr(key)
 
 
 def plain_address(address: str) -> str:

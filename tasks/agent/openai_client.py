@@ -12,7 +12,7 @@ import openai
 from openai import RequestOptions
 
 from carryover.tasks.agent.answer import BadAnswerError, read_answer
-from carryover.tasks.agent.credentials import LOOPBACK_HOSTS, read_credential
+from carryover.tasks.agent.credentials import LOOPBACK_HOSTS, read_key
 from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
@@ -51,14 +51,14 @@ class OpenAIClient:
         """
         self.model_name = model_name
         self._endpoint = endpoint
-        self._credential = read_credential(endpoint.api_key_variable)
+        self._key = read_key(endpoint.api_key_variable)
         self._cache = None if cache_folder is None else ResponseCache(cache_folder)
         self._places = asyncio.Semaphore(endpoint.concurrency)
         # A proxy that the environment names is for the network, not for this machine.
         uses_proxy = urlsplit(endpoint.base_url).hostname not in LOOPBACK_HOSTS
         self._client = openai.AsyncOpenAI(
             base_url=endpoint.base_url,
-            api_key=self._credential.reveal(),
+            api_key="none" if self._key is None else self._key.get_secret_value(),
             timeout=endpoint.request_timeout_seconds,
             max_retries=endpoint.max_retries,
             http_client=None if uses_proxy else openai.DefaultAsyncHttpxClient(trust_env=False),
@@ -119,7 +119,8 @@ class OpenAIClient:
 
     def _strike(self, text: str) -> str:
         """Return an endpoint's text as one line without the key."""
-        return " ".join(self._credential.strike(text).split())
+        struck = text if self._key is None else text.replace(self._key.get_secret_value(), "[key]")
+        return " ".join(struck.split())
 
 
 def _kind_of(error: openai.APIError) -> type[ModelError]:

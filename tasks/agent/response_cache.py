@@ -50,8 +50,7 @@ class ResponseCache:
                 unfinished.write_text(json.dumps(content), encoding="utf-8")
         except OSError as error:
             raise ReplyNotKeptError(
-                f"cannot keep a reply in {self._folder}: {error.strerror}; {name_write_remedy(error)} and start again",
-                completion,
+                f"cannot keep a reply in {self._folder}: {error.strerror}; {name_write_remedy(error)} and start again"
             ) from error
 
     def _file(self, request: dict[str, Any]) -> Path:

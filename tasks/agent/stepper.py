@@ -11,12 +11,13 @@ from carryover.tasks.agent.recorder import EpisodeRecorder, TurnNames
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.results import BlockResult
 
 
-class ContractViolationError(Exception):
+class ContractViolationError(UserError):
     """The canary says that bindings do not live as the contract promises; the run must stop."""
 
 

@@ -4,6 +4,8 @@ import re
 from importlib.resources import files
 from typing import NamedTuple
 
+from carryover.tasks.running.errors import UserError
+
 
 class TableQuery(NamedTuple):
     """One file of `sql/tables`."""
@@ -29,12 +31,12 @@ def table_names(*, is_cave: bool = False) -> list[str]:
 
 
 def table_query(name: str) -> TableQuery:
-    """Return a table's query by name; `table_2` and `2` mean `table_02`. Raise `ValueError` for an unknown one."""
+    """Return a table's query by name; `table_2` and `2` mean `table_02`. Raise `UserError` for an unknown one."""
     digits = re.fullmatch(r"(?:table_?)?(\d{1,2})", name)
     stem = f"table_{int(digits[1]):02d}" if digits else name
     known = [*table_names(), *table_names(is_cave=True)]
     if stem not in known:
-        raise ValueError(f"unknown table {name!r}; choose from {', '.join(known)}")
+        raise UserError(f"unknown table {name!r}; choose from {', '.join(known)}")
     sql = (files("carryover.sql") / "tables" / f"{stem}.sql").read_text(encoding="utf-8")
     title = sql.partition("\n")[0].removeprefix("--").strip()
     return TableQuery(stem, title, sql, tuple(sorted(set(re.findall(r"\$([a-z_]+)", sql)))))

@@ -10,9 +10,9 @@ from rich.console import Console
 from carryover.tasks.analysis.formatting import describe_setting
 from carryover.tasks.analysis.pictures import cells_of, cells_text
 from carryover.tasks.analysis.rendering import rich_table
+from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS
 
 WIDTH = 100
-SETTING = ("variant", "base", "visibility", "header", "bucket")
 TOKEN_COLUMNS = {
     "condition": "cell",
     "mean_tokens": "mean",
@@ -41,7 +41,7 @@ def study_summary(query: Callable[..., pl.DataFrame], **parameters: Any) -> str:
     if settings.is_empty():
         return f"{findings(settings)[0]}\n"
     setting = settings.row(0, named=True)
-    own = cells.filter(*(pl.col(column) == setting[column] for column in SETTING))
+    own = cells.filter(*(pl.col(column) == setting[column] for column in GROUP_COLUMNS))
     tokens = own.select(pl.col(column).alias(name) for column, name in TOKEN_COLUMNS.items())
     console = Console(file=StringIO(), width=WIDTH, highlight=False)
     with console.capture() as capture:

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
     from great_expectations.expectations.expectation import Expectation
 
-COMPLETE_ROWS = 10_000
-"""Largest table whose offending rows Great Expectations lists in full; above, it would take a minute for them."""
 LISTED_IDS = 20
-"""Offending ids kept in a check row, and shown in Data Docs of a larger table."""
+"""Offending ids kept in a check row, and shown in Data Docs."""
 
 _SITE = "carryover"
 
@@ -64,17 +62,6 @@ class Suite(NamedTuple):
     """Names the rows that break a check."""
 
 
-class _Outcome(NamedTuple):
-    is_passed: bool
-    unexpected_count: int
-    unexpected_ids: list[str] | None
-    """The first offending ids; none where Great Expectations was not asked for them."""
-
-
-class CheckBackendError(Exception):
-    """Great Expectations could not evaluate a check: nothing is known about the data."""
-
-
 class FailedChecksError(UserError):
     """Data that break their checks; `rows` holds every check's result, passed or not."""
 
@@ -88,26 +75,25 @@ def run_suites(
 ) -> list[CheckResultRow]:
     """Evaluate every suite, write Data Docs to `docs_folder/index.html`, and return one row per check.
 
-    `open_bar` shows the checks, a suite at a time. Raise `CheckBackendError` where one could not be evaluated.
+    `open_bar` shows the checks, a suite at a time. Raise `UserError` where one could not be evaluated.
     """
     context = _open_context(docs_folder)
     rows = []
     with open_bar("Great Expectations", sum(len(suite.checks) for suite in suites), "checks") as advance:
         for suite in suites:
-            outcomes = _evaluate(context, suite)
+            results = _evaluate(context, suite)
             for check in suite.checks:
-                outcome = outcomes[check.name]
-                ids = _first_offenders(suite, check) if outcome.unexpected_ids is None else outcome.unexpected_ids
+                result = results[check.name]
                 row = CheckResultRow(
                     run_id=run_id,
                     check_run_id=f"{run_id}-{suite.name}",
                     suite=suite.name,
                     check_name=check.name,
-                    is_passed=outcome.is_passed,
+                    is_passed=bool(result.success),
                     row_count=suite.frame.height,
-                    unexpected_count=outcome.unexpected_count,
+                    unexpected_count=int(result.result.get("unexpected_count", 0)),
                     threshold_json=check.model_dump_json(exclude={"name"}, exclude_defaults=True),
-                    unexpected_json=json.dumps(ids),
+                    unexpected_json=json.dumps(_first_offenders(suite, check)),
                     checked_at=checked_at,
                 )
                 rows.append(row)
@@ -140,12 +126,11 @@ def _open_context(docs_folder: Path) -> "EphemeralDataContext":
     return context
 
 
-def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, _Outcome]:
+def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, Any]:
     """Return what Great Expectations found, by the check's name."""
     import great_expectations as gx
 
-    is_small = suite.frame.height <= COMPLETE_ROWS
-    stated = [_expectation(check, [] if is_small else _first_offenders(suite, check)) for check in suite.checks]
+    stated = [_expectation(check, _first_offenders(suite, check)) for check in suite.checks]
     expectations = gx.ExpectationSuite(name=suite.name, expectations=stated)
     batch = (
         context.data_sources.add_pandas(suite.name)
@@ -155,21 +140,15 @@ def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, _Outco
     definition = context.validation_definitions.add(
         gx.ValidationDefinition(name=suite.name, data=batch, suite=context.suites.add(expectations))
     )
-    result_format: dict[str, Any] = (
-        {"result_format": "COMPLETE", "unexpected_index_column_names": [suite.id_column]}
-        if is_small
-        else {"result_format": "SUMMARY"}
-    )
-    result = definition.run(batch_parameters={"dataframe": suite.frame.to_pandas()}, result_format=result_format)
-    outcomes = {}
+    # Not in full: for the offending rows of a large table it would take a minute.
+    result = definition.run(batch_parameters={"dataframe": suite.frame.to_pandas()}, result_format="SUMMARY")
+    results = {}
     for each in result.results:
         name = (each.expectation_config.meta or {})["check"] if each.expectation_config else ""
         if message := _exception(each.exception_info):
-            raise CheckBackendError(f"Great Expectations could not evaluate {name} of {suite.name}: {message}")
-        index = each.result.get("unexpected_index_list")
-        ids = None if index is None else [str(row[suite.id_column]) for row in index[:LISTED_IDS]]
-        outcomes[name] = _Outcome(bool(each.success), int(each.result.get("unexpected_count", 0)), ids)
-    return outcomes
+            raise UserError(f"Great Expectations could not evaluate {name} of {suite.name}: {message}")
+        results[name] = each
+    return results
 
 
 def _exception(info: Any) -> str | None:

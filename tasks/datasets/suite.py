@@ -35,7 +35,7 @@ def gate_traces(
 
     Raises:
         FailedChecksError: A suite fails; the message has reasons and counts, `rows` every result.
-        CheckBackendError: Great Expectations could not evaluate a check.
+        UserError: Great Expectations could not evaluate a check.
     """
     suites = {contract: trace_suite(verdicts, contract, contracts, spec) for contract in contracts}
     rows = run_suites(list(suites.values()), docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)

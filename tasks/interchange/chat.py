@@ -15,9 +15,8 @@ from carryover.tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, Imp
 from carryover.tasks.interchange.observations import read_turn
 from carryover.tasks.interchange.recorded import RecordedTrace
 from carryover.tasks.interchange.setting import ImportSetting
-from carryover.tasks.lint.chat_records import chat_records, text_of
+from carryover.tasks.lint.chat_records import chat_records, refused_record, text_of
 from carryover.tasks.lint.trace import chat_replies, contract_name
-from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.syntax import calls_finish
 from carryover.tasks.traces.rows import FinishReason
 
@@ -90,11 +89,7 @@ def read_chat(path: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
         try:
             rows = import_trace(chat_trace(record, f"{path.stem}-{number}"), setting)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"]))
-            raise UserError(
-                f"{place} has as `{field}` {first['input']!r:.60}: {first['msg']}; correct it or leave it out"
-            ) from error
+            raise refused_record(place, error) from error
         yield rows
 
 

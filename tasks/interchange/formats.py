@@ -23,7 +23,7 @@ def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: Fo
     `authors` and `atif` write files per episode, `jsonl` and `parquet` one file `traces.jsonl` or `traces.parquet`.
 
     Raises:
-        UserError: The format is none of these, or a file stands where the folder is to be.
+        UserError: A file stands where the folder is to be.
     """
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file; name a folder for the episodes")
@@ -37,8 +37,6 @@ def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: Fo
             return write_chat_jsonl(traces, folder / "traces.jsonl")
         case "parquet":
             return write_chat_parquet(traces, folder / "traces.parquet")
-        case _:
-            raise UserError(f"unknown format {format_name!r}; choose from authors, jsonl, parquet, atif")
 
 
 def import_traces(

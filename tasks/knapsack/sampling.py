@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.spec import KnapsackSpec
+from carryover.tasks.running.errors import UserError
 
 MAXIMUM_ATTEMPTS = 200
 ATTEMPT_STRIDE = 1_000_003
@@ -16,10 +17,6 @@ SMALLEST_BUDGET = 5
 """Lower end of the inspection budget (arXiv 2603.01209, A.5)."""
 
 Rejection = Literal["few_allowed", "capacity_too_small", "small_optimum", "dominance"]
-
-
-class SamplingError(ValueError):
-    """No draw of a seed passed the rejection rules."""
 
 
 class Draw(NamedTuple):
@@ -33,7 +30,7 @@ class Draw(NamedTuple):
 
 
 def sample_instance(spec: KnapsackSpec, seed: int) -> Instance:
-    """Return the instance of a seed; raise `SamplingError` when 200 attempts are all rejected."""
+    """Return the instance of a seed; raise `UserError` when 200 attempts are all rejected."""
     rejections: list[str] = []
     for attempt in range(MAXIMUM_ATTEMPTS):
         draw = draw_attempt(spec, random.Random(seed + attempt * ATTEMPT_STRIDE))
@@ -50,7 +47,7 @@ def sample_instance(spec: KnapsackSpec, seed: int) -> Instance:
             )
         rejections.append(rejection)
     counts = ", ".join(f"{reason} {rejections.count(reason)}" for reason in sorted(set(rejections)))
-    raise SamplingError(
+    raise UserError(
         f"bucket {spec.bucket!r}, seed {seed}: all {MAXIMUM_ATTEMPTS} attempts were rejected ({counts}); "
         "widen the bucket's ranges or relax the rule that rejects"
     )

@@ -7,8 +7,18 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
+from pydantic import BaseModel, ValidationError
 
 from carryover.tasks.running.errors import UserError
+
+
+class _ChatMessage(BaseModel):
+    role: str
+    content: str | list[str | dict[str, Any]] | None = None
+
+
+class _Chat(BaseModel):
+    messages: list[_ChatMessage]
 
 
 class ChatRecord(NamedTuple):
@@ -26,14 +36,18 @@ def chat_records(path: Path) -> Iterator[ChatRecord]:
     if records is None:
         raise UserError(f"cannot read {path} as a chat data set; it must be .jsonl or .parquet with `messages`")
     for place, record in records(path):
-        if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
-            found = ", ".join(record) if isinstance(record, dict) else type(record).__name__
-            raise UserError(
-                f"{place} has no list `messages`, but {found or 'nothing'}; give one conversation per record"
-            )
-        for number, message in enumerate(record["messages"], start=1):
-            _check_message(message, f"message {number} in {place}")
+        try:
+            _Chat.model_validate(record)
+        except ValidationError as error:
+            raise refused_record(place, error) from error
         yield ChatRecord(place, record)
+
+
+def refused_record(place: str, error: ValidationError) -> UserError:
+    """Return what is wrong with a record, with its field and value."""
+    first = error.errors()[0]
+    field = ".".join(map(str, first["loc"])) or "record"
+    return UserError(f"{place} has as `{field}` {first['input']!r:.60}: {first['msg']}; correct it or leave it out")
 
 
 def text_of(message: Mapping[str, Any]) -> str:
@@ -47,31 +61,14 @@ def text_of(message: Mapping[str, Any]) -> str:
 def parse_json(place: str, text: bytes) -> Any:
     """Return what JSON in UTF-8 holds; raise `UserError` naming the place where it is neither."""
     try:
-        decoded = text.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{place} is not UTF-8: {error.reason} at byte {error.start}; save the file as UTF-8"
-        ) from error
-    try:
-        return json.loads(decoded)
-    except json.JSONDecodeError as error:
-        raise UserError(
-            f"{place} is not JSON: {error}; found {decoded.strip()[:40]!r}; give one JSON object"
-        ) from error
+        return json.loads(text.decode("utf-8-sig"))
+    except ValueError as error:
+        raise UserError(f"{place} is not JSON in UTF-8: {error}; found {text.strip()[:40]!r}") from error
 
 
 def read_json(path: Path) -> Any:
     """Return what a JSON file holds; raise `UserError` where it is not JSON in UTF-8."""
     return parse_json(str(path), path.read_bytes())
-
-
-def _check_message(message: Any, place: str) -> None:
-    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise UserError(f"{place} is not an object with a `role`: {message!r:.60}; give messages as OpenAI's chats do")
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    if not isinstance(content, str | list | None) or not all(isinstance(part, str | dict) for part in parts):
-        raise UserError(f"{place} has as `content` {content!r:.60}; give text, a list of parts, or nothing")
 
 
 def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:

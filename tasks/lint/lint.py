@@ -1,7 +1,7 @@
 """The lint itself: follow the names of a trace from block to block."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -62,7 +62,7 @@ class TraceLint(NamedTuple):
 
 
 def count_lexemes(text: str) -> int:
-    """Return the number of words and signs of a text, the default token count."""
+    """Return the number of words and signs of a text, which stand for its tokens."""
     return len(_LEXEME.findall(text))
 
 
@@ -72,31 +72,20 @@ def lint_text(text: str, *, tools: Collection[str] | None = None) -> TraceLint:
     return lint_trace(CodeTrace("text", None, (text,), tuple(map(ExecutedBlock, codes))), tools=tools)
 
 
-def lint_traces(
-    traces: Iterable[CodeTrace],
-    *,
-    tools: Collection[str] | None = None,
-    count_tokens: Callable[[str], int] = count_lexemes,
-) -> pl.DataFrame:
+def lint_traces(traces: Iterable[CodeTrace], *, tools: Collection[str] | None = None) -> pl.DataFrame:
     """Lint traces of any code agent: one row per trace with the fields of `TraceLint`, names joined by commas.
 
     Args:
         traces: The traces.
         tools: Names that the harness provides in every block. Without them a name that a trace reads and never binds
             counts as provided, so only names that are bound too late show as used before they could exist.
-        count_tokens: Tokens of a text; words and signs by default.
     """
-    rows = [lint_trace(trace, tools=tools, count_tokens=count_tokens)._asdict() for trace in traces]
+    rows = [lint_trace(trace, tools=tools)._asdict() for trace in traces]
     frame = pl.DataFrame(rows, schema=list(TraceLint._fields), schema_overrides=_COLUMN_TYPES, infer_schema_length=None)
     return frame.with_columns(pl.col(pl.List(pl.String)).list.join(", "))
 
 
-def lint_trace(
-    trace: CodeTrace,
-    *,
-    tools: Collection[str] | None = None,
-    count_tokens: Callable[[str], int] = count_lexemes,
-) -> TraceLint:
+def lint_trace(trace: CodeTrace, *, tools: Collection[str] | None = None) -> TraceLint:
     """Lint one trace; arguments as for `lint_traces`."""
     blocks = [read_block(block.code, tools or ()) for block in trace.blocks]
     unbound = (
@@ -110,8 +99,8 @@ def lint_trace(
         walk.enter(block)
         walk.seen |= words_of(executed.code) | words_of(executed.observation)
     carried, early = sorted(set(walk.carried)), sorted(set(walk.early))
-    restated = sum(count_tokens(statement.source) for statement in walk.restated)
-    tokens = sum(map(count_tokens, trace.replies))
+    restated = sum(count_lexemes(statement.source) for statement in walk.restated)
+    tokens = sum(map(count_lexemes, trace.replies))
     count = max(len(blocks), 1)
     unjudged_count = sum(not block.is_judged for block in blocks)
     contradiction = None

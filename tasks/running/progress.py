@@ -32,6 +32,35 @@ class OpenBar(Protocol):
         ...
 
 
+@dataclass
+class StageProgress:
+    """How far a stage is."""
+
+    label: str
+    total: int
+    unit: str
+    done: int = 0
+    detail: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, count: int, detail: str) -> None:
+        """Note how many more units are done."""
+        with self.lock:
+            self.done += count
+            self.detail = detail or self.detail
+
+    def describe(self, seconds: float) -> tuple[float, str]:
+        """Return the share done after so long, in percent, and a line with the rate and the time left."""
+        with self.lock:
+            done, detail = self.done, self.detail
+        rate = done / seconds if seconds else 0.0
+        left = f", {(self.total - done) / rate:.0f} s left" if rate and done < self.total else ""
+        pace = f", {rate:.1f}/s{left}" if rate else ""
+        told = f", {detail}" if detail else ""
+        text = f"{self.label}: {done:,} of {self.total:,} {self.unit} in {seconds:.0f} s{pace}{told}"
+        return min(100.0, 100 * done / self.total), text
+
+
 class RateColumn(ProgressColumn):
     """Units per second over the last minute."""
 
@@ -111,25 +140,19 @@ def waiting_line(label: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def _plain_lines(label: str, total: int, unit: str) -> Iterator[Advance]:
-    started = last = time.monotonic()
-    done = 0
-    lock = threading.Lock()
+    stage, started = StageProgress(label, total, unit), time.monotonic()
+    told = started
 
     def advance(count: int, detail: str = "") -> None:
-        nonlocal done, last
-        with lock:
-            done += count
-            now = time.monotonic()
-            if now - last >= PLAIN_INTERVAL_SECONDS and done < total:
-                last = now
-                rate = done / (now - started)
-                remaining = (total - done) / rate if rate else float("inf")
-                told = f", {detail}" if detail else ""
-                _say(f"{label}: {done}/{total} {unit}, {rate:.1f}/s, {remaining:.0f} s to go{told}")
+        nonlocal told
+        stage.add(count, detail)
+        now = time.monotonic()
+        if now - told >= PLAIN_INTERVAL_SECONDS and stage.done < total:
+            told = now
+            _say(stage.describe(now - started)[1])
 
     yield advance
-    seconds = time.monotonic() - started
-    _say(f"{label}: {done}/{total} {unit} in {seconds:.1f} s")
+    _say(stage.describe(time.monotonic() - started)[1])
 
 
 def _say(line: str) -> None:

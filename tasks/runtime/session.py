@@ -31,11 +31,12 @@ def session(
         tool_call_cap: Tool calls that a block may make; None for no cap.
 
     Raises:
-        UnknownContractError: No contract has that name.
-        ValueError: A tool has no name, or two have the same.
+        ValueError: No contract has that name, a tool has none, or two tools have the same.
         SandboxUnavailableError: The machine does not reach the sandbox level that the spec asks for.
     """
-    chosen = CONTRACTS[contract] if isinstance(contract, str) else contract
+    chosen = CONTRACTS.get(contract) if isinstance(contract, str) else contract
+    if chosen is None:
+        raise ValueError(f"unknown contract {contract!r}; choose from {', '.join(CONTRACTS)}")
     named = _by_name(tools)
     with contextlib.ExitStack() as opened:
         runtime = open_runtime(spec or RuntimeSpec())

@@ -1,13 +1,11 @@
 """One question to an endpoint, outside of any conversation."""
 
-import urllib.error
-import urllib.request
-from http.client import HTTPException
+import re
 from typing import NamedTuple
-from urllib.parse import urlsplit
+
+import httpx
 
 from carryover.tasks.agent.credentials import LOOPBACK_HOSTS
-from carryover.tasks.serving.process import LOOPBACK
 
 PROBE_SECONDS = 5.0
 LARGEST_BODY = 16 * 2**20
@@ -33,28 +31,22 @@ class NoAnswer(NamedTuple):
 def ask(url: str, key: str | None = None, *, timeout_seconds: float = PROBE_SECONDS) -> Answer | NoAnswer:
     """Return what an address answers in time, or why nothing does.
 
-    A key is shown to that address only, not where it redirects to, and no proxy stands between us and this machine.
+    No key follows a redirect to another origin, and no proxy stands between us and this machine.
     """
+    # Some providers turn away the name that a library gives itself, with the status of a refused key.
+    headers = {"User-Agent": "carryover"} | ({} if key is None else {"Authorization": f"Bearer {key}"})
+    body = b""
     try:
-        # Some providers turn away the name that Python gives itself, with the status of a refused key.
-        request = urllib.request.Request(url, headers={"User-Agent": "carryover"})
-        if key is not None:
-            request.add_unredirected_header("Authorization", f"Bearer {key}")
-        is_local = urlsplit(url).hostname in LOOPBACK_HOSTS
-        try:
-            response = (LOOPBACK.open if is_local else urllib.request.urlopen)(request, timeout=timeout_seconds)
-            status = response.status
-        except urllib.error.HTTPError as error:
-            response, status = error, error.code
-        with response:
-            body = response.read(LARGEST_BODY + 1)
-            if len(body) > LARGEST_BODY:
-                return NoAnswer("the answer is too long")
-            if getattr(response, "length", None):
-                return NoAnswer("the answer broke off")
-            return Answer(status, body, response.headers.get("X-Error-Code"))
-    except OSError as error:
-        cause = error.reason if isinstance(error, urllib.error.URLError) else error
-        return NoAnswer((cause.strerror if isinstance(cause, OSError) else None) or str(cause))
-    except (ValueError, HTTPException) as error:  # whose text may quote the key or the address
+        is_local = httpx.URL(url).host in LOOPBACK_HOSTS
+        with httpx.stream(
+            "GET", url, headers=headers, timeout=timeout_seconds, follow_redirects=True, trust_env=not is_local
+        ) as response:
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > LARGEST_BODY:
+                    return NoAnswer("the answer is too long")
+            return Answer(response.status_code, body, response.headers.get("X-Error-Code"))
+    except (httpx.NetworkError, httpx.TimeoutException, httpx.RemoteProtocolError) as error:
+        return NoAnswer(re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # whose text may quote the key or the address
         return NoAnswer(f"nothing to ask or to read: {type(error).__name__}")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.serving.spec import ServedModels
 
 HUGE_PAGES_VARIABLE = "THP_MEM_ALLOC_ENABLE"
@@ -83,14 +84,12 @@ def serve(options: argparse.Namespace) -> None:
 
 def main() -> None:
     """Run the server; end with one line and status 1 for a model that cannot be served."""
-    from carryover.tasks.serving.cpu.models import ModelLoadError
-
     options = parse_options(sys.argv[1:])
     # Caches are large and grow by copies; in small pages, their page faults take a third of a prompt's time.
     os.environ.setdefault(HUGE_PAGES_VARIABLE, "1")
     try:
         serve(options)
-    except ModelLoadError as error:
+    except UserError as error:
         sys.exit(f"error: {error}")
 
 

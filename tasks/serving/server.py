@@ -4,18 +4,18 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
-from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.agent.credentials import read_key
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.hub import fetch_tokenizer, load_tokenizer
 from carryover.tasks.serving.ask import NoAnswer, ask
 from carryover.tasks.serving.commands import adapters_template, cpu_command, vllm_command, vllm_environment
-from carryover.tasks.serving.process import ManagedProcess, OnProgress, ServerError, start_on_free_port
+from carryover.tasks.serving.process import ManagedProcess, ServerError, start_on_free_port
 from carryover.tasks.serving.spec import ServedModels, ServingSpec
 
 HOST = "127.0.0.1"
@@ -42,10 +42,11 @@ class RunningServer(NamedTuple):
 
 @contextmanager
 def open_server(
-    spec: ServingSpec, models: ServedModels, log_path: Path, *, on_progress: OnProgress | None = None
+    spec: ServingSpec, models: ServedModels, log_path: Path, *, tell: Callable[[str], None] = lambda _: None
 ) -> Iterator[RunningServer]:
     """Start the server that the spec names, wait until it answers, and stop it at the end of the block.
 
+    While it starts, `tell` is told the last line of its log.
     An `external` endpoint is neither started nor stopped, and may serve more than the models. A server that does not
     become ready in time or lacks one of the models is a `ServerError`; one that dies before the end of the block is a
     `DeadServerError`, whatever the block raised for that.
@@ -61,7 +62,8 @@ def open_server(
             health_url=f"http://{HOST}:{port}/health",
             environment=vllm_environment(spec, os.environ) if spec.engine == "vllm" else None,
         ),
-        lambda process: process.wait_until_healthy(spec.startup_timeout_seconds, on_progress),
+        spec.startup_timeout_seconds,
+        tell,
     )
     with process:
         base_url = f"http://{HOST}:{port}/v1"
@@ -107,8 +109,8 @@ def _ask_version(base_url: str) -> str | None:
 
 
 def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:
-    key = None if api_key_variable is None else read_credential(api_key_variable).reveal()
-    answer = ask(f"{base_url.rstrip('/')}/models", key, timeout_seconds=LISTING_SECONDS)
+    key = read_key(api_key_variable)
+    answer = ask(f"{base_url.rstrip('/')}/models", key and key.get_secret_value(), timeout_seconds=LISTING_SECONDS)
     if isinstance(answer, NoAnswer):
         raise ServerError(f"{base_url}/models does not answer ({answer.reason}); start again when it does")
     if answer.status != HTTPStatus.OK:

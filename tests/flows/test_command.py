@@ -7,9 +7,6 @@ from pydantic import BaseModel, Field
 
 from carryover.flows.cli.command import run_as_command
 from carryover.tasks.agent.stepper import ContractViolationError
-from carryover.tasks.checks.run import CheckBackendError
-from carryover.tasks.knapsack.sampling import SamplingError
-from carryover.tasks.knapsack.validate import InvalidInstanceError
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
@@ -107,9 +104,6 @@ def test_an_error_that_the_user_can_mend_is_one_line(capsys):
         (ContractViolationError("episode 3: name 'x'\nlives on"), "episode 3: name 'x' lives on"),
         (SandboxUnavailableError("seccomp is required"), "seccomp is required"),
         (SandboxStartError("the sandbox side ended"), "the sandbox side ended"),
-        (SamplingError("no draw of seed 7"), "no draw of seed 7"),
-        (InvalidInstanceError("budget 0"), "budget 0"),
-        (CheckBackendError("traces: yield could not be evaluated"), "traces: yield could not be evaluated"),
         (
             httpx.ConnectError("All connection attempts failed"),
             "an HTTP request failed (ConnectError: All connection attempts failed); "

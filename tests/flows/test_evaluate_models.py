@@ -33,7 +33,7 @@ write = LandingZone.write
 
 def write_and_kill_the_server(*arguments):
     landed = write(*arguments)
-    for path in Path("/proc").glob("[0-9]*/cmdline") if "episodes" in landed.row_counts else ():
+    for path in Path("/proc").glob("[0-9]*/cmdline") if landed.file("episodes") else ():
         with suppress(OSError):
             words = path.read_text(errors="replace")
             if "serving.cpu_server" in words and os.environ["CARRYOVER_HOME"] in words:

@@ -12,7 +12,7 @@ from carryover.flows.collect_traces import collect_traces
 from carryover.flows.generate_instances import generate_instances
 from carryover.flows.key_blocks import load_keys
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.credentials import read_credential
+from carryover.tasks.agent.credentials import read_key
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.running.errors import UserError
 from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher
@@ -62,7 +62,7 @@ def test_the_key_of_a_block_reaches_the_endpoint_and_nothing_else(server, tmp_pa
         overrides = named(url=endpoint.base_url)
         generate_instances("smoke", overrides)
         collect_traces("smoke", overrides)
-    assert read_credential("secret/teacher").reveal() == KEY
+    assert read_key("secret/teacher") == SecretStr(KEY)
     assert {asked.authorization for asked in endpoint.asked} == {f"Bearer {KEY}"}
 
     with get_client(sync_client=True) as client:

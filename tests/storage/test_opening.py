@@ -1,6 +1,5 @@
 """Opening a warehouse: its copies, its readers, and places that are none."""
 
-import re
 import subprocess
 import sys
 import threading
@@ -112,21 +111,14 @@ def test_a_database_of_something_else_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
-    [
-        ("file://{folder}/{file}", "is a file and no landing zone; a warehouse file is opened by its path"),
-        ("file://{folder}/nowhere", "there is no such place"),
-        ("memory://nothing/here", "there is no such place"),
-        ("{folder}", "is no landing zone: there is no bundles/ in it; open its {file}"),
-        ("{folder}/notes", "is no landing zone: there is no bundles/ in it; open a landing zone or a warehouse file"),
-    ],
+    "place",
+    ["file://{folder}/{file}", "file://{folder}/nowhere", "memory://nothing/here", "{folder}", "{folder}/notes"],
 )
-def test_a_place_that_is_no_landing_zone_is_no_empty_warehouse(merged, place, told):
+def test_a_place_that_is_no_landing_zone_is_no_empty_warehouse(merged, place):
     (merged.parent / "notes").mkdir()
     (merged.parent / "notes" / "of_mine.txt").touch()
-    names = {"folder": merged.parent, "file": merged.name}
-    with pytest.raises(WarehouseError, match=re.escape(told.format(**names)) + "$"):
-        Warehouse.open(place.format(**names))
+    with pytest.raises(WarehouseError, match="is no landing zone; open a landing zone, or a warehouse file"):
+        Warehouse.open(place.format(folder=merged.parent, file=merged.name))
 
 
 def test_an_empty_landing_zone_is_an_empty_warehouse(tmp_path):

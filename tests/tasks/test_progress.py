@@ -1,8 +1,9 @@
-from carryover.tasks.progress import Progress, shown_progress
+from carryover.tasks.progress import shown_progress
+from carryover.tasks.running.progress import StageProgress
 
 
 def test_an_artifact_tells_rate_and_time_left():
-    progress = Progress("main, base on persistent", 40, "episodes")
+    progress = StageProgress("main, base on persistent", 40, "episodes")
     assert progress.describe(0.0) == (0.0, "main, base on persistent: 0 of 40 episodes in 0 s")
     progress.add(10, "")
     assert progress.describe(5.0) == (25.0, "main, base on persistent: 10 of 40 episodes in 5 s, 2.0/s, 15 s left")
@@ -13,4 +14,4 @@ def test_an_artifact_tells_rate_and_time_left():
 def test_outside_a_task_there_is_a_bar_alone(capsys):
     with shown_progress("merge", 2, "rows") as advance:
         advance(2)
-    assert "merge: 2/2 rows" in capsys.readouterr().err
+    assert "merge: 2 of 2 rows" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.inside.framing import Channel, FrameError
 from carryover.tasks.runtime.sandbox import bubblewrap, starting
 from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
@@ -38,7 +39,7 @@ _ENVIRONMENT = {
 """All that enters from outside: no variable of the host's, whose values may be keys."""
 
 
-class SandboxStartError(RuntimeError):
+class SandboxStartError(UserError):
     """The sandbox side did not start."""
 
 

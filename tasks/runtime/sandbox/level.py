@@ -5,6 +5,7 @@ import os
 import sys
 from typing import get_args
 
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.inside.walls.syscalls import ARCHITECTURES
 from carryover.tasks.runtime.sandbox import bubblewrap
 from carryover.tasks.runtime.spec import SandboxLevel
@@ -15,7 +16,7 @@ LEVELS: tuple[SandboxLevel, ...] = get_args(SandboxLevel)
 logger = logging.getLogger(__name__)
 
 
-class SandboxUnavailableError(RuntimeError):
+class SandboxUnavailableError(UserError):
     """The machine does not reach the level that was asked for."""
 
 

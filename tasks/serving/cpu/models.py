@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carryover.tasks.running.errors import first_line
+from carryover.tasks.running.errors import UserError, first_line
 from carryover.tasks.serving.cpu.cache import CacheShape
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
 from carryover.tasks.serving.cpu.ragged import Forward, Row, RowViews, attend, close_pass, open_pass
@@ -28,10 +28,6 @@ ATTENTION_NAME = "ragged"
 """Name under which transformers knows the attention function."""
 
 
-class ModelLoadError(Exception):
-    """A model or adapter cannot be served as it is."""
-
-
 @dataclass(frozen=True)
 class LoadedModel:
     """A model under its served name, with the tokenizer that renders its prompts."""
@@ -47,7 +43,7 @@ class LoadedModel:
 
 
 def load_models(models: ServedModels, *, template_path: Path | None = None) -> list[LoadedModel]:
-    """Load every model, an adapter as a merged copy of the base; raise `ModelLoadError` for one that cannot be served.
+    """Load every model, an adapter as a merged copy of the base; raise `UserError` for one that cannot be served.
 
     `template_path` is the chat template of the adapters; the base keeps its own where it brings one.
     """
@@ -77,9 +73,7 @@ def _load(
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     if Path(source).is_absolute() and not Path(source).is_dir():
-        raise ModelLoadError(
-            f"model {name!r}: {source} is not a directory; give the one that training saved, or a hub name"
-        )
+        raise UserError(f"model {name!r}: {source} is not a directory; give the one that training saved, or a hub name")
     print(f"loading {name} from {adapter or source}", flush=True)
     register_ragged_attention()
     try:
@@ -90,14 +84,14 @@ def _load(
         if adapter is not None:
             model: Any = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-        raise ModelLoadError(
+        raise UserError(
             f"model {name!r} cannot be loaded from {adapter or source} ({type(error).__name__}: {first_line(error)}); "
             "name a whole folder that training saved, an adapter with the base that it was trained on"
         ) from error
     model.eval().requires_grad_(False)
     tokenizer.chat_template = template or tokenizer.chat_template or spare_template
     if tokenizer.chat_template is None:
-        raise ModelLoadError(f"tokenizer of model {name!r} at {source} has no chat template")
+        raise UserError(f"tokenizer of model {name!r} at {source} has no chat template")
     configured = model.generation_config and model.generation_config.eos_token_id
     ends: list[Any] = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
     return LoadedModel(
@@ -158,7 +152,7 @@ def _cache_shape(name: str, config: Any) -> CacheShape:
     layer_types = set(getattr(config, "layer_types", None) or ["full_attention"])
     if layer_types != {"full_attention"} or getattr(config, "sliding_window", None):
         kinds = ", ".join(sorted(layer_types))
-        raise ModelLoadError(
+        raise UserError(
             f"model {name!r} ({config.model_type}) has layers of kind {kinds} with sliding window "
             f"{getattr(config, 'sliding_window', None)}; the CPU server serves full attention only"
         )

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
-
-from carryover.tasks.serving.process import LOOPBACK
 
 STARTUP_SECONDS = 60.0
 SWITCHES = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-port=0")
@@ -100,5 +99,4 @@ def _tabs(profile: Path) -> list[dict[str, Any]]:
     if not (port_file.exists() and "\n" in port_file.read_text()):
         return []
     url = f"http://127.0.0.1:{port_file.read_text().splitlines()[0]}/json/list"
-    with LOOPBACK.open(url, timeout=STARTUP_SECONDS) as answer:
-        return json.load(answer)
+    return httpx.get(url, timeout=STARTUP_SECONDS, trust_env=False).json()

@@ -118,7 +118,7 @@ def stages_told(said):
 def test_an_import_tells_how_far_it_is(tmp_path, chat):
     said = call("import", chat, "--contract", "persistent", "--home", tmp_path / "data").stderr
     assert stages_told(said)[:4] == [f"reading {chat}", "import chat.jsonl", "merge", "marts"]
-    assert "import chat.jsonl: 2/2 episodes" in said
+    assert "import chat.jsonl: 2 of 2 episodes" in said
 
 
 def test_an_import_says_what_its_episodes_are(tmp_path, chat):
@@ -224,7 +224,7 @@ def test_what_cannot_be_read_is_said(tmp_path):
     ("lines", "contract", "message"),
     [
         ([], "persistent", r"no trace in .*source.jsonl; nothing was imported"),
-        ([{"messages": CHAT}, {"prompt": "x"}], "persistent", r"line 2 of .*source.jsonl has no list `messages`"),
+        ([{"messages": CHAT}, {"prompt": "x"}], "persistent", r"line 2 of .*source.jsonl has as `messages`"),
         ([{"messages": CHAT}], "sideways", r"unknown contract 'sideways'; choose from persistent, stateless"),
     ],
 )

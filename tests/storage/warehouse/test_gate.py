@@ -9,7 +9,8 @@ from carryover.storage.errors import QueryError
 from carryover.storage.warehouse.gate import check_files, gate_warehouse, require_same_counts
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
-from carryover.tasks.checks.run import Check, CheckBackendError, Suite
+from carryover.tasks.checks.run import Check, Suite
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.bars import RecordedBars
 from tests.storage.broken_studies import played_as_planned
@@ -104,7 +105,7 @@ def test_a_backend_that_counts_otherwise_than_the_sql_is_not_believed(make_row, 
     suite = Suite("episodes", frame, (Check(name="broken", kind="between", column="broken", maximum=0),), "episode_id")
     values = {"suite": "episodes", "check_name": "broken", "unexpected_count": 1, "is_passed": False}
     require_same_counts([suite], [make_row(CheckResultRow, **values)])
-    with pytest.raises(CheckBackendError, match=r"broken of episodes: 1 offenders by SQL, .* by Great Expectations"):
+    with pytest.raises(UserError, match=r"broken of episodes: 1 offenders by SQL, .* by Great Expectations"):
         require_same_counts([suite], [make_row(CheckResultRow, **{**values, **claimed})])
 
 

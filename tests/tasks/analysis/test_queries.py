@@ -1,6 +1,7 @@
 import pytest
 
 from carryover.tasks.analysis.queries import table_names, table_query
+from carryover.tasks.running.errors import UserError
 
 
 @pytest.mark.parametrize("name", ["table_02", "table_2", "2", "table2"])
@@ -19,5 +20,5 @@ def test_the_papers_tables_come_first():
 
 
 def test_an_unknown_table_names_the_others():
-    with pytest.raises(ValueError, match=r"unknown table 'table_11'; choose from table_01, .*, token_ratios"):
+    with pytest.raises(UserError, match=r"unknown table 'table_11'; choose from table_01, .*, token_ratios"):
         table_query("table_11")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from carryover.tasks.checks.run import COMPLETE_ROWS, LISTED_IDS, Check, CheckBackendError, Suite, run_suites
+from carryover.tasks.checks.run import LISTED_IDS, Check, Suite, run_suites
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HALF = Check(name="half", kind="between", column="value", minimum=1, minimum_share=0.5)
@@ -45,30 +45,22 @@ def test_a_share_decides_and_the_offending_ids_are_named(tmp_path):
     ]
     assert (tmp_path / "docs" / "index.html").exists()
     words = read_docs(tmp_path / "docs")
-    assert "values must be greater than or equal to 1.0 , at least 50 % of the time." in words
-    assert "Unexpected Value Count id 0 1 a" in words
+    assert "half: at least 1.0, at least 50% of the time; first offending ids: a" in words
 
 
-@pytest.mark.parametrize(
-    ("height", "shown"),
-    [
-        (COMPLETE_ROWS, "at least 50 % of the time. Unexpected Value Count id 0 1 row-7"),
-        (COMPLETE_ROWS + 1, "half: at least 1.0, at least 50% of the time; first offending ids: row-7"),
-    ],
-)
-def test_data_docs_of_a_large_table_summarise_and_still_name_the_first_ids(tmp_path, height, shown):
-    frame = pl.DataFrame({"id": [f"row-{n}" for n in range(height)]}).with_columns(
+def test_data_docs_of_a_large_table_summarise_and_still_name_the_first_ids(tmp_path):
+    frame = pl.DataFrame({"id": [f"row-{n}" for n in range(10_001)]}).with_columns(
         value=(pl.col("id") != "row-7").cast(pl.Int64)
     )
     row = evaluate(suite_of(frame, HALF), tmp_path)["half"]
     assert (row.is_passed, row.unexpected_count, json.loads(row.unexpected_json)) == (True, 1, ["row-7"])
     words = read_docs(tmp_path)
     assert "% unexpected" in words
-    assert shown in words
+    assert "half: at least 1.0, at least 50% of the time; first offending ids: row-7" in words
 
 
-def test_data_docs_of_a_large_table_name_no_more_ids_than_a_check_row(tmp_path):
-    frame = pl.DataFrame({"id": [f"row-{n:05}" for n in range(COMPLETE_ROWS + 1)]}).with_columns(value=pl.lit(0))
+def test_data_docs_name_no_more_ids_than_a_check_row(tmp_path):
+    frame = pl.DataFrame({"id": [f"row-{n:05}" for n in range(100)]}).with_columns(value=pl.lit(0))
     row = evaluate(suite_of(frame, ALL), tmp_path)["all"]
     listed = json.loads(row.unexpected_json)
     assert (len(listed), listed[-1]) == (LISTED_IDS, f"row-{LISTED_IDS - 1:05}")
@@ -80,7 +72,7 @@ def test_data_docs_of_a_large_table_name_no_more_ids_than_a_check_row(tmp_path):
 def test_a_check_that_cannot_be_evaluated_is_no_verdict_on_the_data(tmp_path):
     broken = Check(name="broken", kind="between", column="absent", minimum=1)
     frame = pl.DataFrame({"id": ["a"], "value": [1], "absent": ["text"]})
-    with pytest.raises(CheckBackendError, match="could not evaluate broken of numbers"):
+    with pytest.raises(pl.exceptions.ComputeError):
         evaluate(suite_of(frame, HALF, broken), tmp_path)
-    with pytest.raises(CheckBackendError, match="could not evaluate broken of numbers"):
+    with pytest.raises(pl.exceptions.ColumnNotFoundError):
         evaluate(suite_of(frame.drop("absent"), broken), tmp_path)

@@ -110,7 +110,7 @@ def test_names_of_our_own_exports_come_back(played):
             {"score": "0.5x", "messages": REUSING},
             r"line 1 of .*a.jsonl has as `score` '0.5x': Input should be .* leave",
         ),
-        ({"messages": ["hello"]}, r"message 1 in line 1 of .*a.jsonl is not an object with a `role`: 'hello'"),
+        ({"messages": ["hello"]}, r"line 1 of .*a.jsonl has as `messages.0` 'hello': Input should"),
         ({"train_contract": 3, "messages": REUSING}, r"line 1 of .*a.jsonl has as `train_contract` 3"),
     ],
 )

@@ -7,12 +7,12 @@ import pytest
 from carryover.tasks.knapsack.instance import Item, Packing
 from carryover.tasks.knapsack.sampling import (
     Draw,
-    SamplingError,
     find_rejection,
     inspection_budget,
     sample_instance,
 )
 from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.running.errors import UserError
 
 
 def make_draw(weights=(10, 10, 10, 10, 10), values=(30, 30, 40, 20, 20), capacity=30, optimal=(0, 1, 2), other_count=0):
@@ -86,7 +86,7 @@ def test_an_item_of_more_than_two_fifths_of_the_optimum_is_rejected():
 def test_a_seed_whose_draws_are_all_rejected_says_why():
     impossible = KNAPSACK["easy"].model_copy(update={"minimum_allowed_items": 41})
 
-    with pytest.raises(SamplingError, match=r"seed 5: all 200 attempts were rejected \(few_allowed 200\)"):
+    with pytest.raises(UserError, match=r"seed 5: all 200 attempts were rejected \(few_allowed 200\)"):
         sample_instance(impossible, 5)
 
 

@@ -3,7 +3,8 @@ import pytest
 from carryover.tasks.knapsack.instance import Packing
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.knapsack.validate import InvalidInstanceError, validate
+from carryover.tasks.knapsack.validate import validate
+from carryover.tasks.running.errors import UserError
 
 
 @pytest.mark.parametrize("bucket", list(KNAPSACK))
@@ -20,12 +21,12 @@ def test_a_wrong_optimum_is_found():
     item = instance.allowed_items[0]
     wrong = instance.model_copy(update={"optimum": Packing((item.item_id,), item.value, item.weight)})
 
-    with pytest.raises(InvalidInstanceError, match=r"stored optimum .* exact optimum"):
+    with pytest.raises(UserError, match=r"stored optimum .* exact optimum"):
         validate(wrong)
 
 
 def test_an_optimal_set_beyond_the_budget_is_found():
     instance = sample_instance(KNAPSACK["small"], 1)
 
-    with pytest.raises(InvalidInstanceError, match="more than the inspection budget of 1"):
+    with pytest.raises(UserError, match="more than the inspection budget of 1"):
         validate(instance.model_copy(update={"inspection_budget": 1}))

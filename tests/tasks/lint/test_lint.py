@@ -190,12 +190,6 @@ def test_a_trace_without_blocks_has_no_rates():
     assert found.declared_contract == "stateless"
 
 
-def test_tokens_may_come_from_a_tokenizer():
-    trace = trace_of("```\nx = 1\n```", "```\nx = 1\n```")
-    found = lint_trace(trace, count_tokens=len)
-    assert (found.restated_token_count, found.token_count) == (5, 26)
-
-
 def test_data_that_an_earlier_block_printed_is_restated_under_any_name():
     replies = ["```\nprint(list_items())\n```", "```\ntable = {'a': [1, 22]}\nprint(table)\n```"]
     copied = lint_trace(trace_of(*replies, observation='{"output": "a weighs 1, value 22"}'), tools=TOOLS)

@@ -61,14 +61,16 @@ def test_other_files_are_refused_by_name(tmp_path, name):
 def test_a_record_without_messages_is_named(tmp_path):
     path = tmp_path / "other.jsonl"
     path.write_text('{"prompt": "x"}')
-    with pytest.raises(UserError, match=r"line 1 of .* has no list `messages`, but prompt"):
+    with pytest.raises(
+        UserError, match=r"line 1 of .* has as `messages` \{'prompt': 'x'\}: Field required; correct it or leave it out"
+    ):
         list(read_traces(path))
 
 
 def test_text_that_is_not_json_is_shown(tmp_path):
     path = tmp_path / "other.jsonl"
     path.write_text("prompt,answer")
-    with pytest.raises(UserError, match=r"is not JSON.*found 'prompt,answer'"):
+    with pytest.raises(UserError, match=r"is not JSON.*found b'prompt,answer'"):
         list(read_traces(path))
 
 
@@ -110,13 +112,13 @@ def test_code_in_every_form_is_read_or_counted_as_unread(tmp_path, message, code
 FOREIGN = {
     "strings.jsonl": (
         b'{"messages": ["hello"]}',
-        "message 1 in line 1 of .* is not an object with a `role`",
+        "line 1 of .* has as `messages.0` 'hello': Input should be a valid dictionary",
     ),
     "number.jsonl": (
         b'\n{"messages": [{"role": "user", "content": 3}]}',
-        "message 1 in line 2 of .*number.jsonl has as `content` 3; give text, a list of parts, or nothing",
+        "line 2 of .*number.jsonl has as `messages.0.content.str` 3: Input should be a valid string",
     ),
-    "latin.jsonl": (b"\xff\xfe{}", "line 1 of .*latin.jsonl is not UTF-8: .* at byte 0; save the file as UTF-8"),
+    "latin.jsonl": (b"\xff\xfe{}", "line 1 of .*latin.jsonl is not JSON in UTF-8: .* in position 0"),
     "a.trace.json": (
         b'{"steps": []}',
         "a.trace.json has another layout than .* KeyError 'events'; leave it out",

@@ -13,7 +13,7 @@ def test_without_a_terminal_a_stage_is_one_line_at_its_end(capsys):
         advance(1)
         advance(2)
     (line,) = capsys.readouterr().err.splitlines()
-    assert re.fullmatch(r"teacher: 3/3 episodes in \d+\.\d s", line)
+    assert re.fullmatch(r"teacher: 3 of 3 episodes in \d+ s.*", line)
 
 
 def test_without_a_terminal_a_long_stage_tells_rate_and_remaining_time(capsys, monkeypatch):
@@ -23,16 +23,16 @@ def test_without_a_terminal_a_long_stage_tells_rate_and_remaining_time(capsys, m
         advance(1)
         advance(1)
     first, second, last = capsys.readouterr().err.splitlines()
-    assert re.fullmatch(r"teacher: 1/3 episodes, [\d.]+/s, \d+ s to go", first)
-    assert second.startswith("teacher: 2/3 episodes, ")
-    assert last.startswith("teacher: 3/3 episodes in ")
+    assert re.fullmatch(r"teacher: 1 of 3 episodes in \d+ s, [\d.]+/s, \d+ s left", first)
+    assert second.startswith("teacher: 2 of 3 episodes in ")
+    assert last.startswith("teacher: 3 of 3 episodes in ")
 
 
 def test_a_detail_stands_at_the_end_of_a_line(capsys, monkeypatch):
     monkeypatch.setattr(module, "PLAIN_INTERVAL_SECONDS", 0.0)
     with progress_bar("training", 2, "steps") as advance:
         advance(1, "loss 0.250")
-    assert capsys.readouterr().err.splitlines()[0].endswith(" s to go, loss 0.250")
+    assert capsys.readouterr().err.splitlines()[0].endswith(" s left, loss 0.250")
 
 
 def test_where_there_is_nothing_to_do_nothing_is_shown(capsys):

@@ -1,7 +1,5 @@
 """Starting on a free port, with stand-ins for processes: which failures are worth another port."""
 
-from operator import methodcaller
-
 import pytest
 
 from carryover.tasks.serving.process import TRIES, ServerError, start_on_free_port
@@ -12,7 +10,7 @@ class Stub:
         self._said = said
         self.is_stopped = False
 
-    def wait(self):
+    def wait_until_healthy(self, _timeout_seconds, _tell):
         if self._said:
             raise ServerError(self._said)
 
@@ -33,7 +31,7 @@ def started(*said):
         return servers[-1]
 
     try:
-        assert start_on_free_port(start, methodcaller("wait")) == (servers[-1], ports[-1])
+        assert start_on_free_port(start, 1.0) == (servers[-1], ports[-1])
     except ServerError:
         assert servers[-1].is_stopped
         raise

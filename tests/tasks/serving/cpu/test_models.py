@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.serving.cpu.cache import KeyValueCache
-from carryover.tasks.serving.cpu.models import ModelLoadError, load_models
+from carryover.tasks.serving.cpu.models import load_models
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
 from carryover.tasks.serving.cpu.ragged import Row
 from carryover.tasks.serving.spec import ServedModels
@@ -44,7 +45,7 @@ def test_a_base_of_the_hub_and_its_adapters_are_loaded_at_the_commit_that_is_nam
 
     torch.testing.assert_close(logits("tiny/base", OLD_COMMIT), logits(base_path))
     torch.testing.assert_close(logits("tiny/base"), logits(other_path))
-    with pytest.raises(ModelLoadError, match="model 'base' cannot be loaded from tiny/base") as caught:
+    with pytest.raises(UserError, match="model 'base' cannot be loaded from tiny/base") as caught:
         load_models(ServedModels(base="tiny/base", base_revision="3" * 40))
     assert "\n" not in str(caught.value)
 
@@ -113,16 +114,16 @@ def test_replies_end_at_the_end_token_of_tokenizer_and_config(loaded):
 
 
 def test_a_missing_directory_is_named(base_path):
-    with pytest.raises(ModelLoadError, match=r"model 'base': /nowhere/model is not a directory"):
+    with pytest.raises(UserError, match=r"model 'base': /nowhere/model is not a directory"):
         load_models(ServedModels(base="/nowhere/model"))
-    with pytest.raises(ModelLoadError, match=r"model 'a' cannot be loaded from /nowhere "):
+    with pytest.raises(UserError, match=r"model 'a' cannot be loaded from /nowhere "):
         load_models(ServedModels(base=str(base_path), adapters={"a": Path("/nowhere")}))
 
 
 def test_an_adapter_of_another_base_is_refused(tmp_path, adapter_path):
     build_model(hidden_size=16).save_pretrained(tmp_path)
     build_tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(ModelLoadError, match=r"model 'a' cannot be loaded from .* with the base that") as caught:
+    with pytest.raises(UserError, match=r"model 'a' cannot be loaded from .* with the base that") as caught:
         load_models(ServedModels(base=str(tmp_path), adapters={"a": adapter_path}))
     assert "\n" not in str(caught.value)
 
@@ -131,7 +132,7 @@ def test_an_adapter_of_another_base_is_refused(tmp_path, adapter_path):
 def test_a_torn_adapter_is_one_line(tmp_path, base_path, adapter_path, name):
     torn = shutil.copytree(adapter_path, tmp_path / "adapter")
     (torn / name).write_bytes((torn / name).read_bytes()[:100])
-    with pytest.raises(ModelLoadError, match=r"model 'a' cannot be loaded .*; name a whole folder") as caught:
+    with pytest.raises(UserError, match=r"model 'a' cannot be loaded .*; name a whole folder") as caught:
         load_models(ServedModels(base=str(base_path), adapters={"a": torn}))
     assert "\n" not in str(caught.value)
 
@@ -139,7 +140,7 @@ def test_a_torn_adapter_is_one_line(tmp_path, base_path, adapter_path, name):
 def test_a_torn_base_is_one_line(tmp_path, base_path):
     torn = shutil.copytree(base_path, tmp_path / "base")
     (torn / "model.safetensors").write_bytes((base_path / "model.safetensors").read_bytes()[:100])
-    with pytest.raises(ModelLoadError, match="model 'base' cannot be loaded from") as caught:
+    with pytest.raises(UserError, match="model 'base' cannot be loaded from") as caught:
         load_models(ServedModels(base=str(torn)))
     assert "\n" not in str(caught.value)
 
@@ -147,7 +148,7 @@ def test_a_torn_base_is_one_line(tmp_path, base_path):
 def test_sliding_windows_are_refused(tmp_path):
     build_model(use_sliding_window=True, sliding_window=8, max_window_layers=1).save_pretrained(tmp_path)
     build_tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(ModelLoadError, match="full attention only"):
+    with pytest.raises(UserError, match="full attention only"):
         load_models(ServedModels(base=str(tmp_path)))
 
 
@@ -156,7 +157,7 @@ def test_a_tokenizer_without_chat_template_is_refused(tmp_path):
     tokenizer = build_tokenizer()
     tokenizer.chat_template = None
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ModelLoadError, match="no chat template"):
+    with pytest.raises(UserError, match="no chat template"):
         load_models(ServedModels(base=str(tmp_path)))
 
 
