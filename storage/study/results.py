@@ -78,10 +78,10 @@ def keep_results(
 ) -> int:
     """Add plans' counted episodes to a folder of results, compute its statistics, and return how many rows it holds.
 
-    Rows of the same plans are replaced. An episode of several plans is kept once, and a teacher's or an untrained base's
-    that the folder holds already is not added again: parts that ran apart play the same ones. `where` is a condition on the columns of `marts.episode_metrics`, which keeps cells
-    out that a run has not finished. Raise `WarehouseError` for a plan without a run here, and for an episode of a
-    trained model under two plans.
+    Rows of the same plans are replaced. An episode of several plans is kept once, and one of a teacher or an untrained
+    base that the folder holds already is not added again: parts that ran apart play the same ones. `where` is a
+    condition on the columns of `marts.episode_metrics`, which keeps cells out that a run has not finished. Raise
+    `WarehouseError` for a plan without a run here, and for an episode of a trained model under two plans.
     """
     digests = list(dict.fromkeys(plan_digests))
     new_plans = [

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from carryover.tasks.serving.cpu.chat_request import ApiError, ChatRequest, parse_request
 from carryover.tasks.serving.cpu.engine import GenerationRequest, Reply
 from carryover.tasks.serving.cpu.models import LoadedModel
+from carryover.tasks.serving.cpu.openapi import describe_api
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
 from carryover.tasks.serving.cpu.scheduler import Scheduler
 
@@ -55,6 +56,7 @@ class ChatApi:
             routes=[
                 Route("/health", self.tell_health),
                 Route("/version", self.tell_version),
+                Route("/openapi.json", self.tell_description),
                 Route("/v1/models", self.list_models),
                 Route("/v1/models/{name:path}", self.show_model),
                 Route("/v1/chat/completions", self.complete, methods=["POST"]),
@@ -79,6 +81,10 @@ class ChatApi:
     async def tell_version(self, _: Request) -> JSONResponse:
         """Answer as vLLM's server does."""
         return JSONResponse({"version": f"carryover {metadata.version('carryover')}"})
+
+    async def tell_description(self, _: Request) -> JSONResponse:
+        """Describe every route to tools that read OpenAPI."""
+        return JSONResponse(describe_api(metadata.version("carryover"), [*self._models]))
 
     async def list_models(self, _: Request) -> JSONResponse:
         """List every model."""

@@ -1,7 +1,5 @@
-"""The OpenAPI document of the CPU server, for schemathesis; the body of a chat is the model that checks it."""
+"""The OpenAPI document of the CPU server; the body of a chat is the model that checks it."""
 
-import json
-import sys
 from typing import Any
 
 from carryover.tasks.serving.cpu.chat_request import ChatRequest
@@ -44,7 +42,3 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _object(*fields: str, **described: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "required": [*fields, *described], "properties": described}
-
-
-if __name__ == "__main__":
-    print(json.dumps(describe_api("1", sys.argv[1:])))
