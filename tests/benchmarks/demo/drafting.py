@@ -56,7 +56,7 @@ def _tokens_per_second(loaded: LoadedModel, played: list, *, max_draft_tokens: i
     for turn in range(max(map(len, played))):
         requests = [
             GenerationRequest(
-                loaded.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False),
+                _prompt_ids(loaded, messages),
                 SamplingParameters(REPLY_TOKENS, temperature=0.2, seed=seed),
                 f"episode-{number}",
             )
@@ -70,3 +70,9 @@ def _tokens_per_second(loaded: LoadedModel, played: list, *, max_draft_tokens: i
             engine.step()
         count += sum(len(request.generated) for request in requests)
     return count / (time.process_time() - started)
+
+
+def _prompt_ids(loaded: LoadedModel, messages: list[dict[str, str]]) -> list[int]:
+    text = loaded.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    assert isinstance(text, str)
+    return loaded.tokenizer.encode(text, add_special_tokens=False)
