@@ -198,12 +198,17 @@ class Agent:
             model: As for a new agent.
             functions: Host functions by name: they are no data, so the file does not hold them.
             types: Injected types by name, so that their instances come back as such.
-            options: Further arguments of `Agent`.
+            options: Further arguments of `Agent`; without `save_to` the resumed agent writes no file.
         """
         saved = SavedAgent.read(Path(path))
-        agent = cls(model, **({"spec": saved.spec, "name": saved.course.name} | options))
+        kept = {"spec": saved.spec, "name": saved.course.name, "contract": saved.journal.contract.name}
+        agent = cls(model, **(kept | options))
         offered = {**(functions or {}), **({"use_skill": agent._use_skill} if agent.skills else {})}
-        agent.restored = bring_about(saved, agent.runtime.idle, offered, types or {})
+        try:
+            agent.restored = bring_about(saved, agent.runtime.idle, offered, types or {})
+        except BaseException:
+            agent.close()
+            raise
         agent.course, agent.text = saved.course, SemanticStream(saved.entries, saved.question)
         agent.course.notes += agent.restored.notes()
         if saved.course.is_running:

@@ -23,6 +23,7 @@ from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.journal import Entry as Done
 from carryover.tasks.runtime.journal import Journal, Ran
+from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.objects import Binding, Memory
 from carryover.tasks.runtime.results import Difference
 
@@ -149,7 +150,8 @@ def bring_about(
             interpreter.install(binding, entry, "host" if is_host_function else "sandbox")
             missing += [entry.name] if is_host_function else []
     ran = [done for done in saved.journal.entries if isinstance(done, Ran)]
-    expected = set(ran[-1].observed.names) if ran else set()
+    keeps_names = lifetime_of(saved.journal.contract).keeps != "nothing"
+    expected = set(ran[-1].observed.names) if ran and keeps_names else set()
     try:
         differences, reason = interpreter.replay(saved.journal), None
     except StateLostError as error:

@@ -24,7 +24,8 @@ class AgentSpec(BaseModel):
     max_tokens: int | None = Field(default=None, gt=0)
     """Prompt and completion tokens of all replies together; None for no limit."""
     timeout_seconds: float = Field(default=900.0, gt=0)
-    """Wall-clock limit."""
+    """Wall-clock limit of an answer, checked around model calls: a running block ends by its own limit, and a delegated
+    question by that agent's."""
     context_window: int = Field(default=128_000, gt=1000)
     """Tokens that a conversation and the reply to it may have."""
     compact_at: float = Field(default=0.75, gt=0, lt=1)

@@ -39,6 +39,18 @@ def test_saved_agent_goes_on_with_its_objects(open_agent, watched, save_file, ei
     resumed.close()
 
 
+@pytest.mark.parametrize("contract", ["stateless", "injected+persistent"])
+def test_agent_resumes_under_the_contract_of_its_file(open_agent, save_file, fork_tree, contract):
+    agent = open_agent(block("x = given + 1"), "Done.", contract=contract)
+    agent.inject("given", 1)
+    agent.ask("Add.")
+    agent.save(save_file)
+    with Agent.resume(save_file, scripted("Done."), runtime=fork_tree) as resumed:
+        assert resumed.runtime.interpreter.contract == agent.runtime.interpreter.contract
+        assert restored_of(resumed).is_exact
+        assert resumed.variables() == agent.variables()
+
+
 def test_saved_file_holds_messages_inputs_and_journal_in_one_file(open_agent, save_file):
     agent = open_agent(block("x = 1"), "Done.")
     agent.inject("given", [1, 2])
