@@ -17,7 +17,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.queries import command_sql, table_query
 from carryover.tasks.analysis.summary import study_summary
-from carryover.tasks.plans.estimate import StageEstimate, estimate_study
+from carryover.tasks.plans.estimate import StageEstimate, estimate_study, known_as
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.folders import name_places
@@ -54,6 +54,8 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
 def _notes(plan: StudyPlan, rows: list[StageEstimate], *, has_prices: bool) -> Iterator[str]:
     """Yield what a table of estimates rests on and what would change it."""
     yield f"Estimated from {'; '.join(dict.fromkeys(row.basis for row in rows))}."
+    if any(known_as(contract) != contract for part in plan.parts for contract in part.teacher.contracts):
+        yield "Nobody has measured injected contracts at this scale: each counts as the same without injected objects."
     pace = [f"{plan.serving.max_concurrent} episodes of the models at a time"]
     endpoints = [part.teacher.endpoint for part in plan.parts if part.teacher.endpoint is not None]
     pace += list(dict.fromkeys(f"{endpoint.concurrency} of the teacher" for endpoint in endpoints))

@@ -54,6 +54,11 @@ def test_a_dry_run_plans_the_paper_and_writes_nothing(home, capsys):
     assert list(home.iterdir()) == []
 
 
+def test_a_dry_run_says_that_injected_contracts_count_as_without_objects(capsys):
+    print_estimate(resolve_plan("smoke_injected"), Limits())
+    assert "each counts as the same without injected objects" in capsys.readouterr().out
+
+
 def test_a_dry_run_sums_endpoint_tokens_apart_from_training_tokens_and_names_no_cost_without_prices(capsys):
     print_estimate(resolve_plan("smoke"), Limits())
     printed = capsys.readouterr().out

@@ -5,6 +5,7 @@ Whatever it tries, nothing hidden is read, nothing outside is touched, and the h
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.spec import SandboxLevel
 
+Open = Callable[..., Interpreter]
 SECRET = "hidden-value-4711"
 
 
@@ -47,18 +49,25 @@ def twice(amount: int) -> int:
 
 
 @pytest.fixture(params=["bare", pytest.param("with_objects", marks=pytest.mark.slow)])
-def interpreter(
-    open_one: Callable[..., Interpreter], contract: Contract, request: pytest.FixtureRequest
-) -> Interpreter:
-    """An interpreter on either backend, under either contract, with nothing but a tool or with injected objects."""
-    opened = open_one(contract, {"look": World().look})
-    if request.param == "with_objects":
+def open_one(open_one: Open, request: pytest.FixtureRequest) -> Open:
+    """Open interpreters on either backend, with nothing but tools or with injected objects as well."""
+
+    def open_with_objects(*arguments: Any, **options: Any) -> Interpreter:
+        opened = open_one(*arguments, **options)
         opened.inject("Given", Given)
         opened.inject("given", {"one": [1, 2.5, "text", None], "more": (Given(2), b"bytes")})
         opened.inject("numbers", np.arange(1000))
         opened.inject("note", len)
         opened.inject("twice", twice, runs_in="sandbox")
-    return opened
+        return opened
+
+    return open_one if request.param == "bare" else open_with_objects
+
+
+@pytest.fixture
+def interpreter(open_one: Open, contract: Contract) -> Interpreter:
+    """An interpreter on either backend, under either contract, with a world's tool."""
+    return open_one(contract, {"look": World().look})
 
 
 @pytest.fixture
