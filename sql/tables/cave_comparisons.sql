@@ -4,10 +4,10 @@ select
     statistics.header as instruction,
     statistics.base as model_name,
     statistics.metric,
-    statistics.runtime_a as arm,
-    statistics.runtime_b as other_arm,
-    pair_count, mean_a, mean_b, estimate, low, high, p_value, p_holm, method, note
+    concat_ws(' - ', statistics.runtime_a, statistics.runtime_b) as arm,
+    pair_count as case_count,
+    estimate, low, high, p_value, p_holm, note, method
 from main.statistics
 where statistics.plan_digest = $plan_digest
     and statistics.variant = 'cave'
-order by suite, instruction, model_name, metric, other_arm nulls first, arm
+order by suite, instruction, model_name, metric, statistics.runtime_b nulls first, arm

@@ -24,6 +24,7 @@ Layout = Literal["study", "plain"]
 
 SECTION_COLUMNS = (
     "variant", "base", "visibility", "header", "bucket", "text_format", "retention", "matching", "measured_on",
+    "suite", "instruction", "model_name", "played_by", "tokens_counted_by",
 )  # fmt: skip
 """Columns that head a section instead of repeating on every row."""
 

@@ -180,7 +180,7 @@ def test_comparisons_are_those_of_the_suites(warehouse):
     warehouse.statistic("paired", variant="cave", **values)
     warehouse.statistic("paired", **values)
     (row,) = warehouse.table("cave_comparisons")
-    assert (row["suite"], row["arm"], row["other_arm"], row["estimate"]) == ("types", "persistent_code", "json", 0.5)
+    assert (row["suite"], row["arm"], row["estimate"]) == ("types", "persistent_code - json", 0.5)
 
 
 def test_claims_are_those_of_the_second_paper_that_do_not_hold(warehouse):
