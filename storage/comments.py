@@ -79,19 +79,22 @@ def _meaning(column: str, columns: dict[tuple[str, str], str]) -> str | None:
 
 @cache
 def read_meanings() -> Meanings:
-    """Return the docstrings of the row models and the entries of `sql/glossary.csv`, which come second."""
-    relations, columns = {}, {}
+    """Return the docstrings of the row models and the entries of `sql/glossary.csv`.
+
+    A column has its own docstring's meaning, else the glossary's, else that of a column of the same name.
+    """
+    relations, columns, inherited = {}, {}, {}
     for model in (EpisodeRow, InstanceRow, *TABLES.values()):
         relations[f"main.{model.TABLE}"] = f"{inspect.getdoc(model)} Key: {', '.join(model.KEY)}."
         for column, field in model.model_fields.items():
             if field.description:
                 meaning = " ".join(field.description.split())
                 columns[f"main.{model.TABLE}", column] = meaning
-                columns.setdefault(("*", column), meaning)
+                inherited.setdefault(("*", column), meaning)
     with (files("carryover.sql") / "glossary.csv").open(encoding="utf-8") as file:
         for relation, column, meaning in csv.reader(file):
             if column:
                 columns.setdefault((relation, column), meaning)
             else:
                 relations.setdefault(relation, meaning)
-    return Meanings(relations, columns)
+    return Meanings(relations, inherited | columns)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import polars as pl
 import typer
-from rich.table import Table
 
 from carryover.flows.cli.screen import screen
 from carryover.flows.cli.tables import read_table
@@ -16,6 +15,7 @@ from carryover.storage.study.finished import count_failed_episodes
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.queries import command_sql, table_query
+from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import study_summary
 from carryover.tasks.plans.estimate import StageEstimate, estimate_study, known_as
 from carryover.tasks.plans.run import Limits
@@ -26,6 +26,7 @@ from carryover.tasks.sft.load import choose_attention
 from carryover.tasks.sft.model_shape import shape_of
 from carryover.tasks.sft.resources import GIB, GPU_GIB, estimate_resources, hours_on
 
+COLUMNS = ("stage", "episodes", "prompt", "completion", "trained on", "steps", "GiB", "hours", "cost")
 SHOWN_HOURS = 0.01
 """Fewest hours that a dry run tells apart."""
 GPU_COUNTS = (1, 2, 8)
@@ -36,17 +37,13 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
     """Print an estimate of every stage of a plan, running none; raise `UserError` for a setting that cannot work."""
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
     has_prices = not limits.prices.is_free
-    title = f"{plan.name} (plan {plan.digest}): estimates, nothing was run"
-    table = Table(
-        "stage", "episodes", "prompt", "completion", "trained on", "steps", "GiB", "hours", "cost", title=title
-    )
-    for row in rows:
-        table.add_row(*_cells(row, has_prices=has_prices))
-    table.add_section()
     sums = [sum(row[place] for row in rows) for place in range(2, 8)]  # pyright: ignore[reportArgumentType]
-    table.add_row(*_cells(StageEstimate("all, one after the other", "", *sums), has_prices=has_prices))
+    rows_and_sum = [*rows, StageEstimate("all, one after the other", "", *sums)]
+    cells = pl.DataFrame([_cells(row, has_prices=has_prices) for row in rows_and_sum], COLUMNS, orient="row")
+    cells = cells if has_prices else cells.drop("cost")
+    title = f"{plan.name} (plan {plan.digest}): estimates, nothing was run"
     console = screen()
-    console.print(table)
+    console.print(render_table("estimates", cells, "rich", title=title, layout="plain", width=console.width), end="")
     for line in _notes(plan, rows, has_prices=has_prices):
         console.print(line, markup=False, soft_wrap=True)
 

@@ -41,6 +41,8 @@ class CodeTrace(NamedTuple):
     """Executed blocks, oldest first."""
     unread_count: int = 0
     """Tool calls whose arguments hold no Python source."""
+    called_codes: tuple[str, ...] = ()
+    """Source in tool calls, which no reply's text holds."""
 
 
 class Reply(NamedTuple):
@@ -67,6 +69,7 @@ def trace_of_replies(trace_id: str, declared_contract: str | None, replies: Sequ
         tuple(reply.text for reply in replies),
         blocks,
         sum(reply.unread_count for reply in replies),
+        tuple(code for reply in replies for code in reply.called_codes),
     )
 
 

@@ -18,6 +18,7 @@ class CheckResultRow(Row, table="check_results", key=("check_run_id", "check_nam
     row_count: int
     unexpected_count: int
     threshold_json: str
+    """The bound that the check allows, if any."""
     unexpected_json: str
     """The first offending ids."""
     checked_at: datetime

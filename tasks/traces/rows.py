@@ -197,7 +197,8 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     sandbox_level: str
     backend: str
     is_contract_verified: bool
-    """Whether the canary agreed with the contract before every step; false where no step was run."""
+    """Whether the canary agreed with the contract before every step; false where no step was run. Under a persistent
+    contract the block's process tells the canary, and hostile code can forge it."""
     error_message: str | None
     """Why the harness or the client gave up, for `error`; the foreign word, for `other`."""
     agent: Literal["study", "cave", "calls"] | None = "study"
@@ -268,14 +269,14 @@ class StepRow(Row, table="steps", key=("episode_id", "step")):
     active_globals_before: tuple[str, ...]
     """User names alive when the step started."""
     active_globals: tuple[str, ...]
-    """User names alive after the step under the contract in force."""
+    """User names alive after the step under the contract in force, as the block's process claims: it can forge them."""
     last_step_globals: tuple[str, ...]
-    """User names that existed when the block ended."""
+    """User names that existed when the block ended, as the block's process claims."""
     state_event: Literal["kept", "rolled_back", "lost", "unknown"]
     """What became of the interpreter: kept, rolled back to before the step, or lost; `unknown` where an imported trace
     does not hold the names alive after the step, whose lists are empty then."""
     state_hash: str | None
-    """Hash over the user names that have one."""
+    """Hash over the user names that have one, as the block's process claims: it can forge it."""
     injected_fault: str | None
     """`drop:NAME` or `fail:TOOL` where the harness injected a fault that took effect."""
     execution_seconds: float
@@ -310,8 +311,10 @@ class ToolCallRow(Row, table="tool_calls", key=("episode_id", "step", "call")):
     tool: str
     arguments_json: str
     result_json: str | None
+    """What the tool returned."""
     error_type: str | None
     error_message: str | None
+    """What the block was told where the call failed."""
     is_caught: bool
     """For an errored call: whether the block caught the error."""
     is_injected: bool

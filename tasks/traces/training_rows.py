@@ -100,6 +100,7 @@ class TrainingRunRow(Row, table="training_runs", key=("training_run_id",), lates
     token_count: int
     """Tokens seen, all epochs."""
     step_count: int
+    """Optimizer steps."""
     final_loss: float
     settings_json: str
     device: str
@@ -119,6 +120,7 @@ class TrainingMetricRow(Row, table="training_metrics", key=("training_run_id", "
     learning_rate: float
     gradient_norm: float | None
     token_count: int
+    """Tokens seen so far, all epochs."""
     wall_seconds: float
     token_accuracy: float | None
     """Share of learned tokens that were the most likely ones, since the previous row."""

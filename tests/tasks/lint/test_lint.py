@@ -207,3 +207,16 @@ def test_many_traces_make_one_frame():
     assert frame.columns == list(TraceLint._fields)
     assert frame.row(0, named=True)["carried_names"] == "x"
     assert lint_traces([]).columns == list(TraceLint._fields)
+
+
+def test_a_trace_with_an_unread_call_is_never_safe():
+    replies = [Reply("", called_codes=("x = 1",)), Reply("", called_codes=("print(2)",), unread_count=1)]
+    found = lint_trace(trace_of_replies("trace", None, replies))
+    assert (found.idiom, found.is_stateless_safe) == ("unjudged", False)
+
+
+def test_source_in_tool_calls_counts_as_tokens():
+    replies = [Reply("", called_codes=("rows = [1, 2]",)), Reply("", called_codes=("rows = [1, 2]",))]
+    found = lint_trace(trace_of_replies("trace", None, replies))
+    assert found.token_count > found.restated_token_count > 0
+    assert 0 < found.restated_share < 1
