@@ -64,7 +64,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self.close()
 
     def run_block(self, code: str) -> BlockResult:
-        """Run a block; whatever it does is an observation."""
+        """Run a block; whatever it does is an observation. Raise `ValueError` for an interpreter that is closed."""
+        self._require_open()
         started = time.perf_counter()
         self._step += 1
         self._tools.start_block()
@@ -121,7 +122,9 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Raises:
             InjectionError: The object does not travel, or no block can use the name.
+            ValueError: The interpreter is closed.
         """
+        self._require_open()
         check_name(name)
         self.install(self._binding(name, value, runs_in), describe(name, value, description), runs_in)
         if isinstance(value, type):
@@ -244,6 +247,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             self._is_closed = True
             self._state.engine.close()
             self.closes_last.close()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ValueError("the interpreter is closed; open another one")
 
     def _binding(self, name: str, value: Any, runs_in: Literal["host", "sandbox"]) -> Binding:
         if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):

@@ -36,6 +36,15 @@ def test_session_offers_all_that_an_interpreter_does(tmp_path):
     assert snapshot.is_closed
 
 
+def test_closed_session_says_that_it_is_closed():
+    with session() as opened:
+        opened.run("x = 1")
+    with pytest.raises(ValueError, match="the interpreter is closed"):
+        opened.run("x")
+    with pytest.raises(ValueError, match="the interpreter is closed"):
+        opened.inject("y", 1)
+
+
 def test_stateless_session_forgets_names():
     with session("stateless") as opened:
         opened.run("x = 1")
