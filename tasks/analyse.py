@@ -10,7 +10,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import compute_statistics
-from carryover.tasks.caching import StageIdentity, in_run
+from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import planned_groups
 from carryover.tasks.plans.run import Run
@@ -31,7 +31,7 @@ def _identify(run: Run) -> str:
     return stage_digest(Stage.ANALYSIS, run.plan.digest, run.plan.statistics, hashlib.sha256(ids.encode()).hexdigest())
 
 
-@task(task_run_name="statistics", cache_policy=StageIdentity(identify=_identify))
+@task(task_run_name="statistics", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
 def compute_study_statistics(run: Run) -> int:
     """Land every statistic of the plan, and the published claims beside them; return how many statistics."""
     rows = compute_statistics(

@@ -16,7 +16,7 @@ from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.caching import StageIdentity
+from carryover.tasks.caching import StageIdentity, say_reused
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.progress import shown_progress
@@ -53,6 +53,7 @@ class Collected(FrozenModel):
 @task(
     task_run_name="{shard.name}",
     cache_policy=StageIdentity(identify=lambda run, shard: shard.identity),
+    on_completion=[say_reused],
 )
 def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
     """Play and land every episode of a shard that has not landed yet, in any plan.

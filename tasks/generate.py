@@ -4,7 +4,7 @@ from prefect import task
 
 from carryover.storage.study.instances import note_instances
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.caching import StageIdentity, in_run
+from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
@@ -19,6 +19,7 @@ from carryover.tasks.traces.rows import InstanceRow, Row
 @task(
     task_run_name="instances-{instance_set.bucket}-for-{instance_set.split}",
     cache_policy=StageIdentity(identify=lambda run, instance_set: stage_digest(Stage.INSTANCES, instance_set)),
+    on_completion=[say_reused],
 )
 def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> list[str]:
     """Sample, validate and land the instances of a set; return their ids in the order of its seeds."""

@@ -11,7 +11,7 @@ from carryover.storage.study.attempts import landed_episode_ids, missing_episode
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import fetch_files, has_objects, keep_file
-from carryover.tasks.caching import StageIdentity, in_run, refreshing_once
+from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.checks.run import FailedChecksError
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.datasets.dataset import prepare_dataset
@@ -80,7 +80,7 @@ def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
     )
 
 
-@task(task_run_name="data-{part.variant}", cache_policy=StageIdentity(identify=_identify))
+@task(task_run_name="data-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
 def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
     """Check the part's teacher traces, land verdicts and examples, and write one dataset per contract.
 

@@ -18,7 +18,7 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.caching import StageIdentity, in_run, refreshing_once
+from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
@@ -47,7 +47,9 @@ def _identify(run: Run, part: StudyPart) -> str:
     )
 
 
-@task(task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify))
+@task(
+    task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused]
+)
 def provide_tokenizer(run: Run, part: StudyPart) -> KeptFolder:
     """Make or find the tokenizer that a part trains with.
 

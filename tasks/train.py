@@ -11,7 +11,7 @@ from prefect.futures import PrefectFuture
 from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import KeptFolder, has_objects, keep_folder, open_folder
-from carryover.tasks.caching import StageIdentity, in_run, refreshing_once
+from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import training_name
@@ -103,6 +103,7 @@ def plan_training(
 @task(
     task_run_name="{training.name}",
     cache_policy=StageIdentity(identify=lambda run, training: training.identity),
+    on_completion=[say_reused],
     **RETRIES,
 )
 def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
