@@ -77,7 +77,8 @@ class Sheet(NamedTuple):
     def fitted(self, width: int) -> Iterator[tuple["Sheet", list[int]]]:
         """Yield the sheet in parts that are no wider than `width`, each with its columns' widths.
 
-        Every part begins with the first column. Headings and words wrap between words.
+        Every part begins with the first column, and with the words after it that tell rows apart, as far as they leave
+        a third of the width. Headings and words wrap between words.
         """
         words = [[column, *cells] for column, cells in zip(self.header, self._columns(), strict=True)]
         least = [max(len(word) for cell in cells for word in cell.split() or [""]) for cells in words]
@@ -86,16 +87,24 @@ class Sheet(NamedTuple):
         if sum(widths) + COLUMN_GAP * len(widths) > width:
             widths = [max(low, min(own, WRAPPED_FROM)) for low, own in zip(least, widths, strict=True)]
             widths[0] = max(least[0], min(widths[0], width // LABEL_SHARE))
-        room = width - widths[0] - 2 * COLUMN_GAP
-        widths = [widths[0], *(min(own, room) for own in widths[1:])]
-        starts, used = [1], 0
-        for column, own in enumerate(widths[1:], start=1):
+        keys, styles = 1, self.styles()
+        while (
+            keys < len(widths) - 1
+            and len({row[:keys] for row in self.rows}) < len(self.rows)
+            and styles[keys]
+            and sum(widths[: keys + 1]) + COLUMN_GAP * (keys + 1) <= 2 * width // 3
+        ):
+            keys += 1
+        room = width - sum(widths[:keys]) - COLUMN_GAP * (keys + 1)
+        widths = [*widths[:keys], *(min(own, room) for own in widths[keys:])]
+        starts, used = [keys], 0
+        for column, own in enumerate(widths[keys:], start=keys):
             if used + own > room:
                 starts.append(column)
                 used = 0
             used += own + COLUMN_GAP
         for start, end in pairwise([*dict.fromkeys(starts), len(widths)]):
-            kept = [0, *range(start, end)]
+            kept = [*range(keys), *range(start, end)]
             header, *rows = (tuple(row[column] for column in kept) for row in (self.header, *self.rows))
             yield Sheet(self.caption, header, tuple(rows)), [widths[column] for column in kept]
 

@@ -258,3 +258,12 @@ def test_headings_of_many_columns_break_between_words():
     text = render_table("lint", pl.DataFrame({column: [0.5] for column in columns}), "rich")
     assert {"redefinitions", "persistence", "contradicting"} <= set(text.split())
     assert max(map(len, text.splitlines())) <= 160
+
+
+def test_every_part_of_a_wrapped_table_tells_its_rows_apart():
+    rows = {"analysis": ["paired", "paired"], "metric": ["score", "tokens"]}
+    numbers = {f"number_{number}": [1.5, 2.5] for number in range(12)}
+    printed = render_table("query", pl.DataFrame(rows | numbers), "rich", layout="plain", width=60)
+    firsts = [line.split()[:2] for line in printed.splitlines() if line.strip().startswith("paired")]
+    assert firsts == [["paired", "score"], ["paired", "tokens"]] * (len(firsts) // 2)
+    assert len(firsts) > 2
