@@ -17,8 +17,14 @@ GUARDED = "guarded_name_"
 _ASSIGNED_LINE = re.compile(r"^(\s*[\w, ]+?=\s*)[!%].*$")
 _TIMED_LINE = re.compile(r"^(\s*)%(?:time|timeit|prun|memit)\s+(?!-)(.+)$")
 _MAGIC_LINE = re.compile(r"^(\s*)(?:[!%?].*|[\w.]+\?{1,2})$")
+_HARMLESS_LINE = re.compile(
+    r"^\s*(?:[\w, ]+?=\s*)?(?:%%?(?:autoreload|capture|conda|config|history|load_ext|ls|lsmagic|mamba|matplotlib"
+    r"|memit|pip|precision|prun|pwd|python3?|reload_ext|time|timeit|who|whos)\b.*|![^{$]*|\?.*|[\w.]+\?{1,2})$"
+)
+"""Magics that bind and read no name; a shell line reads those in `{}` and after `$`."""
 _PYTHON_CELLS = re.compile(r"%%(?:time|timeit|capture|prun|python3?|memit)\b")
 _NAMESPACES = ("globals", "locals", "vars")
+_READING_METHODS = ("copy", "get", "items", "keys", "values")
 _NAME_ERRORS = ("NameError", "UnboundLocalError")
 
 
@@ -31,18 +37,20 @@ class PlainBlock(NamedTuple):
     source: str
     """The text that `original` was parsed from."""
     is_opaque: bool
-    """Whether it runs computed text, so that its names are not all known."""
+    """Whether it runs computed text or an unknown magic, so that its names are not all known."""
     has_star_import: bool
 
 
 def plain_block(code: str) -> PlainBlock:
     """Return a block in plain Python; raise what `parse_python` does where it is not Python, nor IPython's."""
+    rewriter = _Rewriter()
     try:
         source, original = code, parse_python(code)
     except SyntaxError:
         source = _without_magics(code)
         original = parse_python(source)
-    rewriter = _Rewriter()
+        special = (line for line in code.splitlines() if _MAGIC_LINE.match(line) or _ASSIGNED_LINE.match(line))
+        rewriter.is_opaque = not all(map(_HARMLESS_LINE.match, special))
     tree = ast.fix_missing_locations(rewriter.visit(parse_python(source)))
     has_star_import = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(original))
     return PlainBlock(tree, original, source, rewriter.is_opaque, has_star_import)
@@ -105,6 +113,8 @@ class _Rewriter(ast.NodeTransformer):
             statements = self._statements(node.args[0])
             if name == "eval" and statements and isinstance(statements[0], ast.Expr):
                 return self.visit(statements[0].value)
+        if isinstance(node.func, ast.Attribute) and _is_namespace(node.func.value):
+            self.is_opaque = self.is_opaque or node.func.attr not in _READING_METHODS
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:

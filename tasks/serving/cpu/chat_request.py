@@ -48,6 +48,8 @@ class ChatMessage(_Body):
     content: str | list[TextPart] = ""
     name: str = ""
     """Accepted and ignored: no chat template shows it."""
+    annotations: list[Any] = Field(default=[], max_length=0)
+    """Of a reply that a client sends back."""
 
     @property
     def text(self) -> str:
@@ -90,6 +92,7 @@ class ChatRequest(_Body):
     presence_penalty: Literal[0] = 0
     frequency_penalty: Literal[0] = 0
     logprobs: Literal[False] = False
+    top_logprobs: Literal[0] = 0
     logit_bias: dict[str, float] = Field(default={}, max_length=0)
     tools: list[Any] = Field(default=[], max_length=0)
     tool_choice: Literal["none", "auto"] = "none"
@@ -99,6 +102,7 @@ class ChatRequest(_Body):
     store: bool = False
     """This and what follows is accepted and ignored, as it changes no reply."""
     metadata: dict[str, str] = {}
+    reasoning_effort: str = ""
     user: str = ""
     safety_identifier: str = ""
     prompt_cache_key: str = ""

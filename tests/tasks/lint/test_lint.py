@@ -132,7 +132,18 @@ def test_adding_to_a_name_is_no_redefinition():
 
 
 @pytest.mark.parametrize(
-    "unread", ["rows = [", "%%bash\nls", "%%writefile a.py\nx = 1", "exec(open('a').read())", "eval(text)"]
+    "unread",
+    [
+        "rows = [",
+        "%%bash\nls",
+        "%%writefile a.py\nx = 1",
+        "exec(open('a').read())",
+        "eval(text)",
+        "%run a.py\nhelper()",
+        "%env X=1\n2",
+        "!echo {x}",
+        "globals().update(x=1)",
+    ],
 )
 def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
     found = lint("rows = [1]", unread, tools=None)
