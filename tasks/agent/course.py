@@ -20,6 +20,7 @@ from carryover.tasks.agent.protocol import (
     Message,
     ModelClient,
     ModelError,
+    ReplyNotKeptError,
 )
 from carryover.tasks.agent.recorder import EpisodeRecorder
 from carryover.tasks.agent.reply import Reply, parse_reply
@@ -53,6 +54,8 @@ class Ending(NamedTuple):
 
     reason: FinishReason
     error_message: str | None = None
+    stop: Exception | None = None
+    """What the run stops with once the episode is handed over."""
 
 
 class PlannedEpisode(NamedTuple):
@@ -165,6 +168,11 @@ class EpisodeCourse:
             self.recorder.record_turn_error(turn, ErrorKind.MODEL, type(error).__name__, str(error))
             is_overflow = isinstance(error, ContextOverflowError)
             return Ending(FinishReason.CONTEXT_LENGTH if is_overflow else FinishReason.ERROR, str(error))
+        except ReplyNotKeptError as error:
+            completion = error.completion._replace(text=encodable(error.completion.text))
+            reply, names = parse_reply(completion.text), self.stepper.names
+            self.recorder.record_turn(turn, reply, completion, observation=None, seed=seed, names=names)
+            return Ending(FinishReason.ERROR, str(error), stop=error)
         except TimeoutError:
             self.recorder.record_wait(time.perf_counter() - start)
             return Ending(FinishReason.TIMEOUT)

@@ -8,19 +8,29 @@ from carryover.tasks.agent.declaration import declare_contract
 from carryover.tasks.agent.recorder import RecordedEpisode
 
 
+class StoppedEpisodeError(Exception):
+    """An episode has ended with what must stop the run, its cause; it is recorded all the same."""
+
+    def __init__(self, recorded: RecordedEpisode) -> None:
+        super().__init__(recorded.episode.error_message)
+        self.recorded = recorded
+        """The episode, to be landed before the run stops."""
+
+
 async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> RecordedEpisode:
     """Play one episode to its end and return everything that happened as rows.
 
     Errors of agent code, of tools and of the model are observations or endings, never exceptions here. Bindings are
-    verified before every step; a `ContractViolationError` must stop the run, and so must a `ReplyNotKeptError`: the
-    episode is not recorded. Of the instance, only capacity, budget and classes reach the model.
+    verified before every step; a `ContractViolationError` must stop the run, and the episode is not recorded.
+    A reply that cannot be kept stops it, too, as a `StoppedEpisodeError` with the episode. Of the instance, only
+    capacity, budget and classes reach the model.
     """
     condition, spec, runtime = context.condition, context.spec, context.runtime
     started_at, start = datetime.now(UTC), time.perf_counter()
     course = EpisodeCourse(context, episode)
     ending = await course.play()
     outcome = course.environment.outcome()
-    return course.recorder.finish(
+    recorded = course.recorder.finish(
         {
             **condition.model_dump(),
             "shown_contract": condition.shown_contract,
@@ -50,3 +60,6 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
             "started_at": started_at,
         }
     )
+    if ending.stop is not None:
+        raise StoppedEpisodeError(recorded) from ending.stop
+    return recorded

@@ -1,7 +1,7 @@
 """What the agent loop asks of a model: one completion for one conversation."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from pydantic import Field
 
@@ -90,7 +90,16 @@ class ContextOverflowError(ModelError):
 
 
 class ReplyNotKeptError(UserError):
-    """A reply that was paid for could not be kept: the run stops before it pays for another."""
+    """A reply that was paid for could not be kept; its episode ends with `error`, and the run stops."""
+
+    def __init__(self, message: str, completion: Completion) -> None:
+        super().__init__(message)
+        self.completion = completion
+        """The reply, to be recorded with what it cost."""
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Completion]]:
+        """Let a copy in another process be made of both."""
+        return type(self), (str(self), self.completion)
 
 
 TokenSource = Literal["server", "training_tokenizer", "script"]

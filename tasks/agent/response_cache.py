@@ -50,7 +50,8 @@ class ResponseCache:
                 unfinished.write_text(json.dumps(content), encoding="utf-8")
         except OSError as error:
             raise ReplyNotKeptError(
-                f"cannot keep a reply in {self._folder}: {error.strerror}; {name_write_remedy(error)} and start again"
+                f"cannot keep a reply in {self._folder}: {error.strerror}; {name_write_remedy(error)} and start again",
+                completion,
             ) from error
 
     def _file(self, request: dict[str, Any]) -> Path:

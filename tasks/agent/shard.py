@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.course import EpisodeContext, EpisodeThreads, PlannedEpisode
-from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.loop import StoppedEpisodeError, run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.running.environment import processor_count
 
@@ -26,22 +26,32 @@ async def run_shard(
     Memory does not grow with the number of episodes: `planned` is drawn from as slots come free. Other shards may
     share the slots: an episode's time begins when it has its own. `check` is called before each start. When it raises,
     no further episode starts, those alive end and are handed over, and its error is raised here. An error of an
-    episode itself (a contract violation, a reply that cannot be kept) does the same.
+    episode itself (a contract violation) does the same; one that still has its rows (a reply that cannot be kept) is
+    handed over, too.
     """
     waiting = iter(planned)
     failures: list[BaseException] = []
 
     async def work(threads: EpisodeThreads) -> None:
-        while True:
+        is_over = False
+        while not is_over:
             async with slots:
                 episode = None if failures else next(waiting, None)
-                if episode is None:
-                    return
-                try:
-                    check()
-                    on_recorded(await run_episode(replace(context, threads=threads), episode))
-                except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
-                    failures.append(error)
+                is_over = episode is None
+                if episode is not None:
+                    await play(episode, threads)
+
+    async def play(episode: PlannedEpisode, threads: EpisodeThreads) -> None:
+        try:
+            check()
+            try:
+                recorded = await run_episode(replace(context, threads=threads), episode)
+            except StoppedEpisodeError as stopped:
+                failures.append(stopped.__cause__ or stopped)
+                recorded = stopped.recorded
+            on_recorded(recorded)
+        except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
+            failures.append(error)
 
     gc.freeze()  # what lives already, libraries above all: every batch of rows would set off a collection of it
     try:

@@ -232,13 +232,18 @@ def test_conditions_that_are_played_side_by_side_spend_from_one_limit(home, endp
     assert len(landed(home)) in (4, 5)  # one may be under way when the other spends the last token
 
 
-def test_a_reply_that_cannot_be_kept_stops_the_run(home, endpoint):
+def test_a_reply_that_cannot_be_kept_stops_the_run_and_its_tokens_are_landed(home, endpoint):
     home.mkdir()
     blocked = home / "responses"
     blocked.write_text("no folder")
     with pytest.raises(ReplyNotKeptError, match=f"cannot keep a reply in {blocked}: .*; make it writable and start"):
         collect(endpoint.model_copy(update={"cache": blocked}))
-    assert list(landed(home)) == []
+    assert [(attempt, reason) for _, attempt, reason in landed(home)] == [(0, FinishReason.ERROR)]
+    turns = LandingZone(home / "landing").scan("turns").filter(turn=1).collect()
+    assert turns.select("prompt_tokens", "completion_tokens", "is_replayed").rows() == [(10, 5, False)]
+    blocked.unlink()
+    with pytest.raises(LimitReachedError, match="15 tokens are spent of max_tokens_total 15"):
+        collect(endpoint, limits=Limits(max_tokens_total=15))
 
 
 def test_an_episode_lands_while_the_model_still_thinks_about_the_next_one(home, monkeypatch):

@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import pytest
 
@@ -80,10 +81,15 @@ def test_a_file_that_is_no_text_is_asked_for_again(tmp_path):
     assert cache.find({"seed": 1}, PAYER) is None
 
 
-def test_a_reply_that_cannot_be_kept_is_an_error(tmp_path):
+def test_a_reply_that_cannot_be_kept_is_handed_back_also_to_another_process(tmp_path):
     folder = tmp_path / "responses"
     folder.write_text("no folder")
 
     assert ResponseCache(folder).find({"seed": 1}, PAYER) is None
-    with pytest.raises(ReplyNotKeptError, match=f"cannot keep a reply in {folder}: .*; make it writable and start"):
+    with pytest.raises(
+        ReplyNotKeptError, match=f"cannot keep a reply in {folder}: .*; make it writable and start"
+    ) as raised:
         ResponseCache(folder).keep({"seed": 1}, COMPLETION, PAYER)
+
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert (str(copy), copy.completion) == (str(raised.value), COMPLETION)
