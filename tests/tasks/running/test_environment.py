@@ -1,7 +1,6 @@
 import json
 import os
 import platform
-import shlex
 import sys
 from importlib import metadata
 
@@ -17,7 +16,7 @@ def test_the_environment_names_python_machine_and_the_versions_that_matter():
 
 
 def test_the_environment_tells_how_the_process_was_called():
-    assert shlex.split(describe_environment()["command_line"])[-1] == sys.orig_argv[-1]
+    assert describe_environment()["command_line"] == command_line(sys.orig_argv)
 
 
 def test_a_command_line_names_programs_without_their_folders():
