@@ -35,7 +35,7 @@ class Edit(NamedTuple):
 
 
 COMMENT = ("tasks/collect.py", "import asyncio\n", "import asyncio  # runs a shard\n")
-SQL = ("sql/marts/teacher_labels.sql", "select * from final", "select * from  final")
+SQL = ("sql/marts/teacher_labels.sql", "order by scale", "order  by scale")
 SERVER = ("tasks/serving/cpu_server.py", "", UNUSED)
 TRAINING = ("tasks/sft/spec.py", '"max_steps": 20,', '"max_steps": 15,')
 DATASET = ("tasks/plans/laptop_full.py", 'matching="tokens"', 'shuffle_seed=7, matching="tokens"')
@@ -79,6 +79,19 @@ def study(source, tmp_path, prefect_api):
     return start
 
 
+def changed(text: str, old: str, new: str) -> str:
+    """Return a file's text after an edit; fail where the former text is gone."""
+    assert old in text
+    return text.replace(old, new, 1) if old else text.rstrip("\n") + new
+
+
+def test_every_edit_still_finds_the_text_that_it_changes():
+    for edit in EDITS:
+        for name, old, new in edit.changes:
+            text = (ROOT / name).read_text()
+            assert changed(text, old, new) != text
+
+
 def _run_ids(home: Path) -> set[str]:
     return set(LandingZone(home / "landing").scan("runs").collect()["run_id"])
 
@@ -109,9 +122,7 @@ def test_every_edit_runs_the_stages_that_depend_on_it_and_no_others(source, stud
     for edit in EDITS:
         for name, old, new in edit.changes:
             file = source / name
-            text = file.read_text()
-            assert old in text
-            file.write_text(text.replace(old, new, 1) if old else text.rstrip("\n") + new)
+            file.write_text(changed(file.read_text(), old, new))
         options = (*options, *edit.options)
         ran[edit.what] = study(*options)
     assert ran == {edit.what: edit.runs for edit in EDITS}
