@@ -38,7 +38,7 @@ def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> 
     places = missing_places(plan, suite, arm)
     zone = LandingZone(open_places().landing)
     runtime = open_runtime(plan.spec.runtime)
-    setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.instruction)
+    setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.concurrency, plan.instruction)
     try:
         with progress_bar(f"{suite}, {arm}", len(places), "episodes") as advance:
             for start in range(0, len(places), BATCH):

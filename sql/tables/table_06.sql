@@ -19,7 +19,7 @@ signals as (
         finish_signals.category as finish_category,
         finish_signals.table_6_category
     from staging.finish_signals
-    where finish_signals.finish_reason not in ('answer', 'max_tokens')  -- no episode of the study ends so
+    where finish_signals.finish_reason not in ('answer', 'max_tokens')  -- not among the paper's: listed if they occur
     union
     -- a signal that nobody listed is of the category `other`
     select

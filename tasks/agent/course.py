@@ -95,6 +95,8 @@ class EpisodeContext:
     scale: Literal["smoke", "laptop", "paper", "import"]
     count_tokens: CountTokens | None = None
     """Tokens of a conversation by the training tokenizer, for `training_tokens`."""
+    concurrency: int = 1
+    """Episodes played at a time at most."""
     threads: EpisodeThreads = field(default_factory=EpisodeThreads)
 
     def episode_id(self, episode: PlannedEpisode) -> str:
@@ -151,6 +153,8 @@ class EpisodeCourse:
 
     async def _take_turn(self, turn: int, deadline: float, opening: asyncio.Future[None]) -> Ending | None:
         """Ask for a reply, answer it, and tell whether that ended the episode."""
+        if self._spec.max_tokens is not None and self.recorder.token_count >= self._spec.max_tokens:
+            return Ending(FinishReason.MAX_TOKENS)
         seed = decoding_seed(self._instance_id, turn, self._replicate)
         request = CompletionRequest(
             messages=tuple(self.messages),
@@ -175,8 +179,12 @@ class EpisodeCourse:
             return Ending(FinishReason.ERROR, str(error), stop=error)
         except TimeoutError:
             self.recorder.record_wait(time.perf_counter() - start)
-            return Ending(FinishReason.TIMEOUT)
+            return self._give_up()
         return await self._answer(turn, seed, completion, deadline, opening)
+
+    def _give_up(self) -> Ending:
+        limit = f"{self._spec.timeout_seconds:g} s"
+        return Ending(FinishReason.ERROR, f"the episode was not over after {limit} (timeout_seconds)")
 
     async def _answer(
         self, turn: int, seed: int, completion: Completion, deadline: float, opening: asyncio.Future[None]
@@ -191,7 +199,7 @@ class EpisodeCourse:
             if self.environment.is_finished:  # counts also in the last turn and past the deadline
                 ending = Ending(FinishReason.FINISH_TOOL)
             elif asyncio.get_running_loop().time() >= deadline:
-                ending = Ending(FinishReason.TIMEOUT)
+                ending = self._give_up()
             is_over = ending is not None or turn == self._spec.max_turns
         finally:  # the reply was paid for, also when the runtime fails under it
             observation = None if is_over else self._wire.observation(feedback, self.stepper.header())

@@ -36,6 +36,8 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
             "shown_contract": condition.shown_contract,
             "tool_call_cap": spec.tool_call_cap,
             "max_turns": spec.max_turns,
+            "max_tokens": spec.max_tokens,
+            "concurrency": context.concurrency,
             "contract_json": declare_contract(condition, spec, runtime),
             "sandbox_level": runtime.sandbox_level,
             "backend": runtime.backend,

@@ -76,6 +76,11 @@ class EpisodeRecorder:
         }
         """Fields of the episode row that are sums over turns and steps."""
 
+    @property
+    def token_count(self) -> int:
+        """Prompt and completion tokens of the turns so far."""
+        return self.counts["prompt_tokens"] + self.counts["completion_tokens"]
+
     def record_opening(self, messages_json: str) -> None:
         """Record the opening messages as turn 0."""
         self.record_turn(0, Reply(None, 0, ""), Completion("", "", 0, 0, 0, 0.0), observation=messages_json)

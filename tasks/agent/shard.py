@@ -45,7 +45,7 @@ async def run_shard(
         try:
             check()
             try:
-                recorded = await run_episode(replace(context, threads=threads), episode)
+                recorded = await run_episode(replace(context, threads=threads, concurrency=slots.count), episode)
             except StoppedEpisodeError as stopped:
                 failures.append(stopped.__cause__ or stopped)
                 recorded = stopped.recorded

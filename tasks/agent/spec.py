@@ -20,8 +20,13 @@ class EpisodeSpec(FrozenModel):
     """Model replies before the episode ends with `max_turns`."""
     tool_call_cap: int | None = 25
     """Tool calls allowed per turn; none for no cap. The paper leaves it open at evaluation, so it is a factor."""
-    timeout_seconds: float = 900.0
-    """Wall-clock limit of the episode: 900 at evaluation, 300 for the teacher (the authors' configurations)."""
+    max_tokens: int | None = Field(default=None, gt=0, exclude_if=lambda limit: limit is None)
+    """Prompt and completion tokens of all replies together, before the episode ends with `max_tokens`; none for no
+    limit. Excluded from the dump where it is none, so that digests stay stable."""
+    timeout_seconds: float = 3600.0
+    """Seconds after which an episode is given up as failed (`error`), to be tried again: a guard against an endpoint
+    that hangs. The authors end an evaluation's episode after 900 s and a teacher's after 300 s, so that the machine's
+    load decides; here `max_tokens` does."""
     prompt_set: PromptSet = "full"
     """Wording of prompts and observations."""
     temperature: float | None = 0.2

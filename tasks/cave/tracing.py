@@ -216,6 +216,7 @@ def conversation_fields(
         "training_seed": None,
         "tool_call_cap": None,
         "max_turns": spec.max_steps,
+        "max_tokens": spec.max_tokens,
         "contract_json": declaration,
         "plan_digest": hashlib.sha256(declaration.encode()).hexdigest()[:16],
         "model_name": client.model_name,

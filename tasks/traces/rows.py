@@ -40,17 +40,17 @@ HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
 class FinishReason(StrEnum):
     """How an episode ended (arXiv 2603.01209, Table 6, and a wall-clock timeout as a category of its own).
 
-    The study's harness records the first five; `answer`, `max_tokens` and `max_steps` end a CaveAgent's episodes (arXiv
-    2601.01569, algorithm 1); the others come with imported traces.
+    The study's harness records the first five; `answer`, `timeout`, `max_tokens` and `max_steps` end a CaveAgent's
+    episodes (arXiv 2601.01569, algorithm 1); the others come with imported traces.
     """
 
     FINISH_TOOL = "finish_tool"
     MAX_TURNS = "max_turns"
+    MAX_TOKENS = "max_tokens"
     CONTEXT_LENGTH = "context_length"
     ERROR = "error"
     TIMEOUT = "timeout"
     ANSWER = "answer"
-    MAX_TOKENS = "max_tokens"
     MAX_STEPS = "max_steps"
     LENGTH = "length"
     EXCEPTION = "exception"
@@ -158,6 +158,10 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     tool_call_cap: int | None
     """Calls allowed per turn; null for none."""
     max_turns: int
+    max_tokens: int | None = None
+    """Prompt and completion tokens allowed together; null for no limit."""
+    concurrency: int | None = None
+    """Episodes played at a time at most, which a batching server's arithmetic can depend on; null where unknown."""
     finish_reason: FinishReason
     score: float | None
     """Normalized optimality in [0, 1]; null where the state is unknown."""

@@ -40,6 +40,8 @@ class Setting(NamedTuple):
     run_id: str
     plan_digest: str
     scale: str
+    concurrency: int = 1
+    """Episodes at a time."""
     instruction: str = "none"
     """Name of the factor of the prompt in force."""
     speakers: Speakers = Speakers()
@@ -97,6 +99,8 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
             bucket=case.suite,
             attempt=place.attempt,
             max_turns=setting.spec.max_steps * len(case.turns),
+            max_tokens=setting.spec.max_tokens and setting.spec.max_tokens * len(case.turns),
+            concurrency=setting.concurrency,
             plan_digest=setting.plan_digest,
             score=share,
             is_solved=share == 1,

@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.protocol import ContextOverflowError, ModelError
@@ -53,18 +55,29 @@ def test_a_conversation_that_is_too_long_ends_the_episode(runtime):
     assert (recorded.episode.turn_count, recorded.episode.step_count) == (1, 1)
 
 
-def test_a_model_that_does_not_answer_in_time_ends_the_episode(runtime):
+def test_an_episode_whose_model_hangs_is_given_up_and_may_be_tried_again(runtime):
     episode = play(runtime, SlowModel(), timeout_seconds=0.05).episode
 
-    assert episode.finish_reason == FinishReason.TIMEOUT
+    assert episode.finish_reason == FinishReason.ERROR
+    assert episode.error_message == "the episode was not over after 0.05 s (timeout_seconds)"
     assert 0 < episode.model_seconds <= episode.wall_seconds
 
 
-def test_a_block_that_passes_the_time_limit_ends_the_episode_after_its_step(runtime):
+def test_an_episode_that_is_given_up_in_a_block_keeps_its_step(runtime):
     recorded = play(runtime, Model(block("import time; time.sleep(0.3)")), timeout_seconds=0.25)
 
-    assert recorded.episode.finish_reason == FinishReason.TIMEOUT
+    assert recorded.episode.finish_reason == FinishReason.ERROR
     assert recorded.episode.step_count == 1
+
+
+@pytest.mark.parametrize(("limit", "turns"), [(110, 1), (111, 2), (220, 2), (None, 3)])
+def test_tokens_of_prompts_and_replies_end_an_episode(runtime, limit, turns):
+    replies = [block("x = 1"), block("y = 1"), block("finish()")]  # of 110 tokens each
+    episode = play(runtime, Model(*replies), max_tokens=limit).episode
+
+    assert episode.turn_count == turns
+    assert episode.finish_reason == (FinishReason.FINISH_TOOL if limit is None else FinishReason.MAX_TOKENS)
+    assert (episode.max_tokens, episode.concurrency) == (limit, 1)
 
 
 def test_sums_of_the_episode_are_those_of_its_turns(runtime):

@@ -116,6 +116,7 @@ def test_every_episode_is_handed_over_once_and_no_more_are_alive_than_allowed(ru
     run(runtime, concurrency=3, on_recorded=recorded.append, model=model)
     assert sorted(one.episode.instance_id for one in recorded) == sorted(one.instance_id for one in INSTANCES)
     assert model.most_alive == 3
+    assert {one.episode.concurrency for one in recorded} == {3}
 
 
 def test_shards_side_by_side_share_their_slots(runtime):

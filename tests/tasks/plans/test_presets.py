@@ -7,7 +7,7 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.laptop_full import PLAIN_SEED
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import PLANS, resolve_plan
+from carryover.tasks.plans.presets import EPISODE_TOKENS, PLANS, resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.errors import UserError
@@ -40,7 +40,14 @@ def test_the_rules_of_an_episode_are_those_of_the_paper():
     (part,) = PAPER.parts
     for evaluation in part.evaluations:
         assert (evaluation.episode.max_turns, evaluation.episode.tool_call_cap) == (40, 25)
-        assert (evaluation.episode.temperature, evaluation.episode.timeout_seconds) == (0.2, 900.0)
+        assert evaluation.episode.temperature == 0.2
+
+
+def test_tokens_and_not_the_clock_end_an_episode_of_the_paper():
+    (part,) = PAPER.parts
+    for episode in (part.teacher.episode, *(evaluation.episode for evaluation in part.evaluations)):
+        assert episode.max_tokens == EPISODE_TOKENS
+        assert episode.timeout_seconds > 900
 
 
 def instance_sets(name):
