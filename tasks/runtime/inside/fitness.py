@@ -14,7 +14,6 @@ _SPARE_DESCRIPTORS = 16
 _SPARE_BYTES = 16 << 20
 _LEAST = {
     resource.RLIMIT_CPU: 1,
-    resource.RLIMIT_FSIZE: 1,
     resource.RLIMIT_NOFILE: 128,
     resource.RLIMIT_NPROC: 4,
     resource.RLIMIT_STACK: 1 << 16,
@@ -33,6 +32,7 @@ class Fitness:
         """Forget the block before."""
         self._fork_count = 0
         self._lacked_builtins = False
+        self._file_bytes = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
 
     def restore_builtins(self) -> None:
         """Put back the builtins that a block removed; until then nothing that has a builtin's name can be called."""
@@ -57,6 +57,8 @@ class Fitness:
         for limit, least in _LEAST.items():
             if 0 <= resource.getrlimit(limit)[0] < least:
                 return "limits"
+        if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != self._file_bytes:  # bounds what later blocks print
+            return "limits"
         if not _has_descriptors():
             return "files"
         if (self._fork_count or _thread._count()) and not _can_fork():

@@ -11,6 +11,7 @@ ACTS = {
     "memory": "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 20, 1 << 20))",
     "timer": "import signal\ndef ring(*_): raise ValueError('ring')\nsignal.signal(signal.SIGALRM, ring)\nsignal.setitimer(signal.ITIMER_REAL, 0.05, 0.001)",
     "file size": "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))",
+    "smaller files": "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, 65_536))",
 }  # fmt: skip
 WORDS = {
     "builtins": "removed builtins",
@@ -20,6 +21,7 @@ WORDS = {
     "memory": "no memory",
     "timer": "timer running",
     "file size": "resource limits",
+    "smaller files": "resource limits",
 }
 
 
