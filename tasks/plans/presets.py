@@ -87,7 +87,8 @@ def _paper_part() -> StudyPart:
         training=TRAINING["paper"],
         training_seeds=(PAPER_SEED,),
         evaluations=tuple(
-            EvaluationSpec(instances=one, episode=EpisodeSpec(max_tokens=EPISODE_TOKENS), has_scripted_rows=True) for one in evaluation_sets
+            EvaluationSpec(instances=one, episode=EpisodeSpec(max_tokens=EPISODE_TOKENS), has_scripted_rows=True)
+            for one in evaluation_sets
         ),
     )
 

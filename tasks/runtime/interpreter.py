@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from pydantic import ValidationError
+
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.describe import Injected, describe
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
@@ -224,6 +226,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """
         try:
             return self.replay(Journal.model_validate_json(path.read_text(encoding="utf-8")))
+        except ValidationError as error:
+            (first, *_) = error.errors()
+            place = ".".join(map(str, first["loc"])) or "the file"
+            raise ValueError(f"{path}: not a journal that `save` wrote ({place}: {first['msg']})") from error
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 

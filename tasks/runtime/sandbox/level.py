@@ -27,11 +27,11 @@ def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = 
         raise SandboxUnavailableError(f"sandbox level {wanted} is unavailable: {obstacles[wanted]}")
     level: SandboxLevel = wanted or next(level for level in LEVELS if not obstacles[level])
     if better := LEVELS[: LEVELS.index(level)]:
-        ways = [f"{obstacles[other]} (for {other})" if obstacles[other] else f"choose {other}" for other in better]
-        advice = f"sandbox level {level}; for a better one: {'; '.join(ways)}"
         if required in better:
-            raise SandboxUnavailableError(f"{required} is required, but {advice}")
-        logger.warning(advice)
+            way = obstacles[required] or "choose no `sandbox`, or the one required"
+            raise SandboxUnavailableError(f"{required} is required, and blocks would run at {level}: {way}")
+        ways = [f"{obstacles[other]} (for {other})" if obstacles[other] else f"choose {other}" for other in better]
+        logger.warning(f"sandbox level {level}; for a better one: {'; '.join(ways)}")
     return level
 
 

@@ -161,7 +161,7 @@ def test_doctor_says_which_of_the_latest_checks_were_broken_and_what_readers_do_
 
 BROKEN_SANDBOXES = {
     SandboxStartError: "the sandbox did not start at level seccomp: killed",
-    SandboxUnavailableError: "bwrap+seccomp is required, but sandbox level none",
+    SandboxUnavailableError: "bwrap+seccomp is required, and blocks would run at none",
 }
 
 

@@ -227,6 +227,15 @@ def test_reload_where_something_is_not_injected_names_it_and_changes_nothing(ope
     assert second.run_block("basket").result == "[1]"
 
 
+@pytest.mark.parametrize("text", ["", "{}", '{"contract": 1}', "\x00"])
+def test_a_file_that_is_no_journal_is_refused_in_one_line(open_one, tmp_path, text):
+    path = tmp_path / "episode.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"episode.json: not a journal that `save` wrote \(.+\)$") as refusal:
+        open_one("persistent").reload(path)
+    assert "\n" not in str(refusal.value)
+
+
 def test_state_that_cannot_be_brought_about_leaves_what_is_injected(open_one, contract, tmp_path):
     path = tmp_path / "episode.json"
     first = open_one(contract)

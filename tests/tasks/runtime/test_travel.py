@@ -89,7 +89,7 @@ def is_equal(one: Any, other: Any, seen: frozenset[tuple[int, int]] = frozenset(
     if isinstance(one, dict):
         return is_equal(list(one), list(other), seen) and is_equal(list(one.values()), list(other.values()), seen)
     if isinstance(one, (np.ndarray, np.generic)):
-        is_same = one.dtype == other.dtype and one.shape == other.shape
+        is_same = one.dtype == other.dtype and one.shape == other.shape and one.flags.fnc == other.flags.fnc
         return is_same and is_equal(one.ravel().tolist(), other.ravel().tolist(), seen)
     if hasattr(one, "equals"):
         return one.equals(other)
@@ -160,6 +160,21 @@ EMPTY = [
     pd.DataFrame(),
     uuid.UUID(int=0),
 ]
+
+
+def test_layout_and_flags_of_arrays_and_frames_travel(open_one):
+    interpreter = open_one("persistent")
+    columns, fixed = np.asfortranarray([[1, 2], [3, 4]]), np.arange(3)
+    fixed.flags.writeable = False
+    unique = pd.DataFrame({"a": [1]}).set_flags(allows_duplicate_labels=False)
+    interpreter.inject_all({"columns": columns, "fixed": fixed, "unique": unique, "one": unique["a"]})
+    shown = interpreter.run_block(
+        "columns.flags.f_contiguous, fixed.flags.writeable, unique.flags.allows_duplicate_labels, columns.tolist()"
+    )
+    assert shown.result == "(True, False, False, [[1, 2], [3, 4]])"
+    assert interpreter.retrieve("columns").flags.fnc
+    assert not interpreter.retrieve("fixed").flags.writeable
+    assert not interpreter.retrieve("one").flags.allows_duplicate_labels
 
 
 @pytest.mark.parametrize("value", EMPTY, ids=lambda value: repr(value)[:30] if value is not EMPTY[5] else "huge")

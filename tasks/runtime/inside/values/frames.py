@@ -25,19 +25,21 @@ def _split_array(value: Any) -> Any:
 
     dtype, shape = value.dtype, list(np.shape(value))
     if dtype.kind == "O":
-        return ["O", len(shape), *shape, *value.ravel().tolist()]
+        return ["O", "C", True, len(shape), *shape, *value.ravel().tolist()]
     has_bytes = dtype.itemsize and not dtype.hasobject and dtype.kind != "T"
     descr: Any = numpy_format.dtype_to_descr(dtype) if has_bytes else None
     if descr is None or numpy_format.descr_to_dtype(descr) != dtype:
         raise NotPortableError(f"an array of dtype {dtype} does not travel; convert it with astype(object)")
 
+    order = "F" if value.flags.fnc else "C"
+
     def write(target: memoryview) -> None:
-        np.ndarray(shape, dtype, target)[...] = value
+        np.ndarray(shape, dtype, target, order=order)[...] = value
 
-    return [repr(descr), len(shape), *shape], Content(value.nbytes, write)
+    return [repr(descr), order, value.flags.writeable, len(shape), *shape], Content(value.nbytes, write)
 
 
-def _make_array(_kind: Any, text: str, rank: int, *parts: Any) -> Any:
+def _make_array(_kind: Any, text: str, order: str, is_writeable: bool, rank: int, *parts: Any) -> Any:
     import numpy as np
     from numpy.lib import format as numpy_format
 
@@ -51,7 +53,9 @@ def _make_array(_kind: Any, text: str, rank: int, *parts: Any) -> Any:
     is_written_so = repr(numpy_format.dtype_to_descr(dtype)) == text and dtype.itemsize and not dtype.hasobject
     if not is_written_so or math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError(f"an array of dtype {text:.100} and shape {shape!r:.100}")
-    return np.ndarray(shape, dtype, content)
+    array = np.ndarray(shape, dtype, content, order=order)
+    array.flags.writeable = is_writeable
+    return array
 
 
 def _split_table(table: Any) -> Any:
@@ -138,13 +142,14 @@ def _cells(array: Any) -> Any:
 
 def _split_frame(frame: Any) -> list[Any]:
     columns = (_cells(frame.iloc[:, place].array) for place in range(frame.shape[1]))
-    return [frame.columns, frame.index, frame.attrs, *columns]
+    return [frame.columns, frame.index, frame.attrs, frame.flags.allows_duplicate_labels, *columns]
 
 
-def _make_frame(kind: Any, columns: Any, index: Any, attributes: Any, *cells: Any) -> Any:
+def _make_frame(kind: Any, columns: Any, index: Any, attributes: Any, may_repeat: bool, *cells: Any) -> Any:
     frame = kind({place: _series(one, index) for place, one in enumerate(cells)}, index=index, copy=False)
     frame.columns = columns
     frame.attrs = attributes
+    frame.flags.allows_duplicate_labels = may_repeat
     return frame
 
 
@@ -154,9 +159,14 @@ def _series(cells: Any, index: Any, name: Any = None) -> Any:
     return pd.Series(cells, index=index, name=name, dtype=cells.dtype, copy=False)
 
 
-def _make_series(_kind: Any, cells: Any, index: Any, name: Any, attributes: Any) -> Any:
+def _split_series(series: Any) -> list[Any]:
+    return [_cells(series.array), series.index, series.name, series.attrs, series.flags.allows_duplicate_labels]
+
+
+def _make_series(_kind: Any, cells: Any, index: Any, name: Any, attributes: Any, may_repeat: bool) -> Any:
     series = _series(cells, index, name)
     series.attrs = attributes
+    series.flags.allows_duplicate_labels = may_repeat
     return series
 
 
@@ -212,9 +222,7 @@ CODECS: dict[str, Codec] = {
     "polars.DataFrame": Codec(_split_polars, _make_polars),
     "polars.Series": Codec(lambda series: [series.to_frame()], lambda _kind, frame: frame.to_series(0)),
     "pandas.DataFrame": Codec(_split_frame, _make_frame),
-    "pandas.Series": Codec(
-        lambda series: [_cells(series.array), series.index, series.name, series.attrs], _make_series
-    ),
+    "pandas.Series": Codec(_split_series, _make_series),
     "pandas.Index": _INDEX,
     "pandas.CategoricalIndex": _INDEX,
     "pandas.IntervalIndex": _INDEX,

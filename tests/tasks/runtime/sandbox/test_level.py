@@ -109,7 +109,7 @@ def running_count(cpu_seconds: int) -> int:
 def test_too_low_a_level_is_refused_in_one_line():
     with pytest.raises(SandboxUnavailableError) as refusal:
         reach_level("none", required="seccomp")
-    assert str(refusal.value).startswith("seccomp is required, but sandbox level none; for a better one: ")
+    assert str(refusal.value).startswith("seccomp is required, and blocks would run at none: ")
     assert "\n" not in str(refusal.value)
 
 
