@@ -80,7 +80,7 @@ def _report_code(found: pl.DataFrame, *, per_trace: bool) -> pl.DataFrame:
     if not found["block_count"].sum():
         reasons = found["unread_count"].sum()
         raise UserError(
-            f"no code found in {found.height} traces: "
+            f"no code found in {found.height} trace{'s' * (found.height != 1)}: "
             + (f"{reasons} tool calls without Python source" if reasons else "no fenced block, tag or tool call")
             + "; code is read from ``` and ~~~ fences, <execute>, <code>, and tool_calls with an argument `code`"
         )

@@ -80,8 +80,13 @@ class _Rewriter(ast.NodeTransformer):
         self._guarded: tuple[frozenset[str] | None, ...] = ()
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
+        self.is_opaque = self.is_opaque or node.id in ("__", "___")  # IPython's older results, or anything
         is_guarded = any(names is None or node.id in names for names in self._guarded)
         return ast.Name(GUARDED + node.id, node.ctx) if is_guarded and isinstance(node.ctx, ast.Load) else node
+
+    def visit_Import(self, node: ast.Import) -> ast.Import:
+        self.is_opaque = self.is_opaque or any(alias.name == "__main__" for alias in node.names)
+        return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if _is_namespace(node.value):

@@ -14,8 +14,8 @@ Idiom = Literal["needs_persistence", "mixed", "stateless_safe", "single_block", 
 """How a trace treats its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
 no block reads what it does not bind, but some blocks could not be read."""
 
-LAST_RESULT = "_"
-"""A notebook's name for the value of the block before."""
+_HISTORY = re.compile(r"_\d*|Out")
+"""Names under which Python and IPython keep the values of earlier blocks."""
 _LEXEME = re.compile(r"\w+|[^\w\s]")
 
 _COLUMN_TYPES = {
@@ -91,8 +91,9 @@ def lint_trace(trace: CodeTrace, *, tools: Collection[str] | None = None) -> Tra
     unbound = (
         frozenset[str]()
         .union(*(block.reads for block in blocks))
-        .difference(*(block.binds | block.deletes | block.imported_names for block in blocks), {LAST_RESULT})
+        .difference(*(block.binds | block.deletes | block.imported_names for block in blocks))
     )
+    unbound = frozenset(name for name in unbound if not _HISTORY.fullmatch(name))
     starred = _star_names(blocks, unbound)
     walk = _Walk((unbound if tools is None else frozenset(tools)) - starred, starred)
     for block, executed in zip(blocks, trace.blocks, strict=True):
@@ -160,13 +161,13 @@ class _Walk:
         served = self._starred if block.has_star_import else frozenset[str]()
         inherited = known | (self._starred if self._has_star else set())
         if self.has_begun:
-            inherited.add(LAST_RESULT)
+            inherited |= {name for name in block.reads if _HISTORY.fullmatch(name)}
         carried = sorted((block.reads - served) & inherited)
         self.carried += carried
         early = sorted((block.reads - served - inherited - self._provided) | block.dead_reads)
         self.early += early
         self.reimport_count += len(block.imports & self._imported)
-        self.redefinition_count += len((block.binds & self._bound) - block.reads - {LAST_RESULT})
+        self.redefinition_count += len((block.binds & self._bound) - block.reads - {"_"})
         restated = [statement for statement in block.statements if self._restates(statement)]
         self.restated += restated
         self.leaning_blocks += bool(carried or early)

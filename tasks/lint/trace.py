@@ -95,16 +95,27 @@ def calling_reply(text: str, calls: Iterable[tuple[str, Any]], observation: str 
 
 
 def chat_replies(messages: Iterable[Mapping[str, Any]]) -> list[Reply]:
-    """Return the assistant messages of an OpenAI chat, each with what the messages of other roles after it say."""
+    """Return the assistant messages of a chat, each with what the messages of other roles after it say.
+
+    Calls are OpenAI's `tool_calls` and `function_call`, and Anthropic's parts of type `tool_use`.
+    """
     replies: list[Reply] = []
     for message in messages:
         text = text_of(message)
         if message["role"] == "assistant":
-            calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, dict)]
-            replies.append(calling_reply(text, [(str(call.get("name")), call.get("arguments")) for call in calls]))
+            replies.append(calling_reply(text, _calls(message)))
         elif replies:
             replies[-1] = replies[-1]._replace(observation=replies[-1].observation + text)
     return replies
+
+
+def _calls(message: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    calls += filter(None, [message.get("function_call")])
+    content = message.get("content")
+    parts = content if isinstance(content, list) else ()
+    calls += [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
+    return [(str(call.get("name")), call.get("arguments", call.get("input"))) for call in calls]
 
 
 def atif_reply(step: Mapping[str, Any]) -> Reply:

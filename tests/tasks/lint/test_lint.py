@@ -143,6 +143,8 @@ def test_adding_to_a_name_is_no_redefinition():
         "%env X=1\n2",
         "!echo {x}",
         "globals().update(x=1)",
+        "import __main__\n__main__.x = 1",
+        "print(__)",
     ],
 )
 def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
@@ -164,6 +166,7 @@ def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
         ("globals()['rows'] = 1", "print(globals()['rows'])", ("rows",)),
         ("exec('rows = 1')", "print(eval('rows'))", ("rows",)),
         ("1 + 1", "print(_)", ("_",)),
+        ("1 + 1", "print(Out[1], _1)", ("Out", "_1")),
         ("for _ in range(3): pass", "for _ in range(3): pass", ()),
         ("rows = 1", "del rows", ("rows",)),
         ("rows = 1", "try:\n    rows\nexcept NameError:\n    rows = 2\nprint(rows)", ()),

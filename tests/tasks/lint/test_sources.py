@@ -98,6 +98,10 @@ def test_a_message_without_content_says_nothing(tmp_path):
         ({"tool_calls": [{"name": "run", "arguments": {"code": "x = 1"}}, {"name": "run", "arguments": {"code": "x"}}]},
          ["x = 1", "x"], 0),
         ({"tool_calls": [{"function": {"name": "search", "arguments": '{"query": "x"}'}}]}, [], 1),
+        ({"function_call": {"name": "python", "arguments": "x = 1"}}, ["x = 1"], 0),
+        ({"content": [{"type": "text", "text": "Go."}, {"type": "tool_use", "name": "r", "input": {"code": "x = 1"}}]},
+         ["x = 1"], 0),
+        ({"content": [{"type": "tool_use", "name": "search", "input": {"query": "x"}}]}, [], 1),
         ({"content": "Inline `x = 1` only."}, [], 0),
     ],
 )  # fmt: skip
