@@ -1,11 +1,13 @@
 """Models and tokenizers by folder or hub id; what can go wrong on the way is one line."""
 
 import errno
+import logging
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from carryover.tasks.running.errors import UserError, first_line
 
@@ -36,6 +38,20 @@ def find_file(source: str, name: str, revision: str | None) -> Path:
         return Path(source) / name
     cached = try_to_load_from_cache(source, name, revision=revision)
     return Path(cached if isinstance(cached, str) else hf_hub_download(source, name, revision=revision))
+
+
+def import_bitsandbytes() -> None:
+    """Import bitsandbytes, which PEFT does when it loads an adapter, without a download or a notice."""
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # offers an optional package on every import
+    # With `kernels` installed its import downloads a kernel for CPUs from the hub, and goes on where that fails.
+    modules: dict[str, Any] = sys.modules
+    kernels, modules["kernels"] = modules.get("kernels"), None
+    try:
+        import bitsandbytes  # noqa: F401
+    finally:
+        del modules["kernels"]
+        if kernels is not None:
+            modules["kernels"] = kernels
 
 
 @contextmanager

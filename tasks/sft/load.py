@@ -1,13 +1,11 @@
 """Loading what a training starts from, with one clear line for everything that can be wrong with it."""
 
-import logging
-import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import explained, load_tokenizer
+from carryover.tasks.running.hub import explained, import_bitsandbytes, load_tokenizer
 from carryover.tasks.sft.model_shape import scratch_shape
 from carryover.tasks.sft.spec import ArchitectureSpec, TrainingSpec
 from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, chat_template
@@ -99,16 +97,7 @@ def choose_attention(spec: TrainingSpec, *, has_gpu: bool) -> str:
 
 def quiet_libraries() -> None:
     """Silence the progress bars and notices of the training libraries in this process; their errors still show."""
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # offers an optional package on every import
-    # With `kernels` installed its import downloads a kernel for CPUs from the hub, and goes on where that fails.
-    modules: dict[str, Any] = sys.modules
-    kernels, modules["kernels"] = modules.get("kernels"), None
-    try:
-        import bitsandbytes  # noqa: F401
-    finally:
-        del modules["kernels"]
-        if kernels is not None:
-            modules["kernels"] = kernels
+    import_bitsandbytes()
     import datasets
     import transformers
 

@@ -1,6 +1,8 @@
 """The trainer: TRL's, with batches by length and our optimizer where the spec asks for them."""
 
 import math
+import statistics
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,6 +86,8 @@ def trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedDa
     from torch.utils.data import DataLoader
     from trl.trainer.sft_trainer import SFTTrainer
 
+    measures: dict[str, list[float]] = defaultdict(list)
+
     class Trainer(SFTTrainer):
         """Overrides the methods that the library documents for it."""
 
@@ -114,10 +118,15 @@ def trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedDa
             if spec.batch.packing or return_outputs:
                 return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
             learned = learned_loss(model, inputs, num_items_in_batch)
-            metrics = self._metrics["train" if model.training else "eval"]
-            metrics["entropy"].append(learned.entropy)
-            metrics["mean_token_accuracy"].append(learned.token_accuracy)
+            prefix = "" if model.training else "eval_"
+            measures[f"{prefix}entropy"].append(learned.entropy)
+            measures[f"{prefix}mean_token_accuracy"].append(learned.token_accuracy)
             return learned.loss
+
+        def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+            prefix = "" if self.model is None or self.model.training else "eval_"
+            named = [name for name in measures if name.startswith("eval_") == bool(prefix)]
+            super().log(logs | {name: statistics.fmean(measures.pop(name)) for name in named}, start_time)
 
         def get_train_dataloader(self) -> DataLoader:
             if spec.batch.packing:

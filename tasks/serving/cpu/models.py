@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from carryover.tasks.running.errors import UserError, first_line
+from carryover.tasks.running.hub import import_bitsandbytes
 from carryover.tasks.serving.cpu.cache import CacheShape
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
 from carryover.tasks.serving.cpu.ragged import Forward, Row, RowViews, attend, close_pass, open_pass
@@ -82,6 +83,7 @@ def _load(
             source, revision=revision, dtype=torch.float32, attn_implementation=ATTENTION_NAME
         )
         if adapter is not None:
+            import_bitsandbytes()
             model: Any = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise UserError(

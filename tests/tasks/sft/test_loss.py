@@ -64,11 +64,13 @@ def test_the_loss_is_the_librarys_own(trainer, tokenizer, step_count):
     batch = right_padded(tokenizer.pad_token_id)(ROWS)
     trainer.model.train()
     ours = trainer.compute_loss(trainer.model, dict(batch), num_items_in_batch=step_count)
-    measured = {name: trainer._metrics["train"].pop(name) for name in ("entropy", "mean_token_accuracy")}
+    trainer.log({})
     theirs = SFTTrainer.compute_loss(trainer, trainer.model, dict(batch), num_items_in_batch=step_count)
     assert ours.item() == pytest.approx(theirs.item(), abs=1e-5)
-    for name, (value,) in measured.items():
-        assert trainer._metrics["train"][name] == [pytest.approx(value, abs=1e-5)]
+    trainer.log({})
+    logged, expected = trainer.state.log_history
+    for name in ("entropy", "mean_token_accuracy"):
+        assert logged[name] == pytest.approx(expected[name], abs=1e-5)
     ours.backward()
     gradients = {name: each.grad.clone() for name, each in trainer.model.named_parameters() if each.grad is not None}
     trainer.model.zero_grad()
