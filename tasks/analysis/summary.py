@@ -67,8 +67,8 @@ def findings(settings: pl.DataFrame) -> list[str]:
     kept, dropped = f"{setting['p_on_s_token_ratio']:.2f}", f"{trained_stateless:.2f}"
     sentences = [
         f"What a runtime costs {says} on the runtime of training: dropping state multiplies the tokens of a model "
-        f"trained with it by {kept}, of one trained without it by {dropped} (ratio of the two {1 / ratio:.2f}, 95 % "
-        f"interval [{1 / high:.2f}, {1 / low:.2f}], {kind}).",
+        f"trained with it by {kept}, of one trained without it by {dropped}, {ratio:.2f} times as much (95 % interval "
+        f"[{low:.2f}, {high:.2f}], {kind}).",
         f"Episodes that miss a name: {setting['p_on_s_missing_name_pct']:.0f} % where state is dropped after training "
         f"with it (P→S), at most {setting['most_missing_name_pct_elsewhere']:.0f} % in the other cells.",
     ]
