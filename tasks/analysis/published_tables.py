@@ -16,6 +16,7 @@ PRINTED: dict[str, tuple[Paper, str]] = {
     **{f"table{number}": ("S", f"Table {number}") for number in (1, 2, 3, 5, 7, 8, 9, 10)},
     "failure_analysis": ("S", "4.3"),
     **{f"cave_table{number}": ("C", f"Table {number}") for number in (1, 2, 3, 4, 5)},
+    "cave_failure_analysis": ("C", "F.1"),
 }
 """Files of printed numbers, with the paper and the place in it; Tables 4 and 6 are words."""
 
@@ -34,6 +35,7 @@ COMPARISONS = ("table7", "table8")
 
 NAMED_BY = {
     "failure_analysis": ("category",),
+    "cave_failure_analysis": ("suite", "solved_by"),
     "cave_table1": ("model", "domain"),
     "cave_table2": ("model", "arm", "run"),
     "cave_table3": ("dimension", "condition", "model"),

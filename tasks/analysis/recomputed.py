@@ -25,7 +25,15 @@ CLASSES = {
 
 def recomputations() -> Iterator[Recomputation]:
     """Yield every published table value that follows from others, with its recomputation."""
-    for recompute in (_study_scores, _study_counts, _study_training, _cave_benchmarks, _cave_states, _cave_costs):
+    for recompute in (
+        _study_scores,
+        _study_counts,
+        _study_training,
+        _cave_benchmarks,
+        _cave_states,
+        _cave_costs,
+        _cave_failures,
+    ):
         yield from recompute()
 
 
@@ -174,6 +182,14 @@ def _cave_costs() -> Iterator[Recomputation]:
             yield of_rows(
                 "cave_table5", f"tokens against {where}", [row], "token_change_published_pct", change, within=0.5
             )
+
+
+def _cave_failures() -> Iterator[Recomputation]:
+    """Yield the shares of the episodes that CaveAgent alone solved, by how the other arm failed."""
+    for row in _rows("cave_failure_analysis"):
+        for cause in ("missing_action", "incomplete_exploration"):
+            share = 100 * row[f"{cause}_count"] / row["only_solved_count"]
+            yield of_rows("cave_failure_analysis", _words(cause), [row], f"{cause}_pct", share, within=0.05)
 
 
 def _rows(file: str) -> list[dict[str, Any]]:

@@ -103,10 +103,25 @@ def test_what_only_one_arm_solved_is_counted_both_ways(warehouse, turn):
             id=episode,
             code=code,
         )
-    rows = {row["solved_by"]: row for row in warehouse.table("cave_only_one_solved")}
+    found = [row for row in warehouse.table("cave_only_one_solved") if row["suite"] == "token_efficiency"]
+    rows = {row["solved_by"]: row for row in found}
     assert rows["persistent_code"]["only_solved_count"] == 2
+    assert (rows["persistent_code"]["missing_action_pct"], rows["persistent_code"]["incomplete_exploration_pct"]) == (
+        100,
+        0,
+    )
     assert (rows["persistent_code"]["with_loop_pct"], rows["persistent_code"]["with_conditional_pct"]) == (50, 0)
     assert rows["json"]["only_solved_count"] == 1
+
+
+def test_retail_tasks_that_one_arm_alone_solved_stand_beside_the_published_causes(warehouse, turn):
+    (published,) = warehouse.table("cave_only_one_solved")
+    assert (published["published_only_solved_count"], published["pair_count"]) == (24, None)
+    turn("c1", "persistent_code", suite="tau2", tier="retail")
+    turn("c1", "json", suite="tau2", tier="retail", passed=False, has_required_calls=True, call_count=2)
+    row = next(row for row in warehouse.table("cave_only_one_solved") if row["solved_by"] == "persistent_code")
+    assert (row["missing_action_pct"], row["published_missing_action_pct"]) == (0, 37.5)
+    assert (row["incomplete_exploration_pct"], row["published_incomplete_exploration_pct"]) == (100, 16.7)
 
 
 def test_failures_overlap(warehouse, turn):
