@@ -48,6 +48,21 @@ def test_a_share_decides_and_the_offending_ids_are_named(tmp_path):
     assert "half: at least 1.0, at least 50% of the time; first offending ids: a" in words
 
 
+def test_pages_that_cannot_be_written_are_one_line(tmp_path, monkeypatch, caplog):
+    from great_expectations.data_context.store.tuple_store_backend import TupleFilesystemStoreBackend
+
+    def fill_disk(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(TupleFilesystemStoreBackend, "_set", fill_disk)
+    rows = evaluate(suite_of(pl.DataFrame({"id": ["a"], "value": [1]}), ALL), tmp_path)
+    assert rows["all"].is_passed
+    (told,) = caplog.messages
+    assert told.startswith(f"the pages of the data checks in {tmp_path} are incomplete: ")
+    assert "No space left" in told
+    assert "\n" not in told
+
+
 def test_data_docs_of_a_large_table_summarise_and_still_name_the_first_ids(tmp_path):
     frame = pl.DataFrame({"id": [f"row-{n}" for n in range(10_001)]}).with_columns(
         value=(pl.col("id") != "row-7").cast(pl.Int64)
