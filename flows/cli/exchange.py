@@ -78,13 +78,17 @@ def _default_plan(warehouse: Warehouse, plan: str | None) -> str | None:
 def _report_code(found: pl.DataFrame, *, per_trace: bool) -> pl.DataFrame:
     """Return the traces or their summary; raise `UserError` where no trace holds a block."""
     if not found["block_count"].sum():
-        reasons = found["unread_count"].sum()
+        unread = found["unread_count"].sum()
+        reason = f"{_counted(unread, 'tool call')} without Python source" if unread else "no block, tag or tool call"
         raise UserError(
-            f"no code found in {found.height} trace{'s' * (found.height != 1)}: "
-            + (f"{reasons} tool calls without Python source" if reasons else "no fenced block, tag or tool call")
-            + "; code is read from ``` and ~~~ fences, <execute>, <code>, and tool_calls with an argument `code`"
+            f"no code found in {_counted(found.height, 'trace')}: {reason}"
+            "; code is read from ``` and ~~~ fences, <execute>, <code>, and tool calls with an argument `code`"
         )
     return found if per_trace else summarise_lint(found)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def write_rewards(warehouse: Warehouse, file: Path) -> int:

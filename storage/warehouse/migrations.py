@@ -115,6 +115,6 @@ def _check(applied: dict[int, str], migrations: list[Migration]) -> None:
     for migration in migrations[: len(applied)]:
         if applied.get(migration.version) != migration.digest:
             raise WarehouseError(
-                f"migration {migration.version:04d}_{migration.name} was applied with other contents; "
-                "merge the landing zone into a new warehouse file"
+                f"another version of Carryover made it (migration {migration.version:04d}_{migration.name} was applied "
+                "with other contents); move warehouse*.duckdb away, and `carryover merge` makes it anew"
             )

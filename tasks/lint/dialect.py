@@ -80,7 +80,8 @@ class _Rewriter(ast.NodeTransformer):
         self._guarded: tuple[frozenset[str] | None, ...] = ()
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        self.is_opaque = self.is_opaque or node.id in ("__", "___")  # IPython's older results, or anything
+        is_old_result = node.id in ("__", "___") and isinstance(node.ctx, ast.Load)  # in IPython, or anything
+        self.is_opaque = self.is_opaque or is_old_result
         is_guarded = any(names is None or node.id in names for names in self._guarded)
         return ast.Name(GUARDED + node.id, node.ctx) if is_guarded and isinstance(node.ctx, ast.Load) else node
 
@@ -88,7 +89,12 @@ class _Rewriter(ast.NodeTransformer):
         self.is_opaque = self.is_opaque or any(alias.name == "__main__" for alias in node.names)
         return node
 
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
+        self.is_opaque = self.is_opaque or node.module == "__main__"
+        return node
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.is_opaque = self.is_opaque or _is_main(node.slice)  # of `sys.modules`
         if _is_namespace(node.value):
             if isinstance(node.slice, ast.Constant) and str(node.slice.value).isidentifier():
                 return self.visit(ast.Name(str(node.slice.value), node.ctx))
@@ -113,6 +119,7 @@ class _Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.is_opaque = self.is_opaque or any(map(_is_main, node.args))  # for `import_module`
         name = _called(node)
         if name in ("exec", "eval") and len(node.args) == 1:
             statements = self._statements(node.args[0])
@@ -161,6 +168,10 @@ class _Rewriter(ast.NodeTransformer):
 
 def _called(node: ast.AST) -> str | None:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+
+
+def _is_main(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "__main__"
 
 
 def _is_namespace(node: ast.expr) -> bool:

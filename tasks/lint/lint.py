@@ -14,7 +14,7 @@ Idiom = Literal["needs_persistence", "mixed", "stateless_safe", "single_block", 
 """How a trace treats its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
 no block reads what it does not bind, but some blocks could not be read."""
 
-_HISTORY = re.compile(r"_\d*|Out")
+_HISTORY = re.compile(r"_\d*|Out|In|_i+|_i\d+|_ih|_oh")
 """Names under which Python and IPython keep the values of earlier blocks."""
 _LEXEME = re.compile(r"\w+|[^\w\s]")
 

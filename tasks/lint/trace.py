@@ -110,12 +110,14 @@ def chat_replies(messages: Iterable[Mapping[str, Any]]) -> list[Reply]:
 
 
 def _calls(message: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    calls = [call.get("function") or call for call in message.get("tool_calls") or () if isinstance(call, dict)]
-    calls += filter(None, [message.get("function_call")])
-    content = message.get("content")
-    parts = content if isinstance(content, list) else ()
-    calls += [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
-    return [(str(call.get("name")), call.get("arguments", call.get("input"))) for call in calls]
+    calls = [call.get("function") or call for call in _objects(message.get("tool_calls"))]
+    calls += [message.get("function_call")]
+    calls += [part for part in _objects(message.get("content")) if part.get("type") == "tool_use"]
+    return [(str(call.get("name")), call.get("arguments", call.get("input"))) for call in _objects(calls)]
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list | tuple) else []
 
 
 def atif_reply(step: Mapping[str, Any]) -> Reply:

@@ -41,7 +41,7 @@ def find_file(source: str, name: str, revision: str | None) -> Path:
 
 
 def import_bitsandbytes() -> None:
-    """Import bitsandbytes, which PEFT does when it loads an adapter, without a download or a notice."""
+    """Import bitsandbytes, as PEFT does when it is imported itself, without a download or a notice."""
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # offers an optional package on every import
     # With `kernels` installed its import downloads a kernel for CPUs from the hub, and goes on where that fails.
     modules: dict[str, Any] = sys.modules

@@ -25,10 +25,19 @@ class Contract(FrozenModel):
     """What the host binds anew before each block; `nothing` is excluded from the dump, so that digests stay stable."""
 
 
-CONTRACTS: dict[str, Contract] = {
-    ContractName.PERSISTENT: Contract(name="persistent", lifetime="episode"),
-    ContractName.STATELESS: Contract(name="stateless", lifetime="block"),
-    ContractName.INJECTED: Contract(name="injected", lifetime="block", binds="environment"),
-    ContractName.INJECTED_PERSISTENT: Contract(name="injected+persistent", lifetime="episode", binds="environment"),
-}
+class _Contracts(dict[str, Contract]):
+    """Names the choices where a name is unknown."""
+
+    def __missing__(self, name: str) -> Contract:
+        raise KeyError(f"unknown contract {name!r}; choose from {', '.join(self)}")
+
+
+CONTRACTS: dict[str, Contract] = _Contracts(
+    {
+        ContractName.PERSISTENT: Contract(name="persistent", lifetime="episode"),
+        ContractName.STATELESS: Contract(name="stateless", lifetime="block"),
+        ContractName.INJECTED: Contract(name="injected", lifetime="block", binds="environment"),
+        ContractName.INJECTED_PERSISTENT: Contract(name="injected+persistent", lifetime="episode", binds="environment"),
+    }
+)
 """The two contracts of the study, and both with the environment's knowledge as live objects (arXiv 2601.01569)."""

@@ -2,15 +2,16 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.running.errors import UserError, first_line
 from carryover.tasks.running.hub import explained, import_bitsandbytes, load_tokenizer
 from carryover.tasks.sft.model_shape import scratch_shape
 from carryover.tasks.sft.spec import ArchitectureSpec, TrainingSpec
 from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, chat_template
 
 if TYPE_CHECKING:
+    from peft import PeftModel
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from transformers.utils.quantization_config import BitsAndBytesConfig
 
@@ -123,6 +124,16 @@ def new_model(spec: ArchitectureSpec, tokenizer: "PreTrainedTokenizerBase", seed
 def save_untrained(spec: ArchitectureSpec, tokenizer_path: Path, output: Path, seed: int) -> Path:
     """Save the weights that a scratch training with this seed starts from: the base row of a scratch study."""
     tokenizer = load_tokenizer(tokenizer_path)
-    new_model(spec, tokenizer, seed).save_pretrained(output)
+    save_model(new_model(spec, tokenizer, seed), output)
     tokenizer.save_pretrained(output)
     return output
+
+
+def save_model(model: "PreTrainedModel | PeftModel", output: Path, **options: Any) -> None:
+    """Save a model's weights and configuration; raise `UserError` where there is no room for them."""
+    from safetensors import SafetensorError
+
+    try:
+        model.save_pretrained(output, **options)
+    except SafetensorError as error:
+        raise UserError(f"cannot write {output}: {first_line(error)}; free space there, or move the folder") from error

@@ -14,7 +14,7 @@ from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
 from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
 from carryover.tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
-from carryover.tasks.sft.load import load_start, quiet_libraries
+from carryover.tasks.sft.load import load_start, quiet_libraries, save_model
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.resources import check_room, check_shares, find_shape, seconds_per_token, telling_of_memory
 from carryover.tasks.sft.spec import TrainingSpec
@@ -124,7 +124,7 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
     tensors = trainer.accelerator.get_state_dict(trained)  # every process adds its shards
     if not trainer.is_world_process_zero():
         return
-    trained.save_pretrained(output, state_dict=tensors)
+    save_model(trained, output, state_dict=tensors)
     processing.save_pretrained(output)
 
     metrics = tuple(read_log(output / LOG_NAME))

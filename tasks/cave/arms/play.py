@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -89,6 +90,8 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
                 heard = Heard(*await player.ask(turn.question))
             else:
                 heard = await converse(player.ask, turn.question, case.dialogue, setting.speakers, player.name)
+            if heard.answer.stop is FinishReason.TIMEOUT:  # the machine's load decides no turn
+                heard = heard._replace(answer=replace(heard.answer, stop=FinishReason.ERROR))
             turns.append(player.judged(len(turns) + 1, heard))
             if heard.answer.stop is FinishReason.ERROR:  # the whole conversation is played again
                 break

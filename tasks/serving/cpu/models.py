@@ -69,6 +69,8 @@ def _load(
     spare_template: str | None = None,
 ) -> LoadedModel:
     import torch
+
+    import_bitsandbytes()
     from peft import PeftModel
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -83,7 +85,6 @@ def _load(
             source, revision=revision, dtype=torch.float32, attn_implementation=ATTENTION_NAME
         )
         if adapter is not None:
-            import_bitsandbytes()
             model: Any = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise UserError(

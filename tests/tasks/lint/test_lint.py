@@ -145,6 +145,9 @@ def test_adding_to_a_name_is_no_redefinition():
         "globals().update(x=1)",
         "import __main__\n__main__.x = 1",
         "print(__)",
+        "from __main__ import x",
+        "import sys\nsys.modules['__main__'].x",
+        "import importlib\nimportlib.import_module('__main__').x",
     ],
 )
 def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
@@ -167,6 +170,9 @@ def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
         ("exec('rows = 1')", "print(eval('rows'))", ("rows",)),
         ("1 + 1", "print(_)", ("_",)),
         ("1 + 1", "print(Out[1], _1)", ("Out", "_1")),
+        ("1 + 1", "print(_i, _oh, In)", ("In", "_i", "_oh")),
+        ("for __ in [1]: pass", "for __ in [1]: pass", ()),
+        ("if __name__ == '__main__':\n    print(1)", "if __name__ == '__main__':\n    print(2)", ()),
         ("for _ in range(3): pass", "for _ in range(3): pass", ()),
         ("rows = 1", "del rows", ("rows",)),
         ("rows = 1", "try:\n    rows\nexcept NameError:\n    rows = 2\nprint(rows)", ()),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.session import session
 
 PRICES = {"tea": 3}
@@ -17,6 +18,13 @@ def test_three_lines_run_a_block_with_a_tool():
         opened.run("price = search('tea')")
         result = opened.run("price * 2")
     assert (result.result, result.error) == ("6", None)
+
+
+def test_an_unknown_contract_names_the_choices():
+    with pytest.raises(KeyError, match="unknown contract 'persistant'; choose from persistent, stateless, injected"):
+        CONTRACTS["persistant"]
+    with pytest.raises(ValueError, match="unknown contract 'persistant'; choose from persistent"):
+        session("persistant")
 
 
 def test_session_offers_all_that_an_interpreter_does(tmp_path):

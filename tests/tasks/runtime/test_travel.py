@@ -173,8 +173,30 @@ def test_layout_and_flags_of_arrays_and_frames_travel(open_one):
     )
     assert shown.result == "(True, False, False, [[1, 2], [3, 4]])"
     assert interpreter.retrieve("columns").flags.fnc
+    interpreter.inject("objects", np.asfortranarray(np.array([[1, "x"], [2, "y"]], dtype=object)))
+    assert interpreter.retrieve("objects").flags.fnc
     assert not interpreter.retrieve("fixed").flags.writeable
     assert not interpreter.retrieve("one").flags.allows_duplicate_labels
+
+
+CHANGES = {
+    "a[0] = 'y'": pd.Series(pd.Categorical(["x", "y"])),
+    "a[0] = a[1]": pd.Series(pd.to_datetime(["2020", "2021"], utc=True)),
+    "a[1] = a[0]": pd.Series(pd.to_timedelta([1, 2])),
+    "a[1] = a[0]; a[0]": pd.Series(pd.period_range("2020", periods=2, freq="M")),
+    "a[0] = 5": pd.Series([1, None], dtype="Int64"),
+    "a[0] = a[1]; a": pd.array(pd.to_datetime(["2020", "2021"])),
+    "a.loc[0, 'k'] = 'y'": pd.DataFrame({"k": pd.Categorical(["x", "y"])}),
+    "a[0, 0] = 3": np.asfortranarray(np.array([[1, "x"], [2, "y"]], dtype=object)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_can_be_changed_can_still_be_changed_where_it_arrives(open_one, change):
+    interpreter = open_one("persistent")
+    interpreter.inject("a", CHANGES[change])
+    assert interpreter.run_block(change).error is None
+    exec(change, {"a": interpreter.retrieve("a")})
 
 
 @pytest.mark.parametrize("value", EMPTY, ids=lambda value: repr(value)[:30] if value is not EMPTY[5] else "huge")

@@ -24,19 +24,18 @@ def _split_array(value: Any) -> Any:
     from numpy.lib import format as numpy_format
 
     dtype, shape = value.dtype, list(np.shape(value))
+    order, is_writeable = "F" if value.flags.fnc else "C", value.flags.writeable
     if dtype.kind == "O":
-        return ["O", "C", True, len(shape), *shape, *value.ravel().tolist()]
+        return ["O", order, is_writeable, len(shape), *shape, *value.ravel(order).tolist()]
     has_bytes = dtype.itemsize and not dtype.hasobject and dtype.kind != "T"
     descr: Any = numpy_format.dtype_to_descr(dtype) if has_bytes else None
     if descr is None or numpy_format.descr_to_dtype(descr) != dtype:
         raise NotPortableError(f"an array of dtype {dtype} does not travel; convert it with astype(object)")
 
-    order = "F" if value.flags.fnc else "C"
-
     def write(target: memoryview) -> None:
         np.ndarray(shape, dtype, target, order=order)[...] = value
 
-    return [repr(descr), order, value.flags.writeable, len(shape), *shape], Content(value.nbytes, write)
+    return [repr(descr), order, is_writeable, len(shape), *shape], Content(value.nbytes, write)
 
 
 def _make_array(_kind: Any, text: str, order: str, is_writeable: bool, rank: int, *parts: Any) -> Any:
@@ -47,7 +46,9 @@ def _make_array(_kind: Any, text: str, order: str, is_writeable: bool, rank: int
     if text == "O":
         array = np.empty(len(rest), object)
         array[:] = rest
-        return array.reshape(shape)
+        array = array.reshape(shape, order=order)
+        array.flags.writeable = is_writeable
+        return array
     dtype = numpy_format.descr_to_dtype(ast.literal_eval(text))
     (content,) = rest
     is_written_so = repr(numpy_format.dtype_to_descr(dtype)) == text and dtype.itemsize and not dtype.hasobject
@@ -238,7 +239,7 @@ CODECS: dict[str, Codec] = {
         lambda kind, levels, codes, names: kind(levels=levels, codes=codes, names=names),
     ),
     "pandas.Categorical": Codec(
-        lambda array: [array.codes, array.categories, array.ordered],
+        lambda array: [array.codes.copy(), array.categories, array.ordered],  # the codes are a read-only view
         lambda kind, codes, categories, ordered: kind.from_codes(codes, categories, ordered),
     ),
     "pandas.arrays.ArrowExtensionArray": Codec(lambda array: [array.__arrow_array__()]),
@@ -249,14 +250,14 @@ CODECS: dict[str, Codec] = {
     "pandas.arrays.BooleanArray": _MASKED,
     "pandas.arrays.DatetimeArray": Codec(
         lambda array: [array.to_numpy(f"M8[{array.unit}]"), array.tz],
-        lambda _kind, moments, zone: _in_zone(sys.modules["pandas"].DatetimeIndex(moments), zone).array,
+        lambda _kind, moments, zone: _in_zone(sys.modules["pandas"].DatetimeIndex(moments), zone).array.copy(),
     ),
     "pandas.arrays.TimedeltaArray": Codec(
-        lambda array: [array.to_numpy()], lambda _kind, spans: sys.modules["pandas"].TimedeltaIndex(spans).array
+        lambda array: [array.to_numpy()], lambda _kind, spans: sys.modules["pandas"].TimedeltaIndex(spans).array.copy()
     ),
     "pandas.arrays.PeriodArray": Codec(
         lambda array: [array.asi8, array.freqstr],
-        lambda _kind, ordinals, unit: sys.modules["pandas"].PeriodIndex.from_ordinals(ordinals, freq=unit).array,
+        lambda _kind, ordinals, unit: sys.modules["pandas"].PeriodIndex.from_ordinals(ordinals, freq=unit).array.copy(),
     ),
     "pandas.arrays.IntervalArray": Codec(
         lambda array: [array.left, array.right, array.closed], lambda kind, *parts: kind.from_arrays(*parts)

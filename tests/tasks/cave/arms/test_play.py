@@ -188,6 +188,22 @@ def test_a_cut_reply_is_no_answer(run):
     assert [error.error_type for error in played.recorded.errors] == ["ReplyCutOff"] * 4
 
 
+class Hanging(Oracle):
+    """Its second reply never comes."""
+
+    async def complete(self, request):
+        if any(message.role == "assistant" for message in request.messages):
+            await asyncio.sleep(60)
+        return await super().complete(request)
+
+
+@pytest.mark.parametrize("arm", ["persistent_code", "json"])
+def test_what_the_clock_ends_is_an_error_that_is_tried_again(fork_tree, arm):
+    setting = Setting(AgentSpec(timeout_seconds=0.5), fork_tree, "run", "plan", "smoke")
+    played = asyncio.run(play(Place(COUNTER, arm, 0), Hanging(script(COUNTER, ARMS[arm])), setting))
+    assert played.recorded.episode.finish_reason == played.turns[-1].finish_reason == "error"
+
+
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("max_steps", [1, 10])
 def test_every_question_is_recorded(fork_tree, arm, max_steps):
