@@ -20,6 +20,8 @@ from carryover.tasks.sft.folder import base_identity
 
 TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges*", "special_tokens*", "added_tokens*", "chat_template*")
 """What a tokenizer is made of, in a folder that may hold a model too."""
+REPLY_SECONDS = 1200.0
+"""How long a served model may take for a reply: the 12,288 tokens of the paper's plan at ten a second."""
 
 
 class ShardSpec(FrozenModel):
@@ -100,7 +102,10 @@ def evaluation_shards(
     """
     serving = serving or run.plan.serving
     endpoint = EndpointSpec(
-        base_url=base_url, api_key_variable=serving.api_key_variable, concurrency=serving.max_concurrent
+        base_url=base_url,
+        api_key_variable=serving.api_key_variable,
+        concurrency=serving.max_concurrent,
+        request_timeout_seconds=REPLY_SECONDS,
     )
     (base,) = (model for model in models if model.kind == "base")
     served = serving.model_dump(mode="json", exclude={"max_concurrent"}), base.identity
