@@ -38,6 +38,7 @@ def bucket(bucket_address, monkeypatch):
     filesystem = S3FileSystem()
     filesystem.mkdir("studies")
     yield filesystem
+    filesystem.rm("studies", recursive=True)
     S3FileSystem.clear_instance_cache()
 
 
