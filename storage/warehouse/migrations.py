@@ -115,6 +115,7 @@ def _check(applied: dict[int, str], migrations: list[Migration]) -> None:
     for migration in migrations[: len(applied)]:
         if applied.get(migration.version) != migration.digest:
             raise WarehouseError(
-                f"another version of Carryover made it (migration {migration.version:04d}_{migration.name} was applied "
-                "with other contents); move warehouse*.duckdb away, and `carryover merge` makes it anew"
+                "the warehouse was made by another version of Carryover (migration "
+                f"{migration.version:04d}_{migration.name} was applied with other contents); move its files away, and "
+                "`carryover merge` makes it anew"
             )

@@ -110,6 +110,8 @@ def _write_docs(context: "EphemeralDataContext", folder: Path) -> None:
     failures: list[str] = []
 
     def note(record: logging.LogRecord) -> bool:
+        if record.levelno < logging.ERROR:
+            return True
         failures.append(record.getMessage().partition("follows:")[2].partition("Traceback:")[0].strip())
         return False
 

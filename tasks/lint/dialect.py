@@ -94,7 +94,8 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        self.is_opaque = self.is_opaque or _is_main(node.slice)  # of `sys.modules`
+        is_of_modules = isinstance(node.value, ast.Attribute) and node.value.attr == "modules"
+        self.is_opaque = self.is_opaque or (is_of_modules and _is_main(node.slice))
         if _is_namespace(node.value):
             if isinstance(node.slice, ast.Constant) and str(node.slice.value).isidentifier():
                 return self.visit(ast.Name(str(node.slice.value), node.ctx))
@@ -119,7 +120,10 @@ class _Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.is_opaque = self.is_opaque or any(map(_is_main, node.args))  # for `import_module`
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else _called(node)
+        is_import = called in ("import_module", "__import__")
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        self.is_opaque = self.is_opaque or called == "get_ipython" or (is_import and any(map(_is_main, arguments)))
         name = _called(node)
         if name in ("exec", "eval") and len(node.args) == 1:
             statements = self._statements(node.args[0])
@@ -171,7 +175,8 @@ def _called(node: ast.AST) -> str | None:
 
 
 def _is_main(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == "__main__"
+    is_text = isinstance(node, ast.Constant) and node.value == "__main__"
+    return is_text or (isinstance(node, ast.Name) and node.id == "__name__")
 
 
 def _is_namespace(node: ast.expr) -> bool:

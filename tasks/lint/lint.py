@@ -15,7 +15,7 @@ Idiom = Literal["needs_persistence", "mixed", "stateless_safe", "single_block", 
 no block reads what it does not bind, but some blocks could not be read."""
 
 _HISTORY = re.compile(r"_\d*|Out|In|_i+|_i\d+|_ih|_oh")
-"""Names under which Python and IPython keep the values of earlier blocks."""
+"""Names under which Python and IPython keep the values and the source of earlier blocks."""
 _LEXEME = re.compile(r"\w+|[^\w\s]")
 
 _COLUMN_TYPES = {

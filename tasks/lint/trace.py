@@ -110,14 +110,22 @@ def chat_replies(messages: Iterable[Mapping[str, Any]]) -> list[Reply]:
 
 
 def _calls(message: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    calls = [call.get("function") or call for call in _objects(message.get("tool_calls"))]
-    calls += [message.get("function_call")]
-    calls += [part for part in _objects(message.get("content")) if part.get("type") == "tool_use"]
-    return [(str(call.get("name")), call.get("arguments", call.get("input"))) for call in _objects(calls)]
+    content = message.get("content")
+    parts = content if isinstance(content, list) else ()
+    calls = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
+    for named in ("tool_calls", "function_call"):
+        listed = message.get(named) or []
+        calls += listed if isinstance(listed, list | tuple) else [listed]
+    return [_call(call) for call in calls]
 
 
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list | tuple) else []
+def _call(call: Any) -> tuple[str, Any]:
+    """Return a call's name and arguments; what is not written as a call has none, and stays unread."""
+    if isinstance(call, dict) and isinstance(call.get("function"), dict):
+        call = call["function"]
+    if not isinstance(call, dict):
+        return "", None
+    return str(call.get("name") or call.get("function")), call.get("arguments", call.get("input"))
 
 
 def atif_reply(step: Mapping[str, Any]) -> Reply:

@@ -20,7 +20,7 @@ from carryover.tasks.sft.folder import base_identity
 
 TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges*", "special_tokens*", "added_tokens*", "chat_template*")
 """What a tokenizer is made of, in a folder that may hold a model too."""
-REPLY_SECONDS = 1200.0
+REPLY_SECONDS = 1230.0
 """How long a served model may take for a reply: the 12,288 tokens of the paper's plan at ten a second."""
 
 

@@ -1,10 +1,11 @@
 """Loading what a training starts from, with one clear line for everything that can be wrong with it."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carryover.tasks.running.errors import UserError, first_line
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.hub import explained, import_bitsandbytes, load_tokenizer
 from carryover.tasks.sft.model_shape import scratch_shape
 from carryover.tasks.sft.spec import ArchitectureSpec, TrainingSpec
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 HUB_KERNEL = "kernels-community/flash-attn2"
 """FlashAttention as the hub distributes it, built for the installed torch."""
+_NO_ROOM = re.compile(r"I/O error: (.+) \(os error (?:27|28|122)\)")
+"""What safetensors says where a system answers EFBIG, ENOSPC or EDQUOT."""
 
 
 def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
@@ -130,10 +133,13 @@ def save_untrained(spec: ArchitectureSpec, tokenizer_path: Path, output: Path, s
 
 
 def save_model(model: "PreTrainedModel | PeftModel", output: Path, **options: Any) -> None:
-    """Save a model's weights and configuration; raise `UserError` where there is no room for them."""
+    """Save a model's weights and configuration; raise `UserError` where the disk has no room for the weights."""
     from safetensors import SafetensorError
 
     try:
         model.save_pretrained(output, **options)
     except SafetensorError as error:
-        raise UserError(f"cannot write {output}: {first_line(error)}; free space there, or move the folder") from error
+        found = _NO_ROOM.search(str(error))
+        if found is None:
+            raise
+        raise UserError(f"cannot write {output}: {found[1]}; free space there") from error

@@ -14,6 +14,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.results import ToolCall
 from carryover.tasks.traces.rows import FinishReason
 
+_FAILED = (FinishReason.ERROR, FinishReason.TIMEOUT)
 _MAX_MESSAGES = 100
 """Of the user; Inspect's limit."""
 _BEGIN = "Begin: you are the customer, and speak to a customer service agent."
@@ -68,7 +69,7 @@ async def converse(ask: Ask, opening: str, dialogue: Dialogue, speakers: Speaker
             said.append(Message(role="user", content=answer.text))
             if speakers.user is None or answer.stop is not FinishReason.ANSWER:
                 break
-        if speakers.judge is not None and dialogue.assertions and answers[-1].stop is not FinishReason.ERROR:
+        if speakers.judge is not None and dialogue.assertions and answers[-1].stop not in _FAILED:
             judged = await _judge(speakers.judge, said[2:], dialogue.assertions, name)
     except ModelError as error:
         if not answers:

@@ -74,7 +74,7 @@ def test_a_migration_changed_after_the_fact_is_noticed(folder):
     migrate(connection)
     (folder / "0001_tables.sql").write_text("create schema other;")
     with pytest.raises(
-        WarehouseError, match=r"migration 0001_tables was applied with other contents.*; move warehouse"
+        WarehouseError, match=r"migration 0001_tables was applied with other contents.*; move its files away"
     ):
         migrate(connection, folder)
 

@@ -147,7 +147,9 @@ def test_adding_to_a_name_is_no_redefinition():
         "print(__)",
         "from __main__ import x",
         "import sys\nsys.modules['__main__'].x",
-        "import importlib\nimportlib.import_module('__main__').x",
+        "import importlib\nimportlib.import_module(name='__main__').x",
+        "import sys\nsys.modules[__name__].x",
+        "get_ipython().user_ns['x']",
     ],
 )
 def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
@@ -172,6 +174,7 @@ def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
         ("1 + 1", "print(Out[1], _1)", ("Out", "_1")),
         ("1 + 1", "print(_i, _oh, In)", ("In", "_i", "_oh")),
         ("for __ in [1]: pass", "for __ in [1]: pass", ()),
+        ("counts = {'__main__': 1}", "print({'a': 1}['a'], __name__)", ()),
         ("if __name__ == '__main__':\n    print(1)", "if __name__ == '__main__':\n    print(2)", ()),
         ("for _ in range(3): pass", "for _ in range(3): pass", ()),
         ("rows = 1", "del rows", ("rows",)),

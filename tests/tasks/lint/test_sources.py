@@ -102,8 +102,8 @@ def test_a_message_without_content_says_nothing(tmp_path):
         ({"content": [{"type": "text", "text": "Go."}, {"type": "tool_use", "name": "r", "input": {"code": "x = 1"}}]},
          ["x = 1"], 0),
         ({"content": [{"type": "tool_use", "name": "search", "input": {"query": "x"}}]}, [], 1),
-        ({"function_call": "auto", "tool_calls": 3}, [], 0),
-        ({"tool_calls": [{"function": "run"}]}, [], 0),
+        ({"function_call": "auto", "tool_calls": 3}, [], 2),
+        ({"tool_calls": {"function": "python", "arguments": "x = 1"}}, ["x = 1"], 0),
         ({"content": "Inline `x = 1` only."}, [], 0),
     ],
 )  # fmt: skip

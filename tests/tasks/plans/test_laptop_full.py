@@ -1,6 +1,5 @@
 import pytest
 
-from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.plans.laptop_full import (
     BINDING_CAP,
@@ -12,6 +11,7 @@ from carryover.tasks.plans.laptop_full import (
     laptop_full_parts,
     laptop_part,
 )
+from carryover.tasks.plans.shards import REPLY_SECONDS
 from carryover.tasks.plans.spec import OwnBaseSpec
 from carryover.tasks.running.contract_name import PAPER_CONTRACTS
 
@@ -78,10 +78,9 @@ def test_the_untrained_base_plays_the_same_instances_in_few_turns():
 
 
 def test_turns_and_not_a_busy_machine_end_the_episodes_of_every_part():
-    longest = EndpointSpec.model_fields["request_timeout_seconds"].default
     for part in PARTS.values():
         for episode in (part.teacher.episode, *(one.episode for one in part.evaluations)):
-            assert episode.timeout_seconds >= 12 * longest, part.name
+            assert episode.timeout_seconds >= 2 * REPLY_SECONDS, part.name
 
 
 def test_no_evaluation_injects_faults_or_varies_its_wording():
