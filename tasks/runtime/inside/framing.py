@@ -74,8 +74,8 @@ class Channel:
         ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)] if rights else []
         while frame:
             try:
-                frame = frame[self._socket.sendmsg([frame], ancillary) :]
-                ancillary = []
+                sent = self._socket.sendmsg([frame], ancillary) if ancillary else self._socket.send(frame)
+                frame, ancillary = frame[sent:], []
             except BlockingIOError:
                 if self.deadline is None or time.monotonic() > self.deadline:
                     raise
