@@ -1,5 +1,6 @@
 import pytest
 
+from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.plans.laptop_full import (
     BINDING_CAP,
@@ -78,8 +79,10 @@ def test_the_untrained_base_plays_the_same_instances_in_few_turns():
 
 
 def test_turns_and_not_a_busy_machine_end_the_episodes_of_every_part():
+    longest = EndpointSpec.model_fields["request_timeout_seconds"].default
     for part in PARTS.values():
         for episode in (part.teacher.episode, *(one.episode for one in part.evaluations)):
+            assert episode.timeout_seconds >= 12 * longest, part.name
             assert episode.timeout_seconds >= 2 * REPLY_SECONDS, part.name
 
 
