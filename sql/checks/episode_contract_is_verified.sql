@@ -2,9 +2,9 @@
 select
     episode_id, runtime_contract, backend, sandbox_level
 from main.episodes
-where episodes.backend <> 'imported'
+where backend <> 'imported'
 -- native calls without an interpreter promise nothing about names
-and episodes.runtime_contract <> 'none'
-and episodes.step_count > 0
-and not episodes.is_contract_verified
+and runtime_contract <> 'none'
+and step_count > 0
+and not is_contract_verified
 order by episode_id

@@ -3,12 +3,11 @@ select
     episode_id, turn_count, max_turns, step_count
 from main.episodes
 where least(
-    episodes.turn_count, episodes.step_count, episodes.call_site_count, episodes.executed_call_count,
-    episodes.taken_count, episodes.inspected_count, episodes.value_taken, episodes.weight_taken,
-    episodes.prompt_tokens, episodes.cached_prompt_tokens, episodes.completion_tokens, episodes.injected_fault_count
+    turn_count, step_count, call_site_count, executed_call_count, taken_count, inspected_count, value_taken,
+    weight_taken, prompt_tokens, cached_prompt_tokens, completion_tokens, injected_fault_count
 ) < 0
-or least(episodes.model_seconds, episodes.execution_seconds, episodes.wall_seconds) < 0
-or not isfinite(episodes.model_seconds + episodes.execution_seconds + episodes.wall_seconds)
-or episodes.turn_count > episodes.max_turns
-or episodes.step_count > episodes.turn_count
+or least(model_seconds, execution_seconds, wall_seconds) < 0
+or not isfinite(model_seconds + execution_seconds + wall_seconds)
+or turn_count > max_turns
+or step_count > turn_count
 order by episode_id

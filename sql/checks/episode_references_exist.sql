@@ -14,25 +14,25 @@ with referring_rows as (
 )
 
 select
-    referring_rows.episode_id, referring_rows.table_name,
-    'its step ' || referring_rows.step as missing
+    episode_id, table_name,
+    'its step ' || step as missing
 from referring_rows
 anti join main.steps using (episode_id, step)
-where referring_rows.step is not null
+where step is not null
 union all
 select distinct
-    referring_rows.episode_id, referring_rows.table_name,
+    episode_id, table_name,
     'its episode' as missing
 from referring_rows
 anti join main.episodes using (episode_id)
 union all
 select
-    episodes.episode_id,
+    episode_id,
     'episodes' as table_name,
-    'instance ' || episodes.instance_id || ' of split ' || episodes.split as missing
+    'instance ' || instance_id || ' of split ' || split as missing
 from main.episodes
 anti join main.instances using (instance_id, split)
 -- foreign traces name problems that are not ours, and a CaveAgent's conversation is about none
-where episodes.backend <> 'imported'
-    and coalesce(episodes.agent, 'study') = 'study'
+where backend <> 'imported'
+    and coalesce(agent, 'study') = 'study'
 order by episode_id, table_name, missing

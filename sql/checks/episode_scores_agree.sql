@@ -2,6 +2,6 @@
 select
     episode_id, score, is_solved
 from main.episodes
-where episodes.score not between 0 and 1
-or episodes.is_solved <> coalesce(episodes.score >= 1, false)
+where score not between 0 and 1
+or is_solved <> coalesce(score >= 1, false)
 order by episode_id

@@ -2,10 +2,10 @@
 -- or with more cached than sent
 with summed_turns as (
     select
-        turns.episode_id,
-        sum(turns.prompt_tokens)::bigint as prompt_tokens,
-        sum(turns.cached_prompt_tokens)::bigint as cached_prompt_tokens,
-        sum(turns.completion_tokens)::bigint as completion_tokens
+        episode_id,
+        sum(prompt_tokens)::bigint as prompt_tokens,
+        sum(cached_prompt_tokens)::bigint as cached_prompt_tokens,
+        sum(completion_tokens)::bigint as completion_tokens
     from main.turns
     group by all
 )

@@ -7,23 +7,18 @@ with used_for as (
 
 -- the id is a hash of the content; equal items, capacity and budget under two ids are the same content as well
 hashed_content as (
-    select
-        items.instance_id,
-        hash(list((items.item_id, items.weight, items.value, items.item_class) order by items.item_id)) as items_hash
+    select instance_id, hash(list((item_id, weight, value, item_class) order by item_id)) as items_hash
     from main.items
-    group by items.instance_id
+    group by all
 ),
 
 described as (
     select distinct
-        used_for.instance_id, used_for.split,
-        coalesce(
-            hash(hashed_content.items_hash, instances.capacity, instances.inspection_budget),
-            hash(used_for.instance_id)
-        ) as content_hash
+        instance_id, used_for.split,
+        coalesce(hash(items_hash, capacity, inspection_budget), hash(instance_id)) as content_hash
     from used_for
-    left join hashed_content on used_for.instance_id = hashed_content.instance_id
-    left join main.instances on used_for.instance_id = instances.instance_id
+    left join hashed_content using (instance_id)
+    left join main.instances using (instance_id)
 ),
 
 in_both as (

@@ -5,12 +5,10 @@
 with played as (
     select distinct
         plan_digest, purpose, instance_id, variant, base, visibility, header, bucket,
-        coalesce(plan_episodes.train_contract, 'none')
-        || ' -> ' || plan_episodes.runtime_contract
-        || coalesce(' seed ' || plan_episodes.training_seed, '')
-        || ' replicate ' || plan_episodes.replicate as condition
+        coalesce(train_contract, 'none') || ' -> ' || runtime_contract || coalesce(' seed ' || training_seed, '')
+        || ' replicate ' || replicate as condition
     from staging.plan_episodes
-    where plan_episodes.backend <> 'imported'
+    where backend <> 'imported'
 ),
 
 conditions as (
@@ -19,17 +17,14 @@ conditions as (
 
 -- arms of one comparison share plan, purpose, variant, base, visibility, header and bucket, so they share instances
 wanted as (
-    select distinct
-        played.* exclude (condition),
-        conditions.condition
+    select distinct played.* exclude (condition), conditions.condition
     from played
     inner join conditions using (plan_digest, purpose, variant, base, visibility, header, bucket)
 )
 
 select
-    wanted.instance_id,
-    plan_digest, purpose, variant, base, visibility, header, bucket,
-    wanted.condition as missing_condition
+    instance_id, plan_digest, purpose, variant, base, visibility, header, bucket,
+    condition as missing_condition
 from wanted
 anti join played using (instance_id, plan_digest, purpose, variant, base, visibility, header, bucket, condition)
 order by all

@@ -2,8 +2,7 @@
 with retained as (
     select distinct run_id, variant, text_format, matching, position, contract, instance_id
     from main.training_examples
-    where training_examples.status = 'retained'
-        and training_examples.retention = 'paired'
+    where status = 'retained' and retention = 'paired'
 ),
 
 arms as (
@@ -12,17 +11,13 @@ arms as (
 
 -- every data set's positions by every arm that it has, so that a position of one arm alone is seen from both
 wanted as (
-    select distinct
-        retained.* exclude (contract, instance_id),
-        arms.contract
+    select distinct retained.* exclude (contract, instance_id), arms.contract
     from retained
     inner join arms using (run_id, variant, text_format, matching)
 ),
 
 filled as (
-    select
-        wanted.*,
-        retained.instance_id
+    select wanted.*, retained.instance_id
     from wanted
     left join retained using (run_id, variant, text_format, matching, position, contract)
 )

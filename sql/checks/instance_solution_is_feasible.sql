@@ -1,14 +1,14 @@
 -- instances whose stored optimum does not fit their items: value, weight, capacity, allowed classes, number of items
 with summed_items as (
     select
-        items.instance_id,
+        instance_id,
         count(*) as item_count,
-        sum(items.value) filter (items.is_optimal)::bigint as optimal_value,
-        sum(items.weight) filter (items.is_optimal)::bigint as optimal_weight,
-        bool_and(items.is_allowed) filter (items.is_optimal) as is_allowed,
-        count(*) filter (items.is_optimal) as optimal_count
+        sum(value) filter (is_optimal)::bigint as optimal_value,
+        sum(weight) filter (is_optimal)::bigint as optimal_weight,
+        bool_and(is_allowed) filter (is_optimal) as is_allowed,
+        count(*) filter (is_optimal) as optimal_count
     from main.items
-    group by items.instance_id
+    group by instance_id
 )
 
 select distinct

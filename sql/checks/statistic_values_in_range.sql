@@ -2,13 +2,13 @@
 select
     statistic_id, analysis, metric, p_value, low, high
 from main.statistics
-where statistics.p_value not between 0 and 1
-or statistics.p_holm not between 0 and 1
-or statistics.p_holm < statistics.p_value
-or statistics.confidence not between 0 and 1
-or statistics.effect_size not between -1 and 1
-or statistics.low > statistics.high
-or isnan(statistics.high)
-or statistics.pair_count < 0
-or statistics.nonzero_count > statistics.pair_count
+where p_value not between 0 and 1
+or p_holm not between 0 and 1
+or p_holm < p_value
+or confidence not between 0 and 1
+or effect_size not between -1 and 1
+or low > high
+or isnan(high)
+or pair_count < 0
+or nonzero_count > pair_count
 order by statistic_id

@@ -2,10 +2,7 @@
 with checked as (
     select
         check_results.*,
-        rank() over (
-            partition by check_results.suite
-            order by check_results.checked_at desc, check_results.check_run_id desc
-        ) as place
+        rank() over (partition by suite order by checked_at desc, check_run_id desc) as place
     from check_results
     inner join runs on check_results.run_id = runs.run_id
     where runs.plan_digest = $plan_digest

@@ -1,49 +1,45 @@
 -- one row per plan and episode with every metric of the tables, under the default readings; the statistics read this
 with own_errors as (
     select
-        errors.episode_id,
-        count(*) filter (errors.kind = 'interpreter' and not errors.is_caught) as interpreter_error_count,
-        count(*) filter (errors.kind = 'tool' and not errors.is_caught) as tool_error_count,
-        count(*) filter (errors.kind = 'tool' and errors.is_caught) as caught_tool_error_count,
-        count(*) filter (errors.kind = 'cap' and not errors.is_caught) as cap_error_count,
-        count(*) filter (errors.kind = 'protocol') as protocol_error_count,
-        count(*) filter (errors.kind = 'model') as model_error_count,
+        episode_id,
+        count(*) filter (kind = 'interpreter' and not is_caught) as interpreter_error_count,
+        count(*) filter (kind = 'tool' and not is_caught) as tool_error_count,
+        count(*) filter (kind = 'tool' and is_caught) as caught_tool_error_count,
+        count(*) filter (kind = 'cap' and not is_caught) as cap_error_count,
+        count(*) filter (kind = 'protocol') as protocol_error_count,
+        count(*) filter (kind = 'model') as model_error_count,
         -- D.1: interpreter errors of the observation, each event once
-        count(*) filter (
-            errors.kind = 'interpreter' and errors.is_missing_name and not errors.is_caught
-        ) as missing_name_count
+        count(*) filter (kind = 'interpreter' and is_missing_name and not is_caught) as missing_name_count
     from main.errors
-    where not errors.is_injected
-    group by errors.episode_id
+    where not is_injected
+    group by all
 ),
 
 described_instances as (
     select
-        instances.instance_id,
-        any_value(instances.capacity) as capacity,
-        any_value(instances.inspection_budget) as inspection_budget
+        instance_id,
+        any_value(capacity) as capacity,
+        any_value(inspection_budget) as inspection_budget
     from main.instances
-    group by instances.instance_id
+    group by all
 ),
 
 -- imported traces hold no executed calls, faults or cached tokens, some neither tokens nor times, and a state in which
 -- nothing was inspected or taken has a score of 0: what nobody counted is null
 counted_by_source as (
     select
-        episodes.episode_id,
-        episodes.backend = 'imported' and (episodes.score is distinct from 0) as cannot_be_empty,
-        if(cannot_be_empty, nullif(episodes.weight_taken, 0), episodes.weight_taken) as weight_taken,
-        if(cannot_be_empty, nullif(episodes.inspected_count, 0), episodes.inspected_count) as inspected_count,
-        if(episodes.backend = 'imported', null, episodes.injected_fault_count) as injected_fault_count,
-        if(episodes.backend = 'imported', null, episodes.model_seconds) as model_seconds,
-        if(episodes.backend = 'imported', null, episodes.execution_seconds) as execution_seconds,
-        if(episodes.backend = 'imported', nullif(episodes.wall_seconds, 0), episodes.wall_seconds) as wall_seconds,
-        if(episodes.backend = 'imported', null, episodes.executed_call_count) as executed_call_count,
-        if(episodes.token_source = 'imported', null, episodes.cached_prompt_tokens) as cached_prompt_tokens,
-        if(episodes.token_source = 'imported', nullif(episodes.prompt_tokens, 0), episodes.prompt_tokens)
-            as prompt_tokens,
-        if(episodes.token_source = 'imported', nullif(episodes.completion_tokens, 0), episodes.completion_tokens)
-            as completion_tokens
+        episode_id,
+        backend = 'imported' and score is distinct from 0 as cannot_be_empty,
+        if(cannot_be_empty, nullif(weight_taken, 0), weight_taken) as weight_taken,
+        if(cannot_be_empty, nullif(inspected_count, 0), inspected_count) as inspected_count,
+        if(backend = 'imported', null, injected_fault_count) as injected_fault_count,
+        if(backend = 'imported', null, model_seconds) as model_seconds,
+        if(backend = 'imported', null, execution_seconds) as execution_seconds,
+        if(backend = 'imported', nullif(wall_seconds, 0), wall_seconds) as wall_seconds,
+        if(backend = 'imported', null, executed_call_count) as executed_call_count,
+        if(token_source = 'imported', null, cached_prompt_tokens) as cached_prompt_tokens,
+        if(token_source = 'imported', nullif(prompt_tokens, 0), prompt_tokens) as prompt_tokens,
+        if(token_source = 'imported', nullif(completion_tokens, 0), completion_tokens) as completion_tokens
     from main.episodes
 ),
 
@@ -64,9 +60,7 @@ select
         when 'import' then 'imported rows'
         else episodes.scale || ', not Qwen3-8B'
     end as measured_on,
-    purpose, variant,
-    episodes.base,
-    model_name, train_contract, runtime_contract, visibility, header, bucket,
+    purpose, variant, base, model_name, train_contract, runtime_contract, visibility, header, bucket,
     -- split of the paper that a bucket stands for: Hard is the paper's held-out one
     case
         when episodes.bucket in ('easy', 'hard') then episodes.bucket
@@ -95,8 +89,7 @@ select
     counted_by_source.inspected_count,
     counted_by_source.inspected_count / described_instances.inspection_budget as inspection_budget_use,
     episodes.turn_count, episodes.step_count, episodes.call_site_count, counted_by_source.executed_call_count,
-    counted_by_source.prompt_tokens, counted_by_source.cached_prompt_tokens,
-    counted_by_source.completion_tokens,
+    counted_by_source.prompt_tokens, counted_by_source.cached_prompt_tokens, counted_by_source.completion_tokens,
     counted_by_source.prompt_tokens + counted_by_source.completion_tokens as total_tokens,
     (counted_by_source.prompt_tokens + counted_by_source.completion_tokens) / nullif(episodes.turn_count, 0)
         as tokens_per_turn,
@@ -108,14 +101,12 @@ select
     episode_behaviour.* exclude (episode_id, reading, is_default)
 from staging.plan_episodes as episodes
 cross join abbreviations
-inner join counted_by_source on episodes.episode_id = counted_by_source.episode_id
-inner join staging.attempts
-    on episodes.plan_digest = attempts.plan_digest and episodes.episode_id = attempts.episode_id
-left join described_instances on episodes.instance_id = described_instances.instance_id
-left join staging.finish_signals on episodes.finish_reason = finish_signals.finish_reason
-left join staging.base_models
-    on episodes.plan_digest = base_models.plan_digest and episodes.base = base_models.base
-left join own_errors on episodes.episode_id = own_errors.episode_id
+inner join counted_by_source using (episode_id)
+inner join staging.attempts using (plan_digest, episode_id)
+left join described_instances using (instance_id)
+left join staging.finish_signals using (finish_reason)
+left join staging.base_models using (plan_digest, base)
+left join own_errors using (episode_id)
 left join marts.episode_failures
     on episodes.episode_id = episode_failures.episode_id and episode_failures.is_default
 left join marts.episode_behaviour

@@ -1,16 +1,15 @@
 -- one row per bucket of a plan under a variant, base, visibility and header, whose cells are compared with each other
 with described_buckets as (
     select
-        episode_metrics.plan_digest,
-        variant, base, visibility, header, bucket,
+        plan_digest, variant, base, visibility, header, bucket,
         -- a bucket is one row even where its episodes disagree: imports may name a scale each
-        min(episode_metrics.scale) as scale,
-        min(episode_metrics.measured_on) as measured_on,
+        min(scale) as scale,
+        min(measured_on) as measured_on,
         -- whether a difference from the published value says anything
-        bool_and(episode_metrics.measured_on = 'paper, Qwen3-8B') as has_published_model,
-        max(episode_metrics.published_split) as published_split
+        bool_and(measured_on = 'paper, Qwen3-8B') as has_published_model,
+        max(published_split) as published_split
     from marts.episode_metrics
-    where episode_metrics.purpose = 'evaluation'
+    where purpose = 'evaluation'
     group by all
 )
 

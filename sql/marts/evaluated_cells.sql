@@ -1,49 +1,45 @@
 -- one row per evaluated cell with counts, means and intervals, beside Qwen3-8B's; the tables on cells read this
 with counted_cells as (
     select
-        episode_metrics.plan_digest,
-        variant, base, visibility, header, bucket,
-        train_contract, runtime_contract, condition, model,
+        plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract, condition, model,
         count(*) as episode_count,
-        count(*) filter (episode_metrics.finish_category = 'normal') as ended_count,
-        count(distinct episode_metrics.instance_id) as instance_count,
-        count(distinct episode_metrics.training_seed) as seed_count,
-        100 * avg(episode_metrics.score) as score_pct,
-        100 * median(episode_metrics.score) as median_score_pct,
-        100 * avg(episode_metrics.score) filter (episode_metrics.finish_category = 'normal') as score_of_ended_pct,
-        count(*) filter (episode_metrics.is_solved) as solved_count,
-        100 * avg(cast(episode_metrics.is_solved as integer)) as solved_pct,
-        avg(episode_metrics.step_count) as mean_steps,
-        cast(sum(episode_metrics.step_count) as bigint) as total_turns,
-        avg(episode_metrics.total_tokens) as mean_total_tokens,
-        median(episode_metrics.total_tokens) as median_tokens,
-        avg(episode_metrics.total_tokens) filter (episode_metrics.finish_category = 'normal') as mean_tokens_of_ended,
-        avg(episode_metrics.prompt_tokens) as mean_prompt_tokens,
-        avg(episode_metrics.cached_prompt_tokens) as mean_cached_prompt_tokens,
-        avg(episode_metrics.completion_tokens) as mean_completion_tokens,
-        avg(episode_metrics.wall_seconds) as mean_seconds,
-        100 * avg(cast(episode_metrics.has_missing_name as integer)) as missing_name_episode_pct,
-        cast(sum(episode_metrics.missing_name_count) as bigint) as missing_name_total,
-        avg(episode_metrics.missing_name_count) as missing_names_per_episode,
-        avg(episode_metrics.missing_name_count) filter (episode_metrics.has_missing_name)
-            as missing_names_per_affected_episode,
-        count(*) filter (episode_metrics.failure_class = 'optimal') as optimal_count,
-        count(*) filter (episode_metrics.failure_class <> 'optimal') as normally_ended_not_optimal_count,
-        count(*) filter (episode_metrics.failure_class = 'capacity_violation') as capacity_violation_count,
-        count(*) filter (episode_metrics.failure_class = 'class_violation') as class_violation_count,
-        count(*) filter (episode_metrics.failure_class = 'protocol_violation') as protocol_violation_count,
-        count(*) filter (episode_metrics.failure_class like '%violation') as violation_count,
-        count(*) filter (episode_metrics.failure_class = 'execution_instability') as instability_count,
-        count(*) filter (episode_metrics.failure_class = 'silent_suboptimality') as silent_suboptimality_count,
-        count(*) filter (episode_metrics.failure_class is null) as not_normally_ended_count,
+        count(*) filter (finish_category = 'normal') as ended_count,
+        count(distinct instance_id) as instance_count,
+        count(distinct training_seed) as seed_count,
+        100 * avg(score) as score_pct,
+        100 * median(score) as median_score_pct,
+        100 * avg(score) filter (finish_category = 'normal') as score_of_ended_pct,
+        count(*) filter (is_solved) as solved_count,
+        100 * avg(cast(is_solved as integer)) as solved_pct,
+        avg(step_count) as mean_steps,
+        cast(sum(step_count) as bigint) as total_turns,
+        avg(total_tokens) as mean_total_tokens,
+        median(total_tokens) as median_tokens,
+        avg(total_tokens) filter (finish_category = 'normal') as mean_tokens_of_ended,
+        avg(prompt_tokens) as mean_prompt_tokens,
+        avg(cached_prompt_tokens) as mean_cached_prompt_tokens,
+        avg(completion_tokens) as mean_completion_tokens,
+        avg(wall_seconds) as mean_seconds,
+        100 * avg(cast(has_missing_name as integer)) as missing_name_episode_pct,
+        cast(sum(missing_name_count) as bigint) as missing_name_total,
+        avg(missing_name_count) as missing_names_per_episode,
+        avg(missing_name_count) filter (has_missing_name) as missing_names_per_affected_episode,
+        count(*) filter (failure_class = 'optimal') as optimal_count,
+        count(*) filter (failure_class <> 'optimal') as normally_ended_not_optimal_count,
+        count(*) filter (failure_class = 'capacity_violation') as capacity_violation_count,
+        count(*) filter (failure_class = 'class_violation') as class_violation_count,
+        count(*) filter (failure_class = 'protocol_violation') as protocol_violation_count,
+        count(*) filter (failure_class like '%violation') as violation_count,
+        count(*) filter (failure_class = 'execution_instability') as instability_count,
+        count(*) filter (failure_class = 'silent_suboptimality') as silent_suboptimality_count,
+        count(*) filter (failure_class is null) as not_normally_ended_count,
         avg(columns([
             'context_lifespan', 'interpreter_lifespan', 'imports_per_step',
             'state_utilization', 'redefinitions_per_step', 'state_footprint'
         ])) as '\0',
-        cast(sum(episode_metrics.unparsed_step_count) as bigint) as unparsed_step_count
+        cast(sum(unparsed_step_count) as bigint) as unparsed_step_count
     from marts.episode_metrics
-    where episode_metrics.purpose = 'evaluation'
-        and episode_metrics.is_counted
+    where purpose = 'evaluation' and is_counted
     group by all
 )
 

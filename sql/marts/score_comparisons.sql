@@ -4,27 +4,22 @@ with grouped_statistics as (
         plan_digest, variant, base, visibility, header, bucket, comparison_group,
         train_a, runtime_a, train_b, runtime_b,
         max(statistics) filter (analysis = 'wilcoxon' and metric = 'score') as scores,
-        max(statistics) filter (
-            analysis = 'difference' and metric = 'score' and interval_kind = 'percentile'
-        ) as differences,
+        max(statistics) filter (analysis = 'difference' and metric = 'score' and interval_kind = 'percentile')
+            as differences,
         max(statistics) filter (analysis = 'equivalence' and metric = 'score') as equivalence,
         max(statistics) filter (analysis = 'power' and metric = 'score') as power,
         max(statistics) filter (analysis = 'mcnemar' and metric = 'is_solved') as solved,
         max(statistics) filter (analysis = 'mcnemar' and metric = 'has_missing_name') as missing_names,
-        max(statistics) filter (
-            analysis = 'ratio' and metric = 'total_tokens' and interval_kind = 'percentile'
-        ) as ratios
+        max(statistics) filter (analysis = 'ratio' and metric = 'total_tokens' and interval_kind = 'percentile')
+            as ratios
     from main.statistics
     group by all
 )
 
 select
-    ours.plan_digest,
-    variant, base, visibility, header, bucket,
-    ours.comparison_group, ours.train_a, ours.runtime_a,
+    plan_digest, variant, base, visibility, header, bucket, ours.comparison_group, ours.train_a, ours.runtime_a,
     coalesce(ours.train_b, 'base') as train_b,
-    ours.runtime_b, evaluated_buckets.measured_on, evaluated_buckets.published_split, scores.pair_count,
-    scores.nonzero_count,
+    ours.runtime_b, measured_on, published_split, scores.pair_count, scores.nonzero_count,
     100 * scores.mean_a as mean_a_pct,
     100 * scores.mean_b as mean_b_pct,
     100 * scores.estimate as difference_points,

@@ -3,21 +3,21 @@ with teachers as (
     select distinct
         scale, model_name,
         -- arXiv 2603.01209, section 4.1, under the names that endpoints give it
-        regexp_matches(episode_metrics.model_name, '^(.*/)?gemini-3-flash(-preview)?$') as is_published_teacher
+        regexp_matches(model_name, '^(.*/)?gemini-3-flash(-preview)?$') as is_published_teacher
     from marts.episode_metrics
-    where episode_metrics.purpose = 'teacher'
+    where purpose = 'teacher'
 )
 
 select
     scale, model_name,
     case
-        when teachers.scale = 'import' and teachers.model_name = 'imported' then 'imported rows'
-        when teachers.scale = 'import' then 'imported rows, ' || teachers.model_name
-        when teachers.is_published_teacher then teachers.scale || ', Gemini 3 Flash'
-        when teachers.model_name = 'scripted' then teachers.scale || ', not Gemini 3 Flash'
-        else teachers.scale || ', ' || teachers.model_name
+        when scale = 'import' and model_name = 'imported' then 'imported rows'
+        when scale = 'import' then 'imported rows, ' || model_name
+        when is_published_teacher then scale || ', Gemini 3 Flash'
+        when model_name = 'scripted' then scale || ', not Gemini 3 Flash'
+        else scale || ', ' || model_name
     end as measured_on,
     -- whether a difference from the published value says anything
-    teachers.scale = 'paper' and teachers.is_published_teacher as is_as_published
+    scale = 'paper' and is_published_teacher as is_as_published
 from teachers
 order by scale, model_name

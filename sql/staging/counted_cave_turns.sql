@@ -2,9 +2,8 @@
 select cave_turns.*
 from main.cave_turns
 qualify dense_rank() over (
-    partition by
-        cave_turns.plan_digest, cave_turns.case_id, cave_turns.arm, cave_turns.instruction, cave_turns.replicate
-    order by cave_turns.attempt desc, cave_turns.run_id desc, cave_turns.episode_id
+    partition by plan_digest, case_id, arm, instruction, replicate
+    order by attempt desc, run_id desc, episode_id
 ) = 1
-and not bool_or(cave_turns.finish_reason = 'error') over (partition by cave_turns.episode_id)
+and not bool_or(finish_reason = 'error') over (partition by episode_id)
 order by plan_digest, suite, case_id, arm, instruction, replicate, question

@@ -26,11 +26,11 @@ all_readings as (
 )
 
 select
-    all_readings.reading,
+    reading,
     5 as window_step_count,
-    all_readings.window_error_minimum,
-    cast(all_readings.density as double) as density,
+    window_error_minimum,
+    cast(density as double) as density,
     counts_cap_errors, counts_caught_errors, counts_class_probing, is_sensitivity,
-    all_readings.reading = 'k=3 density=0.5' as is_default
+    reading = 'k=3 density=0.5' as is_default
 from all_readings
 order by reading

@@ -1,12 +1,8 @@
 -- one row per plan and episode: those that the plan played, and those that it reuses from another plan
 with plans_of_episodes as (
-    select
-        plan_digest, episode_id
-    from main.episodes
+    select plan_digest, episode_id from main.episodes
     union
-    select
-        plan_digest, episode_id
-    from main.reused_episodes
+    select plan_digest, episode_id from main.reused_episodes
 )
 
 select

@@ -2,25 +2,22 @@
 with costs as (
     select
         suite, instruction, arm, model_name,
-        if(counted_cave_turns.suite = 'token_efficiency', counted_cave_turns.question, 0) as turn,
-        counted_cave_turns.size as data_row_count,
-        sum(counted_cave_turns.prompt_tokens) over conversation as prompt_tokens,
-        sum(counted_cave_turns.completion_tokens) over conversation as completion_tokens
+        if(suite = 'token_efficiency', question, 0) as turn,
+        size as data_row_count,
+        sum(prompt_tokens) over conversation as prompt_tokens,
+        sum(completion_tokens) over conversation as completion_tokens
     from staging.counted_cave_turns
-    where counted_cave_turns.plan_digest = $plan_digest
-        and counted_cave_turns.suite in ('token_efficiency', 'data_sizes', 'data_intensive')
-    window conversation as (
-        partition by counted_cave_turns.episode_id
-        order by counted_cave_turns.question
-    )
+    where plan_digest = $plan_digest
+        and suite in ('token_efficiency', 'data_sizes', 'data_intensive')
+    window conversation as (partition by episode_id order by question)
 )
 
 select
     suite, turn, data_row_count, instruction, arm, model_name,
     count(*) as conversation_count,
-    avg(costs.prompt_tokens) as mean_prompt_tokens,
-    avg(costs.completion_tokens) as mean_completion_tokens,
-    avg(costs.prompt_tokens + costs.completion_tokens) as mean_total_tokens
+    avg(prompt_tokens) as mean_prompt_tokens,
+    avg(completion_tokens) as mean_completion_tokens,
+    avg(prompt_tokens + completion_tokens) as mean_total_tokens
 from costs
 group by all
 order by suite, turn, data_row_count, instruction, arm, model_name

@@ -2,21 +2,21 @@
 with solved_episodes as (
     select
         suite, tier, model_name, instruction, case_id, replicate, arm, episode_id,
-        bool_and(counted_cave_turns.is_passed) as is_solved,
-        bool_or(not counted_cave_turns.has_required_calls) as misses_action,
-        bool_or(counted_cave_turns.call_count < counted_cave_turns.golden_call_count) as explores_less
+        bool_and(is_passed) as is_solved,
+        bool_or(not has_required_calls) as misses_action,
+        bool_or(call_count < golden_call_count) as explores_less
     from staging.counted_cave_turns
-    where counted_cave_turns.plan_digest = $plan_digest
+    where plan_digest = $plan_digest
     group by all
 ),
 
 used_constructs as (
     select
-        steps.episode_id,
-        bool_or(regexp_matches(steps.code, '(?m)^\s*(for|while)\s|\sfor\s+\w+.*\sin\s')) as has_loop,
-        bool_or(regexp_matches(steps.code, '(?m)^\s*(if|elif)\s|\sif\s.*\selse\s')) as has_conditional
+        episode_id,
+        bool_or(regexp_matches(code, '(?m)^\s*(for|while)\s|\sfor\s+\w+.*\sin\s')) as has_loop,
+        bool_or(regexp_matches(code, '(?m)^\s*(if|elif)\s|\sif\s.*\selse\s')) as has_conditional
     from main.steps
-    group by steps.episode_id
+    group by episode_id
 ),
 
 measured as (
@@ -26,14 +26,14 @@ measured as (
         losers.arm as not_solved_by,
         count(*) as pair_count,
         count(*) filter (winners.is_solved and not losers.is_solved) as only_solved_count,
-        100 * avg(coalesce(used_constructs.has_loop, false)::int)
-            filter (winners.is_solved and not losers.is_solved) as with_loop_pct,
-        100 * avg(coalesce(used_constructs.has_conditional, false)::int)
-            filter (winners.is_solved and not losers.is_solved) as with_conditional_pct,
-        100 * avg(losers.misses_action::int)
-            filter (winners.is_solved and not losers.is_solved) as missing_action_pct,
-        100 * avg(losers.explores_less::int)
-            filter (winners.is_solved and not losers.is_solved) as incomplete_exploration_pct
+        100 * avg(coalesce(has_loop, false)::int) filter (winners.is_solved and not losers.is_solved)
+            as with_loop_pct,
+        100 * avg(coalesce(has_conditional, false)::int) filter (winners.is_solved and not losers.is_solved)
+            as with_conditional_pct,
+        100 * avg(losers.misses_action::int) filter (winners.is_solved and not losers.is_solved)
+            as missing_action_pct,
+        100 * avg(losers.explores_less::int) filter (winners.is_solved and not losers.is_solved)
+            as incomplete_exploration_pct
     from solved_episodes as winners
     inner join solved_episodes as losers using (suite, tier, model_name, instruction, case_id, replicate)
     left join used_constructs on winners.episode_id = used_constructs.episode_id
@@ -42,9 +42,7 @@ measured as (
 )
 
 select
-    suite, tier, solved_by, not_solved_by, measured.model_name, measured.instruction, measured.pair_count,
-    measured.only_solved_count, measured.with_loop_pct, measured.with_conditional_pct,
-    measured.missing_action_pct, measured.incomplete_exploration_pct,
+    suite, tier, solved_by, not_solved_by, measured.* exclude (suite, tier, solved_by, not_solved_by),
     cave_failure_analysis.only_solved_count as published_only_solved_count,
     cave_failure_analysis.with_loop_pct as published_with_loop_pct,
     cave_failure_analysis.with_conditional_pct as published_with_conditional_pct,

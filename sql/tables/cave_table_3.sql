@@ -2,31 +2,26 @@
 with conditions as (
     select
         dimension, condition,
-        case cave_table3.dimension
+        case dimension
             when 'type_proficiency' then 'types'
             when 'multi_variable' then 'multi_variable'
             else 'long_horizon'
         end as suite,
         -- the tiers of several variables are numbers of two digits, so that they sort
-        case cave_table3.dimension
-            when 'multi_variable' then lpad(cave_table3.condition, 2, '0')
-            else cave_table3.condition
-        end as tier,
-        max(cave_table3.n_points) as published_turn_count,
-        string_agg(cave_table3.model || ' ' || cave_table3.success_pct, ', ' order by cave_table3.model)
-            as published_passed_pct
+        if(dimension = 'multi_variable', lpad(condition, 2, '0'), condition) as tier,
+        max(n_points) as published_turn_count,
+        string_agg(model || ' ' || success_pct, ', ' order by model) as published_passed_pct
     from published.cave_table3
-    where cave_table3.condition <> 'average'
+    where condition <> 'average'
     group by all
 )
 
 select
-    conditions.suite, conditions.tier, measured_cave_arms.instruction, measured_cave_arms.arm,
-    measured_cave_arms.played_by, measured_cave_arms.turn_count, conditions.published_turn_count,
-    measured_cave_arms.replicate_count, measured_cave_arms.passed_pct,
-    measured_cave_arms.reply_count / measured_cave_arms.turn_count as mean_replies,
-    measured_cave_arms.total_tokens / measured_cave_arms.turn_count as mean_total_tokens,
-    measured_cave_arms.tokens_counted_by, conditions.published_passed_pct
+    conditions.suite, conditions.tier, instruction, arm, played_by, turn_count, published_turn_count, replicate_count,
+    passed_pct,
+    reply_count / turn_count as mean_replies,
+    total_tokens / turn_count as mean_total_tokens,
+    tokens_counted_by, published_passed_pct
 from conditions
 left join staging.measured_cave_arms
     on conditions.suite = measured_cave_arms.suite

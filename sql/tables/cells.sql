@@ -2,41 +2,38 @@
 with token_ratios as (
     select
         variant, base, visibility, header, bucket,
-        statistics.train_a as train_contract,
-        statistics.runtime_a as runtime_contract,
+        train_a as train_contract,
+        runtime_a as runtime_contract,
         arg_max(statistics, high - low) as widest,
         max(estimate) filter (interval_kind = 'percentile') as token_ratio
     from main.statistics
-    where statistics.plan_digest = $plan_digest
-        and statistics.analysis = 'ratio'
-        and statistics.metric = 'total_tokens'
-        and statistics.comparison_group = 'against_aligned'
-        and statistics.interval_kind in ('percentile', 't over seeds')
+    where plan_digest = $plan_digest
+        and analysis = 'ratio'
+        and metric = 'total_tokens'
+        and comparison_group = 'against_aligned'
+        and interval_kind in ('percentile', 't over seeds')
     group by all
 )
 
 select
     variant, base, visibility, header, bucket,
-    evaluated_cells.measured_on, evaluated_cells.condition, evaluated_cells.seed_count,
-    episode_count, ended_count,
-    evaluated_cells.mean_total_tokens as mean_tokens,
+    measured_on, condition, seed_count, episode_count, ended_count,
+    mean_total_tokens as mean_tokens,
     median_tokens, mean_tokens_of_ended,
-    evaluated_cells.missing_name_episode_pct as missing_name_pct,
+    missing_name_episode_pct as missing_name_pct,
     score_pct, median_score_pct, score_of_ended_pct, imports_per_step, state_utilization,
-    evaluated_cells.widest_mean_total_tokens_low as mean_tokens_low,
-    evaluated_cells.widest_mean_total_tokens_high as mean_tokens_high,
-    evaluated_cells.widest_missing_name_episode_pct_low as missing_name_pct_low,
-    evaluated_cells.widest_missing_name_episode_pct_high as missing_name_pct_high,
-    evaluated_cells.widest_score_pct_low as score_pct_low,
-    evaluated_cells.widest_score_pct_high as score_pct_high,
+    widest_mean_total_tokens_low as mean_tokens_low,
+    widest_mean_total_tokens_high as mean_tokens_high,
+    widest_missing_name_episode_pct_low as missing_name_pct_low,
+    widest_missing_name_episode_pct_high as missing_name_pct_high,
+    widest_score_pct_low as score_pct_low,
+    widest_score_pct_high as score_pct_high,
     token_ratios.token_ratio,
     widest.low as token_ratio_low,
     widest.high as token_ratio_high
 from marts.evaluated_cells
-left join token_ratios
-    using (variant, base, visibility, header, bucket, train_contract, runtime_contract)
-where evaluated_cells.plan_digest = $plan_digest
-    and evaluated_cells.model = 'sft'
+left join token_ratios using (variant, base, visibility, header, bucket, train_contract, runtime_contract)
+where plan_digest = $plan_digest and model = 'sft'
 order by
     variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
     visibility desc, header desc, condition

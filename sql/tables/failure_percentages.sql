@@ -1,29 +1,23 @@
 -- Section 4.3: what unsolved episodes ended in, as percentages per cell; ours beside Qwen3-8B P->S on Hard
 with named_endings as (
     select
-        plan_digest, variant, base, visibility, header, bucket,
-        model, train_contract, runtime_contract, condition,
+        plan_digest, variant, base, visibility, header, bucket, model, train_contract, runtime_contract, condition,
         case
-            when episode_metrics.table_6_category = 'budget_exhaustion' then 'turn_or_context_exhaustion'
-            when episode_metrics.table_6_category <> 'normal' then 'abnormal_end'
-            when episode_metrics.failure_class like '%violation' then 'protocol_or_sequencing_violation'
-            when episode_metrics.failure_class = 'execution_instability' then 'cascading_execution_failure'
-            when episode_metrics.failure_class = 'silent_suboptimality' then 'silent_suboptimality'
+            when table_6_category = 'budget_exhaustion' then 'turn_or_context_exhaustion'
+            when table_6_category <> 'normal' then 'abnormal_end'
+            when failure_class like '%violation' then 'protocol_or_sequencing_violation'
+            when failure_class = 'execution_instability' then 'cascading_execution_failure'
+            when failure_class = 'silent_suboptimality' then 'silent_suboptimality'
             else 'unclassified'
         end as category
     from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.is_counted
-        and not episode_metrics.is_solved
+    where plan_digest = $plan_digest and purpose = 'evaluation' and is_counted and not is_solved
 ),
 
 categories as (
-    select named_endings.category
-    from named_endings
+    select category from named_endings
     union
-    select failure_analysis.category
-    from published.failure_analysis
+    select category from published.failure_analysis
 ),
 
 -- a category that no episode of a cell ended in is none of it, which stands beside the paper's number as well
@@ -40,20 +34,15 @@ counted_endings as (
 
 select
     variant, base, visibility, header, bucket, model, condition,
-    evaluated_buckets.measured_on, counted_endings.category, counted_endings.episode_count,
-    counted_endings.cell_unsolved_count,
-    100 * counted_endings.episode_count / counted_endings.cell_unsolved_count as unsolved_pct,
-    failure_analysis.pct_of_unsolved_published as qwen3_8b_hard_unsolved_pct,
-    if(evaluated_buckets.has_published_model, unsolved_pct - failure_analysis.pct_of_unsolved_published, null)
-        as unsolved_pct_difference
+    measured_on, counted_endings.category, episode_count, cell_unsolved_count,
+    100 * episode_count / cell_unsolved_count as unsolved_pct,
+    pct_of_unsolved_published as qwen3_8b_hard_unsolved_pct,
+    if(has_published_model, unsolved_pct - pct_of_unsolved_published, null) as unsolved_pct_difference
 from counted_endings
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 -- the paper tells this of Hard alone, which stands beside every bucket that is ours
 left join published.failure_analysis
-    on (
-        evaluated_buckets.published_split = failure_analysis.split
-        or counted_endings.bucket not in ('easy', 'hard')
-    )
+    on (published_split = failure_analysis.split or counted_endings.bucket not in ('easy', 'hard'))
     and counted_endings.train_contract = failure_analysis.train_semantics
     and counted_endings.runtime_contract = failure_analysis.runtime_semantics
     and counted_endings.category = failure_analysis.category

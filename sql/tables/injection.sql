@@ -8,15 +8,13 @@ with contrasts as (
     cross join (
         select map(['persistent', 'stateless', 'injected', 'injected+persistent'], ['P', 'S', 'I', 'IP']) as letters
     ) as names
-    where statistics.plan_digest = $plan_digest
-        and statistics.comparison_group = 'injection'
-        and statistics.interval_kind in ('percentile', 't over seeds')
+    where plan_digest = $plan_digest
+        and comparison_group = 'injection'
+        and interval_kind in ('percentile', 't over seeds')
 )
 
 select
-    variant, base, visibility, header, bucket,
-    evaluated_buckets.measured_on,
-    contrasts.cell, contrasts.against, contrasts.interval_kind,
+    variant, base, visibility, header, bucket, measured_on, cell, against, interval_kind,
     max(pair_count) as pair_count,
     max(estimate) filter (metric = 'total_tokens') as token_ratio,
     max(low) filter (metric = 'total_tokens') as token_ratio_low,
@@ -36,7 +34,7 @@ select
     end as remark
 from contrasts
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
-where (contrasts.analysis = 'ratio' and contrasts.metric = 'total_tokens')
-    or (contrasts.analysis = 'difference' and contrasts.metric in ('score', 'has_missing_name'))
+where (analysis = 'ratio' and metric = 'total_tokens')
+    or (analysis = 'difference' and metric in ('score', 'has_missing_name'))
 group by all
 order by variant, base desc, visibility desc, header, bucket, cell, against, interval_kind

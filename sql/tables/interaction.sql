@@ -3,11 +3,11 @@ with published_metrics as (
     unpivot (
         select
             split, train_semantics, runtime_semantics, imports_per_step,
-            published_cells.score_pct / 100 as score,
-            cast(published_cells.mean_total_tokens as double) as total_tokens,
-            published_cells.missing_names_per_episode as missing_name_count
+            score_pct / 100 as score,
+            cast(mean_total_tokens as double) as total_tokens,
+            missing_names_per_episode as missing_name_count
         from staging.published_cells
-        where published_cells.model = 'sft'
+        where model = 'sft'
     )
     on score, total_tokens, missing_name_count, imports_per_step
     into name metric value mean
@@ -21,7 +21,7 @@ crossed_cells as (
         max(mean) filter (train_semantics = 'stateless' and runtime_semantics = 'persistent') as sp,
         max(mean) filter (train_semantics = 'stateless' and runtime_semantics = 'stateless') as ss
     from published_metrics
-    group by published_metrics.split, published_metrics.metric
+    group by all
 ),
 
 published_interactions as (
@@ -31,14 +31,11 @@ published_interactions as (
 )
 
 select
-    variant, base, visibility, header, bucket,
-    evaluated_buckets.measured_on, statistics.analysis, statistics.metric, statistics.interval_kind,
-    pair_count, estimate, low, high,
-    statistics.verdict,
-    p_value, p_holm, effect_size, note,
-    evaluated_buckets.published_split as qwen3_8b_split,
-    published_interactions.qwen3_8b_estimate,
-    if(has_published_model, statistics.estimate - qwen3_8b_estimate, null) as estimate_difference
+    variant, base, visibility, header, bucket, measured_on, statistics.analysis, statistics.metric, interval_kind,
+    pair_count, estimate, low, high, verdict, p_value, p_holm, effect_size, note,
+    published_split as qwen3_8b_split,
+    qwen3_8b_estimate,
+    if(has_published_model, estimate - qwen3_8b_estimate, null) as estimate_difference
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join published_interactions
@@ -46,6 +43,5 @@ left join published_interactions
     and statistics.analysis = published_interactions.analysis
     and statistics.metric = published_interactions.metric
     and evaluated_buckets.is_as_published
-where statistics.plan_digest = $plan_digest
-    and statistics.comparison_group = 'train_x_runtime'
+where plan_digest = $plan_digest and comparison_group = 'train_x_runtime'
 order by variant, base, visibility, header, bucket, analysis, metric, interval_kind desc

@@ -1,17 +1,14 @@
 -- The mechanism, one row per setting: missing names, tokens over P->P, and how training and runtime interact on tokens
 with crossed_cells as (
     select
-        evaluated_cells.measured_on,
-        variant, base, visibility, header, bucket,
+        measured_on, variant, base, visibility, header, bucket,
         max(seed_count) as seed_count,
         min(episode_count) as episodes_per_cell,
         max(missing_name_episode_pct) filter (condition = 'P->S') as p_on_s_missing_name_pct,
         max(missing_name_episode_pct) filter (condition <> 'P->S') as most_missing_name_pct_elsewhere,
         max(episode_count - ended_count) filter (condition = 'P->S') as p_on_s_unended_count
     from marts.evaluated_cells
-    where evaluated_cells.plan_digest = $plan_digest
-        and evaluated_cells.model = 'sft'
-        and evaluated_cells.condition in ('P->P', 'P->S', 'S->P', 'S->S')
+    where plan_digest = $plan_digest and model = 'sft' and condition in ('P->P', 'P->S', 'S->P', 'S->S')
     group by all
 ),
 
@@ -20,10 +17,10 @@ group_statistics as (
         *,
         if(analysis = 'ratio' and interval_kind = 'percentile', train_a || ' ' || runtime_a, null) as cell
     from main.statistics
-    where statistics.plan_digest = $plan_digest
-        and statistics.metric = 'total_tokens'
-        and statistics.interval_kind in ('percentile', 't over seeds')
-        and (statistics.comparison_group = 'against_aligned' or statistics.analysis = 'interaction_ratio')
+    where plan_digest = $plan_digest
+        and metric = 'total_tokens'
+        and interval_kind in ('percentile', 't over seeds')
+        and (comparison_group = 'against_aligned' or analysis = 'interaction_ratio')
 ),
 
 -- with several seeds there are two intervals of the interaction, of which the wider one leads
@@ -42,20 +39,19 @@ tested_settings as (
 
 select
     crossed_cells.*,
-    tested_settings.p_on_s_token_ratio,
+    p_on_s_token_ratio,
     ended_pairs.ratio_of_finished as p_on_s_ended_token_ratio,
-    tested_settings.s_on_p_token_ratio, tested_settings.s_on_s_token_ratio, tested_settings.interaction_ratio,
-    tested_settings.wider.low as interaction_ratio_low,
-    tested_settings.wider.high as interaction_ratio_high,
-    tested_settings.wider.interval_kind,
+    s_on_p_token_ratio, s_on_s_token_ratio, interaction_ratio,
+    wider.low as interaction_ratio_low,
+    wider.high as interaction_ratio_high,
+    wider.interval_kind,
     if(narrower.interval_kind <> wider.interval_kind, narrower.estimate, null) as narrower_ratio,
     if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_ratio_low,
     if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high
 from crossed_cells
 left join (
     from marts.token_sensitivity
-    where token_sensitivity.plan_digest = $plan_digest
-        and token_sensitivity.condition = 'P->S'
+    where plan_digest = $plan_digest and condition = 'P->S'
 ) as ended_pairs using (variant, base, visibility, header, bucket)
 left join tested_settings using (variant, base, visibility, header, bucket)
 order by

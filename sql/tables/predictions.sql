@@ -17,22 +17,21 @@ with predictions as (
 all_cells as (
     select
         'published, Qwen3-8B' as measured_on,
-        published_setting.variant,
+        variant,
         'hub' as base,
-        published_setting.visibility, published_setting.header,
-        published_cells.split as bucket,
-        upper(published_cells.train_semantics[1]) || '->' || upper(published_cells.runtime_semantics[1]) as condition,
+        visibility, header,
+        split as bucket,
+        upper(train_semantics[1]) || '->' || upper(runtime_semantics[1]) as condition,
         mean_total_tokens, missing_name_episode_pct, state_utilization
     from staging.published_cells
     cross join staging.published_setting
-    where published_cells.model = 'sft'
+    where model = 'sft'
     union all by name
     select
         variant, base, visibility, header, bucket, condition, measured_on,
         mean_total_tokens, missing_name_episode_pct, state_utilization
     from marts.evaluated_cells
-    where evaluated_cells.plan_digest = $plan_digest
-        and evaluated_cells.model = 'sft'
+    where plan_digest = $plan_digest and model = 'sft'
 ),
 
 measured_groups as (
@@ -55,16 +54,14 @@ tested_groups as (
     select
         variant, base, visibility, header, bucket,
         max(statistics) filter (analysis = 'interaction' and metric = 'total_tokens') as saving,
-        max(statistics) filter (
-            analysis = 'difference' and metric = 'has_missing_name' and runtime_a = 'stateless'
-        ) as missing,
-        max(statistics) filter (
-            analysis = 'difference' and metric = 'state_utilization' and runtime_a = 'persistent'
-        ) as state_use
+        max(statistics) filter (analysis = 'difference' and metric = 'has_missing_name' and runtime_a = 'stateless')
+            as missing,
+        max(statistics) filter (analysis = 'difference' and metric = 'state_utilization' and runtime_a = 'persistent')
+            as state_use
     from main.statistics
-    where statistics.plan_digest = $plan_digest
-        and (statistics.comparison_group = 'fixed_runtime' or statistics.analysis = 'interaction')
-        and statistics.interval_kind = 'percentile'
+    where plan_digest = $plan_digest
+        and (comparison_group = 'fixed_runtime' or analysis = 'interaction')
+        and interval_kind = 'percentile'
     group by all
 ),
 
@@ -74,28 +71,13 @@ all_values as (
         measured_groups.measured_on <> 'published, Qwen3-8B' as has_interval,
         unnest(
             [
-                {
-                    prediction: 1,
-                    trained_stateless: saving_stateless,
-                    trained_persistent: saving_persistent,
-                    difference_low: saving.low,
-                    difference_high: saving.high
-                },
-                {
-                    prediction: 2,
-                    trained_stateless: missing_stateless,
-                    trained_persistent: missing_persistent,
-                    difference_low: 100 * missing.low,
-                    difference_high: 100 * missing.high
-                },
-                {
-                    prediction: 3,
-                    trained_stateless: use_stateless,
-                    trained_persistent: use_persistent,
-                    difference_low: state_use.low,
-                    difference_high: state_use.high
-                }
-            ],
+                row(1, saving_stateless, saving_persistent, saving.low, saving.high),
+                row(2, missing_stateless, missing_persistent, 100 * missing.low, 100 * missing.high),
+                row(3, use_stateless, use_persistent, state_use.low, state_use.high)
+            ]::struct(
+                prediction integer, trained_stateless double, trained_persistent double,
+                difference_low double, difference_high double
+            )[],
             recursive := true
         )
     from measured_groups
@@ -125,20 +107,16 @@ judged as (
             when values_refute is not null and interval_refutes is not null then values_refute and interval_refutes
         end as is_refuted
     from all_values
-    inner join predictions on all_values.prediction = predictions.prediction
+    inner join predictions using (prediction)
 )
 
 select
-    judged.measured_on,
-    variant, base, visibility, header, bucket,
-    judged.prediction,
-    subject, statement, wording,
-    trained_stateless, trained_persistent, difference_low, difference_high,
-    judged.rule,
+    measured_on, variant, base, visibility, header, bucket, prediction, subject, statement, wording,
+    trained_stateless, trained_persistent, difference_low, difference_high, rule,
     case
-        when judged.is_refuted then 'refuted'
-        when not judged.is_refuted then 'not refuted'
-        when judged.measured_on = 'published, Qwen3-8B' then 'not published'
+        when is_refuted then 'refuted'
+        when not is_refuted then 'not refuted'
+        when measured_on = 'published, Qwen3-8B' then 'not published'
         else 'no statistics'
     end as verdict
 from judged

@@ -1,15 +1,11 @@
 -- What chance does to a model: its tokens on persistent minus on stateless, for two training seeds of one contract
 with contrasted_instances as (
     select
-        variant, base, visibility, header, bucket,
-        measured_on, train_contract, training_seed, instance_id,
-        avg(episode_metrics.total_tokens) filter (episode_metrics.runtime_contract = 'persistent')
-        - avg(episode_metrics.total_tokens) filter (episode_metrics.runtime_contract = 'stateless') as contrast
+        variant, base, visibility, header, bucket, measured_on, train_contract, training_seed, instance_id,
+        avg(total_tokens) filter (runtime_contract = 'persistent')
+        - avg(total_tokens) filter (runtime_contract = 'stateless') as contrast
     from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'evaluation'
-        and episode_metrics.train_contract is not null
-        and episode_metrics.is_counted
+    where plan_digest = $plan_digest and purpose = 'evaluation' and train_contract is not null and is_counted
     group by all
 )
 

@@ -3,23 +3,21 @@ with measured_teachers as (
     select
         scale, model_name, variant, bucket, published_split, runtime_contract,
         cast(count(*) as double) as episode_count,
-        100 * avg(cast(episode_metrics.is_solved as integer)) as teacher_success_rate,
-        avg(episode_metrics.score) as avg_teacher_optimality,
-        100 * avg(episode_metrics.capacity_use) as avg_capacity_utilization,
-        avg(episode_metrics.inspected_count) as avg_items_inspected,
-        avg(episode_metrics.step_count) as avg_steps_per_episode,
-        avg(episode_metrics.call_site_count) as avg_tool_calls_per_episode,
-        avg(episode_metrics.executed_call_count) as avg_executed_calls_per_episode,
-        avg(episode_metrics.total_tokens) as avg_total_tokens_per_episode,
-        avg(episode_metrics.prompt_tokens) as avg_prompt_tokens_per_episode,
-        avg(episode_metrics.cached_prompt_tokens) as avg_cached_prompt_tokens_per_episode,
-        avg(episode_metrics.completion_tokens) as avg_completion_tokens_per_episode,
-        avg(episode_metrics.training_tokens) as avg_training_tokens_per_episode,
-        avg(episode_metrics.injected_fault_count) as avg_injected_faults_per_episode
+        100 * avg(cast(is_solved as integer)) as teacher_success_rate,
+        avg(score) as avg_teacher_optimality,
+        100 * avg(capacity_use) as avg_capacity_utilization,
+        avg(inspected_count) as avg_items_inspected,
+        avg(step_count) as avg_steps_per_episode,
+        avg(call_site_count) as avg_tool_calls_per_episode,
+        avg(executed_call_count) as avg_executed_calls_per_episode,
+        avg(total_tokens) as avg_total_tokens_per_episode,
+        avg(prompt_tokens) as avg_prompt_tokens_per_episode,
+        avg(cached_prompt_tokens) as avg_cached_prompt_tokens_per_episode,
+        avg(completion_tokens) as avg_completion_tokens_per_episode,
+        avg(training_tokens) as avg_training_tokens_per_episode,
+        avg(injected_fault_count) as avg_injected_faults_per_episode
     from marts.episode_metrics
-    where episode_metrics.plan_digest = $plan_digest
-        and episode_metrics.purpose = 'teacher'
-        and episode_metrics.is_counted
+    where plan_digest = $plan_digest and purpose = 'teacher' and is_counted
     group by all
 ),
 
@@ -32,8 +30,8 @@ unpivoted_metrics as (
 paired_contracts as (
     select
         scale, model_name, variant, bucket, published_split, metric,
-        max(unpivoted_metrics.measured) filter (unpivoted_metrics.runtime_contract = 'persistent') as persistent,
-        max(unpivoted_metrics.measured) filter (unpivoted_metrics.runtime_contract = 'stateless') as stateless
+        max(measured) filter (runtime_contract = 'persistent') as persistent,
+        max(measured) filter (runtime_contract = 'stateless') as stateless
     from unpivoted_metrics
     group by all
 )

@@ -1,18 +1,16 @@
 -- Table 3: missing names and failure classes per cell; ours beside Qwen3-8B on Hard, classes as counts and as shares
 select
-    variant, base, visibility, header, bucket, model, condition, measured_on,
-    ours.episode_count,
-    missing_name_episode_pct, missing_name_total, missing_names_per_episode,
-    missing_names_per_affected_episode, optimal_count, normally_ended_not_optimal_count,
-    capacity_violation_count, class_violation_count, protocol_violation_count,
-    violation_count, instability_count, silent_suboptimality_count, not_normally_ended_count,
+    variant, base, visibility, header, bucket, model, condition, measured_on, episode_count, missing_name_episode_pct,
+    missing_name_total, missing_names_per_episode, missing_names_per_affected_episode, optimal_count,
+    normally_ended_not_optimal_count, capacity_violation_count, class_violation_count, protocol_violation_count,
+    violation_count, instability_count, ours.silent_suboptimality_count, not_normally_ended_count,
     -- the paper counts classes among 100 episodes of a cell, so its counts are the shares that ours compare with
-    100 * ours.normally_ended_not_optimal_count / ours.episode_count as normally_ended_not_optimal_pct,
-    100 * ours.violation_count / ours.episode_count as violation_pct,
-    100 * ours.instability_count / ours.episode_count as instability_pct,
-    100 * ours.silent_suboptimality_count / ours.episode_count as silent_suboptimality_pct,
+    100 * normally_ended_not_optimal_count / episode_count as normally_ended_not_optimal_pct,
+    100 * violation_count / episode_count as violation_pct,
+    100 * instability_count / episode_count as instability_pct,
+    100 * ours.silent_suboptimality_count / episode_count as silent_suboptimality_pct,
     -- derived as the published one is: neither solved nor ended normally
-    100 * (ours.episode_count - ours.solved_count - ours.normally_ended_not_optimal_count) / ours.episode_count
+    100 * (episode_count - solved_count - normally_ended_not_optimal_count) / episode_count
         as not_normally_ended_unsolved_pct,
     theirs.pct_episodes_unresolved_ref as qwen3_8b_hard_missing_name_episode_pct,
     theirs.unresolved_ref_per_episode as qwen3_8b_hard_missing_names_per_episode,
@@ -21,9 +19,9 @@ select
     theirs.execution_instability as qwen3_8b_hard_instability_count,
     theirs.silent_suboptimality as qwen3_8b_hard_silent_suboptimality_count,
     terminations_derived.not_normally_terminated_unsolved as qwen3_8b_hard_not_normally_ended_count,
-    if(has_published_model, ours.missing_name_episode_pct - theirs.pct_episodes_unresolved_ref, null)
+    if(has_published_model, missing_name_episode_pct - theirs.pct_episodes_unresolved_ref, null)
         as missing_name_episode_pct_difference,
-    if(has_published_model, ours.missing_names_per_episode - theirs.unresolved_ref_per_episode, null)
+    if(has_published_model, missing_names_per_episode - theirs.unresolved_ref_per_episode, null)
         as missing_names_per_episode_difference,
     if(has_published_model, normally_ended_not_optimal_pct - theirs.normally_terminated_non_optimal, null)
         as normally_ended_not_optimal_pct_difference,

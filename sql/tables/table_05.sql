@@ -58,25 +58,18 @@ published_metrics as (
 ),
 
 reasons as (
-    select plan_examples.reason as metric
-    from plan_examples
-    where plan_examples.status = 'skipped'
+    select reason as metric from plan_examples where status = 'skipped'
     union
-    select published_metrics.metric
-    from published_metrics
-    where published_metrics.section = 'skip_reason'
+    select metric from published_metrics where section = 'skip_reason'
 ),
 
 all_metrics as (
-    select
-        *,
-        if(metric like '%tokens', 'tokens', 'yield') as section
-    from unpivoted_metrics
+    select *, if(metric like '%tokens', 'tokens', 'yield') as section from unpivoted_metrics
     union all by name
     -- a set without a trace of some reason has none of them, which stands beside the paper's number as well
     select
-        plan_examples.dataset, plan_examples.contract, reasons.metric,
-        count(*) filter (plan_examples.status = 'skipped' and plan_examples.reason = reasons.metric) as measured,
+        dataset, contract, metric,
+        count(*) filter (status = 'skipped' and plan_examples.reason = reasons.metric) as measured,
         'skip_reason' as section
     from plan_examples
     cross join reasons
@@ -84,32 +77,32 @@ all_metrics as (
     union all by name
     -- an arm shares instances with the other one, whichever of the two the row names first
     select distinct
-        plan_examples.dataset, plan_examples.contract,
+        dataset, plan_examples.contract,
         'shared_instances' as metric,
-        training_overlaps.shared_count as measured,
+        shared_count as measured,
         'yield' as section
     from plan_examples
     inner join main.training_overlaps
         on plan_examples.dataset_id = training_overlaps.dataset_id
-        and plan_examples.contract in (training_overlaps.contract, training_overlaps.other_contract)
+        and plan_examples.contract in (training_overlaps.contract, other_contract)
 ),
 
 paired_contracts as (
     select
         dataset, section, metric,
-        max(all_metrics.measured) filter (all_metrics.contract = 'persistent') as persistent,
-        max(all_metrics.measured) filter (all_metrics.contract = 'stateless') as stateless
+        max(measured) filter (contract = 'persistent') as persistent,
+        max(measured) filter (contract = 'stateless') as stateless
     from all_metrics
     group by all
 )
 
 select
-    paired_contracts.dataset.variant as variant,
-    paired_contracts.dataset.dataset_id as dataset_id,
-    paired_contracts.dataset.bucket as bucket,
-    paired_contracts.dataset.text_format as text_format,
-    paired_contracts.dataset.retention as retention,
-    paired_contracts.dataset.matching as matching,
+    dataset.variant as variant,
+    dataset.dataset_id as dataset_id,
+    dataset.bucket as bucket,
+    dataset.text_format as text_format,
+    dataset.retention as retention,
+    dataset.matching as matching,
     paired_contracts.section, paired_contracts.metric, teacher_labels.measured_on,
     paired_contracts.persistent, paired_contracts.stateless,
     paired_contracts.stateless - paired_contracts.persistent as stateless_minus_persistent,
@@ -121,8 +114,7 @@ select
         as stateless_difference
 from paired_contracts
 inner join marts.teacher_labels
-    on paired_contracts.dataset.scale = teacher_labels.scale
-    and paired_contracts.dataset.model_name = teacher_labels.model_name
+    on dataset.scale = teacher_labels.scale and dataset.model_name = teacher_labels.model_name
 left join published_metrics
     on paired_contracts.metric = published_metrics.metric
     and paired_contracts.dataset.variant = 'main'

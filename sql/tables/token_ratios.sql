@@ -9,19 +9,16 @@ with published_ratios as (
 )
 
 select
-    variant, base, visibility, header, bucket,
-    evaluated_buckets.measured_on,
-    train_a, runtime_a,
-    metric, interval_kind,
-    pair_count, mean_a,
-    statistics.mean_b as mean_aligned,
-    statistics.estimate as ratio,
-    statistics.low as ratio_low,
-    statistics.high as ratio_high,
-    statistics.note,
-    evaluated_buckets.published_split as qwen3_8b_split,
-    case when statistics.metric = 'total_tokens' then published_ratios.token_ratio end as qwen3_8b_ratio,
-    if(has_published_model, statistics.estimate - qwen3_8b_ratio, null) as ratio_difference
+    variant, base, visibility, header, bucket, measured_on, train_a, runtime_a, metric, interval_kind, pair_count,
+    mean_a,
+    mean_b as mean_aligned,
+    estimate as ratio,
+    low as ratio_low,
+    high as ratio_high,
+    note,
+    published_split as qwen3_8b_split,
+    if(metric = 'total_tokens', token_ratio, null) as qwen3_8b_ratio,
+    if(has_published_model, estimate - qwen3_8b_ratio, null) as ratio_difference
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join published_ratios
