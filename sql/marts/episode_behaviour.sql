@@ -71,7 +71,7 @@ counted_live_steps as (
         count(*) as live_step_count
     from (
         select episode_id, unnest(active_globals) as name from main.steps
-    )
+    ) as live_names
     group by all
 ),
 

@@ -54,7 +54,7 @@ read_errors as (
 select
     episode_id, reading, is_default, is_sensitivity,
     case
-        when category is distinct from 'normal' then null
+        when (category is distinct from 'normal') then null
         when score >= 1 then 'optimal'
         when names_capacity then 'capacity_violation'
         when names_class then 'class_violation'

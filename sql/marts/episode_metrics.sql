@@ -26,21 +26,23 @@ described_instances as (
 
 -- imported traces hold no executed calls, faults or cached tokens, some neither tokens nor times, and a state in which
 -- nothing was inspected or taken has a score of 0: what nobody counted is null
-counted_by_source as (
+counted_episodes as (
     select
-        episode_id,
-        backend = 'imported' and score is distinct from 0 as cannot_be_empty,
-        if(cannot_be_empty, nullif(weight_taken, 0), weight_taken) as weight_taken,
-        if(cannot_be_empty, nullif(inspected_count, 0), inspected_count) as inspected_count,
-        if(backend = 'imported', null, injected_fault_count) as injected_fault_count,
-        if(backend = 'imported', null, model_seconds) as model_seconds,
-        if(backend = 'imported', null, execution_seconds) as execution_seconds,
-        if(backend = 'imported', nullif(wall_seconds, 0), wall_seconds) as wall_seconds,
-        if(backend = 'imported', null, executed_call_count) as executed_call_count,
-        if(token_source = 'imported', null, cached_prompt_tokens) as cached_prompt_tokens,
-        if(token_source = 'imported', nullif(prompt_tokens, 0), prompt_tokens) as prompt_tokens,
-        if(token_source = 'imported', nullif(completion_tokens, 0), completion_tokens) as completion_tokens
-    from main.episodes
+        * replace (
+            if(backend = 'imported' and score is distinct from 0, nullif(weight_taken, 0), weight_taken)
+                as weight_taken,
+            if(backend = 'imported' and score is distinct from 0, nullif(inspected_count, 0), inspected_count)
+                as inspected_count,
+            if(backend = 'imported', null, injected_fault_count) as injected_fault_count,
+            if(backend = 'imported', null, model_seconds) as model_seconds,
+            if(backend = 'imported', null, execution_seconds) as execution_seconds,
+            if(backend = 'imported', nullif(wall_seconds, 0), wall_seconds) as wall_seconds,
+            if(backend = 'imported', null, executed_call_count) as executed_call_count,
+            if(token_source = 'imported', null, cached_prompt_tokens) as cached_prompt_tokens,
+            if(token_source = 'imported', nullif(prompt_tokens, 0), prompt_tokens) as prompt_tokens,
+            if(token_source = 'imported', nullif(completion_tokens, 0), completion_tokens) as completion_tokens
+        )
+    from staging.plan_episodes
 ),
 
 abbreviations as (
@@ -48,67 +50,63 @@ abbreviations as (
 )
 
 select
-    episodes.episode_id, episodes.run_id, episodes.plan_digest, episodes.scale,
+    episode_id, run_id, plan_digest, scale,
     -- heads our column wherever it stands beside a published one
-    case episodes.scale
+    case scale
         when 'paper' then 'paper, ' || case
-            when episodes.purpose = 'teacher' or episodes.base = 'teacher' then episodes.model_name
+            when purpose = 'teacher' or base = 'teacher' then model_name
             -- rows are imported at this scale only when they are the paper's own
-            when episodes.backend = 'imported' then 'Qwen3-8B'
+            when backend = 'imported' then 'Qwen3-8B'
             else coalesce(base_models.model, 'unknown model')
         end
         when 'import' then 'imported rows'
-        else episodes.scale || ', not Qwen3-8B'
+        else scale || ', not Qwen3-8B'
     end as measured_on,
     purpose, variant, base, model_name, train_contract, runtime_contract, visibility, header, bucket,
     -- split of the paper that a bucket stands for: Hard is the paper's held-out one
     case
-        when episodes.bucket in ('easy', 'hard') then episodes.bucket
-        when episodes.is_out_of_distribution then 'hard'
+        when bucket in ('easy', 'hard') then bucket
+        when is_out_of_distribution then 'hard'
         else 'easy'
     end as published_split,
     case
         -- a scripted teacher that is evaluated beside the models plays without any
-        when episodes.purpose = 'teacher' or episodes.base = 'teacher' then 'teacher'
-        when episodes.train_contract is null then 'base'
+        when purpose = 'teacher' or base = 'teacher' then 'teacher'
+        when train_contract is null then 'base'
         else 'sft'
     end as model,
-    coalesce(letters[episodes.train_contract], episodes.train_contract, episodes.base)
-    || '->' || coalesce(letters[episodes.runtime_contract], episodes.runtime_contract) as condition,
-    episodes.split, episodes.is_out_of_distribution, episodes.instance_id, episodes.training_seed,
-    episodes.replicate, episodes.attempt,
+    coalesce(letters[train_contract], train_contract, base)
+    || '->' || coalesce(letters[runtime_contract], runtime_contract) as condition,
+    split, is_out_of_distribution, instance_id, training_seed, replicate, attempt,
     -- an episode that ended with `error` runs again, and so does one whose model was trained anew, from attempt 0
-    attempts.is_last_attempt,
+    is_last_attempt,
     -- what the tables are about: an episode whose endpoint or runtime failed says nothing about its cell
-    attempts.is_last_attempt and (episodes.finish_reason <> 'error' or episodes.backend = 'imported') as is_counted,
-    episodes.finish_reason,
-    coalesce(finish_signals.category, 'other') as finish_category,
-    coalesce(finish_signals.table_6_category, 'other') as table_6_category,
-    episodes.score, episodes.is_solved,
-    counted_by_source.weight_taken / described_instances.capacity as capacity_use,
-    counted_by_source.inspected_count,
-    counted_by_source.inspected_count / described_instances.inspection_budget as inspection_budget_use,
-    episodes.turn_count, episodes.step_count, episodes.call_site_count, counted_by_source.executed_call_count,
-    counted_by_source.prompt_tokens, counted_by_source.cached_prompt_tokens, counted_by_source.completion_tokens,
-    counted_by_source.prompt_tokens + counted_by_source.completion_tokens as total_tokens,
-    (counted_by_source.prompt_tokens + counted_by_source.completion_tokens) / nullif(episodes.turn_count, 0)
-        as tokens_per_turn,
-    episodes.training_tokens, counted_by_source.injected_fault_count, counted_by_source.model_seconds,
-    counted_by_source.execution_seconds, counted_by_source.wall_seconds,
+    is_last_attempt and (finish_reason <> 'error' or backend = 'imported') as is_counted,
+    finish_reason,
+    coalesce(category, 'other') as finish_category,
+    coalesce(table_6_category, 'other') as table_6_category,
+    score, is_solved,
+    weight_taken / capacity as capacity_use,
+    inspected_count,
+    inspected_count / inspection_budget as inspection_budget_use,
+    turn_count, step_count, call_site_count, executed_call_count, prompt_tokens, cached_prompt_tokens,
+    completion_tokens,
+    prompt_tokens + completion_tokens as total_tokens,
+    (prompt_tokens + completion_tokens) / nullif(turn_count, 0) as tokens_per_turn,
+    training_tokens, injected_fault_count, model_seconds, execution_seconds, wall_seconds,
     coalesce(columns(own_errors.* exclude (episode_id)), 0) as '\0',
     coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
     episode_failures.failure_class,
     episode_behaviour.* exclude (episode_id, reading, is_default)
-from staging.plan_episodes as episodes
+from counted_episodes
 cross join abbreviations
-inner join counted_by_source using (episode_id)
 inner join staging.attempts using (plan_digest, episode_id)
 left join described_instances using (instance_id)
 left join staging.finish_signals using (finish_reason)
 left join staging.base_models using (plan_digest, base)
 left join own_errors using (episode_id)
 left join marts.episode_failures
-    on episodes.episode_id = episode_failures.episode_id and episode_failures.is_default
+    on counted_episodes.episode_id = episode_failures.episode_id and episode_failures.is_default
 left join marts.episode_behaviour
-    on episodes.episode_id = episode_behaviour.episode_id and episode_behaviour.is_default
+    on counted_episodes.episode_id = episode_behaviour.episode_id and episode_behaviour.is_default
 order by plan_digest, purpose, variant, base, bucket, condition, instance_id, training_seed, replicate, attempt

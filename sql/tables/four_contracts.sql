@@ -7,16 +7,10 @@ select
     score_pct, solved_pct,
     missing_name_episode_pct as missing_name_pct,
     missing_names_per_episode,
-    widest_mean_total_tokens_low as mean_tokens_low,
-    widest_mean_total_tokens_high as mean_tokens_high,
-    widest_score_pct_low as score_pct_low,
-    widest_score_pct_high as score_pct_high,
-    widest_solved_pct_low as solved_pct_low,
-    widest_solved_pct_high as solved_pct_high,
-    widest_missing_name_episode_pct_low as missing_name_pct_low,
-    widest_missing_name_episode_pct_high as missing_name_pct_high,
-    widest_missing_names_per_episode_low as missing_names_per_episode_low,
-    widest_missing_names_per_episode_high as missing_names_per_episode_high
+    columns('^widest_mean_total_tokens_(low|high)$') as 'mean_tokens_\1',
+    columns('^widest_((score|solved)_pct_(low|high))$') as '\1',
+    columns('^widest_missing_name_episode_pct_(low|high)$') as 'missing_name_pct_\1',
+    columns('^widest_missing_names_per_episode_(low|high)$') as 'missing_names_per_episode_\1'
 from marts.evaluated_cells
 where plan_digest = $plan_digest and model <> 'teacher'
 -- a study that injects nothing has its table `cells`

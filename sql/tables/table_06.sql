@@ -1,7 +1,8 @@
 -- Table 6: how episodes ended per cell, with zeros for unseen signals, beside the paper's category of each signal
 with counted_signals as (
     select
-        measured_on, variant, base, visibility, header, bucket, model, condition, finish_reason, finish_category, table_6_category,
+        measured_on, variant, base, visibility, header, bucket, model, condition,
+        finish_reason, finish_category, table_6_category,
         count(*) as episode_count,
         count(*) filter (not is_solved) as unsolved_count
     from marts.episode_metrics
@@ -35,7 +36,8 @@ crossed_signals as (
 )
 
 select
-    variant, base, visibility, header, bucket, model, condition, measured_on, finish_reason, finish_category, table_6_category, episode_count, unsolved_count,
+    variant, base, visibility, header, bucket, model, condition, measured_on,
+    finish_reason, finish_category, table_6_category, episode_count, unsolved_count,
     episode_count / cell_count as episode_share,
     table6.category as published_category
 from crossed_signals
