@@ -85,21 +85,21 @@ def run_suites(
     with open_bar("Great Expectations", sum(len(suite.checks) for suite in suites), "checks") as advance:
         for suite in suites:
             results = _evaluate(context, suite)
-            for check in suite.checks:
-                result = results[check.name]
-                row = CheckResultRow(
+            rows += [
+                CheckResultRow(
                     run_id=run_id,
                     check_run_id=f"{run_id}-{suite.name}",
                     suite=suite.name,
                     check_name=check.name,
-                    is_passed=bool(result.success),
+                    is_passed=bool(results[check.name].success),
                     row_count=suite.frame.height,
-                    unexpected_count=int(result.result.get("unexpected_count", 0)),
+                    unexpected_count=int(results[check.name].result.get("unexpected_count", 0)),
                     threshold_json=check.model_dump_json(exclude={"name"}, exclude_defaults=True),
                     unexpected_json=json.dumps(_first_offenders(suite, check)),
                     checked_at=checked_at,
                 )
-                rows.append(row)
+                for check in suite.checks
+            ]
             advance(len(suite.checks), suite.name)
     _write_docs(context, docs_folder)
     return rows
@@ -137,14 +137,12 @@ def _open_context(docs_folder: Path) -> "EphemeralDataContext":
     )
     config["progress_bars"] = {"globally": False}
     context = gx.get_context(mode="ephemeral", project_config=config)
+    store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(docs_folder.absolute())}
     context.add_data_docs_site(
         _SITE,
         {
             "class_name": "SiteBuilder",
-            "store_backend": {
-                "class_name": "TupleFilesystemStoreBackend",
-                "base_directory": str(docs_folder.absolute()),
-            },
+            "store_backend": store,
             "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
         },
     )
@@ -157,11 +155,8 @@ def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, Any]:
 
     stated = [_expectation(check, _first_offenders(suite, check)) for check in suite.checks]
     expectations = gx.ExpectationSuite(name=suite.name, expectations=stated)
-    batch = (
-        context.data_sources.add_pandas(suite.name)
-        .add_dataframe_asset(suite.name)
-        .add_batch_definition_whole_dataframe("all")
-    )
+    asset = context.data_sources.add_pandas(suite.name).add_dataframe_asset(suite.name)
+    batch = asset.add_batch_definition_whole_dataframe("all")
     definition = context.validation_definitions.add(
         gx.ValidationDefinition(name=suite.name, data=batch, suite=context.suites.add(expectations))
     )
@@ -191,22 +186,20 @@ def _first_offenders(suite: Suite, check: Check) -> list[str]:
 
 def _expectation(check: Check, shown_ids: Sequence[str]) -> "Expectation":
     """Return a check as an expectation, whose description in Data Docs shows the ids, if there are any."""
-    from great_expectations.expectations.core.expect_column_values_to_be_between import ExpectColumnValuesToBeBetween
-    from great_expectations.expectations.core.expect_column_values_to_be_in_set import ExpectColumnValuesToBeInSet
-    from great_expectations.expectations.core.expect_table_row_count_to_be_between import ExpectTableRowCountToBeBetween
+    from great_expectations.expectations import core
 
-    shared: dict[str, Any] = {"meta": {"check": check.name}, "notes": check.name}
-    shared |= {"description": None}  # Great Expectations' own words
+    # without a description, Great Expectations' own words
+    shared: dict[str, Any] = {"meta": {"check": check.name}, "notes": check.name, "description": None}
     if shown_ids:
         limits = {"at least": check.minimum, "at most": check.maximum}
         asked = " and ".join(f"{words} {bound}" for words, bound in limits.items() if bound is not None)
         asked = f"one of {', '.join(check.allowed)}" if check.kind == "in_set" else asked
         found = f"first offending ids: {', '.join(shown_ids)}"
         shared["description"] = f"{check.name}: {asked}, at least {check.minimum_share:.0%} of the time; {found}"
+    bounds = {"min_value": check.minimum, "max_value": check.maximum}
     if check.kind == "row_count":
-        bounds = {"min_value": check.minimum, "max_value": check.maximum}
-        return ExpectTableRowCountToBeBetween(**bounds, **shared)
+        return core.ExpectTableRowCountToBeBetween(**bounds, **shared)
     shared |= {"column": check.column, "mostly": check.minimum_share}
     if check.kind == "in_set":
-        return ExpectColumnValuesToBeInSet(value_set=list(check.allowed), **shared)
-    return ExpectColumnValuesToBeBetween(min_value=check.minimum, max_value=check.maximum, **shared)
+        return core.ExpectColumnValuesToBeInSet(value_set=list(check.allowed), **shared)
+    return core.ExpectColumnValuesToBeBetween(**bounds, **shared)

@@ -30,9 +30,8 @@ class Prices(FrozenModel):
         """Return what the tokens cost."""
         fresh = spent.prompt_tokens - spent.cached_prompt_tokens
         cached_prompt = self.prompt if self.cached_prompt is None else self.cached_prompt
-        return (
-            fresh * self.prompt + spent.cached_prompt_tokens * cached_prompt + spent.completion_tokens * self.completion
-        ) / 1_000_000
+        prompts = fresh * self.prompt + spent.cached_prompt_tokens * cached_prompt
+        return (prompts + spent.completion_tokens * self.completion) / 1_000_000
 
 
 class Spent(NamedTuple):
@@ -92,10 +91,10 @@ class Meter:
             if self._failure is not None:
                 raise self._failure
             spent, cost = self.spent, self.prices.cost(self.billed)
-        met = None
         if self.max_tokens_total is not None and spent.total >= self.max_tokens_total:
             met = f"{spent.total:,} tokens are spent of max_tokens_total {self.max_tokens_total:,}"
         elif is_billed and self.max_cost is not None and cost >= self.max_cost:
             met = f"{cost:.2f} is spent of max_cost {self.max_cost:.2f}"
-        if met is not None:
-            raise LimitReachedError(f"{met}; everything so far is kept, start again with a higher limit to go on")
+        else:
+            return
+        raise LimitReachedError(f"{met}; everything so far is kept, start again with a higher limit to go on")

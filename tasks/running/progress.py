@@ -94,13 +94,8 @@ def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
         return
     with _display.lock:
         if _display.progress is None:
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                RateColumn(),
-                TimeRemainingColumn(elapsed_when_finished=True),
-            )
+            left = TimeRemainingColumn(elapsed_when_finished=True)
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), RateColumn(), left)
             _display.progress = Progress(*columns, console=Console(stderr=True), speed_estimate_period=60)
             _display.progress.start()
         progress = _display.progress

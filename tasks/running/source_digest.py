@@ -35,20 +35,6 @@ def source_digest(entries: Sequence[str]) -> str:
     `carryover.storage`, `carryover.tasks.plans`, modules of specs (`spec.py`), progress bars and the tasks of other
     stages (`tasks/*.py`).
     """
-    digest = hashlib.sha256()
-    for file, name in sorted(_closure(entries)):
-        digest.update(f"{file.relative_to(ROOT)} {name}".encode())
-        digest.update(_read(file)[name].meaning)
-    return digest.hexdigest()
-
-
-def canonical_json(value: Any) -> str:
-    """Return JSON that is equal for equal values: keys sorted, models by their fields, no spaces."""
-    return json.dumps(to_jsonable_python(value), sort_keys=True, separators=(",", ":"))
-
-
-def _closure(entries: Sequence[str]) -> set[tuple[Path, str]]:
-    """Return what counts, as files and names in them."""
     found: set[tuple[Path, str]] = set()
     paths = [_path(entry) for entry in entries]
     files = (file for path in paths for file in (_shipped(path) if path.is_dir() else [path.with_suffix(".py")]))
@@ -64,7 +50,16 @@ def _closure(entries: Sequence[str]) -> set[tuple[Path, str]]:
         waiting += _followed(source[name].imported)
         if source[name].reads_files:
             waiting += [(other, _WHOLE) for other in _shipped(file.parent) if other.suffix != ".py"]
-    return found
+    digest = hashlib.sha256()
+    for file, name in sorted(found):
+        digest.update(f"{file.relative_to(ROOT)} {name}".encode())
+        digest.update(_read(file)[name].meaning)
+    return digest.hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """Return JSON that is equal for equal values: keys sorted, models by their fields, no spaces."""
+    return json.dumps(to_jsonable_python(value), sort_keys=True, separators=(",", ":"))
 
 
 def _shipped(folder: Path) -> list[Path]:

@@ -39,10 +39,8 @@ def calls_finish(code: str) -> bool:
     if "finish" not in code:
         return False
     try:
-        tree = parse_python(code)
+        nodes = ast.walk(parse_python(code))
     except (SyntaxError, ValueError):  # ValueError: null bytes in the source
         return False
-    return any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finish"
-        for node in ast.walk(tree)
-    )
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    return any(isinstance(called, ast.Name) and called.id == "finish" for called in calls)
