@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from prefect import task
 
 from carryover.storage.study.attempts import EpisodePlace, landed_episode_ids, missing_episodes
-from carryover.storage.study.instances import read_instances
 from carryover.storage.study.spending import share_meter
-from carryover.storage.study.stages import note_reuse, note_stage
+from carryover.storage.study.stages import note_reuse, note_stage, read_instances
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec, open_client

@@ -2,7 +2,7 @@
 
 from prefect import task
 
-from carryover.storage.study.instances import note_instances
+from carryover.storage.study.stages import note_instances
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.knapsack.instance import instance_rows

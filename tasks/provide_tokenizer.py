@@ -9,8 +9,7 @@ from pathlib import Path
 
 from prefect import task
 
-from carryover.storage.study.instances import instance_ids, read_instances
-from carryover.storage.study.stages import note_stage, stage_result
+from carryover.storage.study.stages import instance_ids, note_stage, read_instances, stage_result
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import KeptFolder, find_folder, keep_folder, open_folder
 from carryover.tasks.agent.client import open_client

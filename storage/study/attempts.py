@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from carryover.storage.study.instances import instance_ids
+from carryover.storage.study.stages import instance_ids
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.protocol import EndpointDownError
 from carryover.tasks.plans.run import Run
@@ -32,13 +32,9 @@ def missing_episodes(run: Run, zone: LandingZone, shard: ShardSpec, *, plays_aga
     own = zone.landed_episodes(run_id=run.run_id) if plays_again else {}
     places = []
     for instance_id, replicate, attempts in _landed_attempts(run, zone, shard):
-        is_last = bool(attempts) and (
-            landed[attempts[-1]] is not FinishReason.ERROR
-            or (
-                shard.maximum_attempts is not None
-                and len(attempts) - len(unheard.intersection(attempts)) >= shard.maximum_attempts
-            )
-        )
+        heard_count = len(attempts) - len(unheard.intersection(attempts))
+        is_given_up = shard.maximum_attempts is not None and heard_count >= shard.maximum_attempts
+        is_last = bool(attempts) and (landed[attempts[-1]] is not FinishReason.ERROR or is_given_up)
         if not is_last or (plays_again and attempts[-1] not in own):
             places.append(EpisodePlace(instance_id, replicate, len(attempts)))
     return places

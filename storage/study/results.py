@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import WarehouseError
 from carryover.storage.study.kept_training import insert_training, keep_training
@@ -24,7 +23,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
-from carryover.tasks.traces.rows import EpisodeRow, Row
+from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
 ComputeStatistics = Callable[[pl.DataFrame, str, dict[str, Any]], list[StatisticRow]]
@@ -70,11 +69,7 @@ class KeptPlan(FrozenModel):
 
 
 def keep_results(
-    warehouse: Warehouse,
-    plan_digests: Sequence[str],
-    folder: Path,
-    compute: ComputeStatistics,
-    where: str = "true",
+    warehouse: Warehouse, plan_digests: Sequence[str], folder: Path, compute: ComputeStatistics, where: str = "true"
 ) -> int:
     """Add plans' counted episodes to a folder of results, compute its statistics, and return how many rows it holds.
 
@@ -160,18 +155,16 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
     )
     insert_training(connection, folder)
     first = plans[0]
-    run = RunRow.model_validate(
-        {
-            "run_id": folder.name,
-            "flow": "reproduce_study",
-            "plan_name": first.plan_name,
-            "plan_digest": folder.name,
-            "scale": first.scale,
-            "plan_json": json.dumps([plan.plan for plan in plans]),
-            "environment_json": json.dumps(first.environment),
-            "source": first.environment.get("source"),
-            "started_at": min(plan.started_at for plan in plans),
-        }
+    run = RunRow(
+        run_id=folder.name,
+        flow="reproduce_study",
+        plan_name=first.plan_name,
+        plan_digest=folder.name,
+        scale=first.scale,  # type: ignore[arg-type]
+        plan_json=json.dumps([plan.plan for plan in plans]),
+        environment_json=json.dumps(first.environment),
+        source=first.environment.get("source"),
+        started_at=min(plan.started_at for plan in plans),
     )
     end = RunEndRow(
         run_id=folder.name,
@@ -179,9 +172,10 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
         message=f"kept from plans {', '.join(plan.plan_digest for plan in plans)}",
         finished_at=max(plan.finished_at or plan.started_at for plan in plans),
     )
-    _insert(connection, [run])
-    _insert(connection, [end])
-    _insert(connection, claims)
+    for rows in ([run], [end], claims):
+        if rows:
+            connection.register("arrived", to_arrow(rows))
+            connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
     shut_files_out(connection)
     return Warehouse(connection, folder / EPISODES)
 
@@ -190,9 +184,3 @@ def _plans_of(folder: Path) -> list[KeptPlan]:
     if plans := read_plans(folder):
         return plans
     raise WarehouseError(f"no results in {folder}: {PLANS} is missing")
-
-
-def _insert(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
-    if rows:
-        connection.register("arrived", to_arrow(rows))
-        connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
-from carryover.storage.zone.generation import begin_generation, read_generation
 from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.objects import begin_generation, read_generation
 from carryover.tasks.plans.identity import analysis_source, current_source
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.spec import StudyPlan
@@ -80,7 +80,25 @@ def start_run(
     if not zone.manifests().bundles:
         begin_generation(places)
     run = _run(new_run_id(), plan, limits, places)
-    with landed_run(zone, _run_row(flow, run, joined_run, environment)):
+    described = {
+        **describe_environment(),
+        "source": current_source(),
+        ANALYSIS_KEY: analysis_source(),
+        **({} if joined_run is None else {JOINED_KEY: joined_run}),
+        **environment,
+    }
+    row = RunRow(
+        run_id=run.run_id,
+        flow=flow,
+        plan_name=plan.name,
+        plan_digest=plan.digest,
+        scale=plan.scale,
+        plan_json=plan.model_dump_json(),
+        environment_json=json.dumps(described),
+        source=current_source(),
+        started_at=datetime.now(UTC),
+    )
+    with landed_run(zone, row):
         _opened.add(run.run_id)
         yield run
 
@@ -89,12 +107,16 @@ def start_run(
 def landed_run(zone: LandingZone, row: RunRow) -> Iterator[None]:
     """Land a run's start, and its end: finished, stopped by a limit or a signal, or failed."""
     zone.write({RunRow.TABLE: [row]}, row.run_id)
+    ending: tuple[RunStatus, str] = ("finished", "")
     try:
         yield
     except BaseException as error:
-        _land_end(zone, row.run_id, *_ending(error))
+        ending = _ending(error)
         raise
-    _land_end(zone, row.run_id, "finished", "")
+    finally:
+        status, message = ending
+        end = RunEndRow(run_id=row.run_id, status=status, message=message, finished_at=datetime.now(UTC))
+        zone.write({RunEndRow.TABLE: [end]}, row.run_id)
 
 
 def finished_runs(flow: str, plan_name: str) -> list[str]:
@@ -112,8 +134,7 @@ def choose_study(preset: StudyPlan) -> str:
         NoStudyError: No study of that scale has finished.
     """
     scale = preset.name
-    studies = finished_runs("reproduce_study", plan_name=scale)
-    if not studies:
+    if not (studies := finished_runs("reproduce_study", plan_name=scale)):
         raise NoStudyError(
             f"no finished study of scale {scale!r} to evaluate again; `carryover run --scale {scale}` makes one"
         )
@@ -158,27 +179,6 @@ def _run(run_id: str, plan: StudyPlan, limits: Limits, places: Folders) -> Run:
     )
 
 
-def _run_row(flow: str, run: Run, joined_run: str | None, known: Mapping[str, Any]) -> RunRow:
-    environment = {
-        **describe_environment(),
-        "source": current_source(),
-        ANALYSIS_KEY: analysis_source(),
-        **({} if joined_run is None else {JOINED_KEY: joined_run}),
-        **known,
-    }
-    return RunRow(
-        run_id=run.run_id,
-        flow=flow,
-        plan_name=run.plan.name,
-        plan_digest=run.plan.digest,
-        scale=run.plan.scale,
-        plan_json=run.plan.model_dump_json(),
-        environment_json=json.dumps(environment),
-        source=current_source(),
-        started_at=datetime.now(UTC),
-    )
-
-
 def _ending(error: BaseException) -> tuple[RunStatus, str]:
     match error:
         case LimitReachedError():
@@ -189,8 +189,3 @@ def _ending(error: BaseException) -> tuple[RunStatus, str]:
             return "failed", f"{type(error).__name__}: {error}"
         case _:  # SIGTERM, under the name that Prefect gives it
             return "stopped", f"ended by {type(error).__name__}"
-
-
-def _land_end(zone: LandingZone, run_id: str, status: RunStatus, message: str) -> None:
-    end = RunEndRow(run_id=run_id, status=status, message=message, finished_at=datetime.now(UTC))
-    zone.write({RunEndRow.TABLE: [end]}, run_id)

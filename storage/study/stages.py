@@ -1,16 +1,21 @@
-"""What a plan has of its stages: results that its runs made, or found made for another plan."""
+"""What a plan has of its stages: results that its runs made, or found made for another plan; first its instances."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import polars as pl
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.plans.identity import Stage
+from carryover.tasks.knapsack.instance import Instance, Item, instance_of_row
+from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.spec import InstanceSetSpec
+from carryover.tasks.running.errors import UserError
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import PlanStageRow, ReusedEpisodeRow
+
+_Ids = RootModel[list[str]]
 
 
 class NotedStage(NamedTuple):
@@ -31,8 +36,7 @@ def note_stage(run: Run, stage: Stage, name: str, digest: str, result: BaseModel
         result_json=None if result is None else result.model_dump_json(),
     )
     zone = LandingZone(run.landing)
-    noted = noted_stage(zone, run, stage, name)
-    if noted is None or noted != (row.stage_digest, row.result_json):
+    if noted_stage(zone, run, stage, name) != (row.stage_digest, row.result_json):
         zone.write({PlanStageRow.TABLE: [row]}, run.run_id)
 
 
@@ -63,3 +67,33 @@ def noted_stage(zone: LandingZone, run: Run, stage: Stage, name: str) -> NotedSt
     is_asked = (pl.col("plan_digest") == run.plan.digest) & (pl.col("stage") == stage.value) & (pl.col("name") == name)
     rows = zone.scan(PlanStageRow.TABLE).filter(is_asked).select(NotedStage._fields).collect().rows()
     return NotedStage(*rows[0]) if rows else None
+
+
+def note_instances(run: Run, instances: InstanceSetSpec, ids: list[str]) -> None:
+    """Land which instances the plan has of a set: their ids in the order of the set's seeds."""
+    note_stage(run, Stage.INSTANCES, _set_name(instances), stage_digest(Stage.INSTANCES, instances), _Ids(ids))
+
+
+def instance_ids(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> list[str]:
+    """Return the ids of a set's instances in the order of its seeds; raise `UserError` where none have landed."""
+    noted = noted_stage(zone, run, Stage.INSTANCES, _set_name(instances))
+    if noted is None or noted.result_json is None:
+        raise UserError(
+            f"no instances of bucket {instances.bucket} for plan {run.plan.name} in {run.landing}; "
+            "run the flow generate_instances first"
+        )
+    return _Ids.model_validate_json(noted.result_json).root
+
+
+def read_instances(zone: LandingZone, ids: Sequence[str]) -> Iterator[Instance]:
+    """Yield landed instances by their ids, one at a time, since there may be many thousand."""
+    is_asked = pl.col("instance_id").is_in(sorted(set(ids)))
+    items = zone.scan("items").filter(is_asked).group_by("instance_id").agg(items=pl.struct(*Item.model_fields))
+    rows = zone.scan("instances").filter(is_asked).unique("instance_id").join(items, on="instance_id").collect()
+    places = {instance_id: place for place, instance_id in enumerate(rows["instance_id"])}
+    for instance_id in ids:
+        yield instance_of_row(rows.row(places[instance_id], named=True))
+
+
+def _set_name(instances: InstanceSetSpec) -> str:
+    return f"{instances.bucket}-{instances.split}-{instances.first_seed}-{instances.count}"

@@ -105,10 +105,10 @@ def require_query(connection: DuckDBPyConnection, sql: str) -> None:
     if len(statements) != 1:
         raise QueryError(f"{len(statements) or 'no'} statements in {sql!r:.60}; give one query")
     (statement,) = statements
-    is_explained = statement.type == StatementType.EXPLAIN
-    if is_explained and _ANALYZE.match(_without_asides(statement.query)):
-        raise QueryError(_why_no_query("EXPLAIN ANALYZE"))
-    if not is_explained and statement.type not in _QUERIES:
+    if statement.type == StatementType.EXPLAIN:
+        if _ANALYZE.match(_without_asides(statement.query)):
+            raise QueryError(_why_no_query("EXPLAIN ANALYZE"))
+    elif statement.type not in _QUERIES:
         raise QueryError(_why_no_query(statement.type.name))
 
 

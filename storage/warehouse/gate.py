@@ -32,6 +32,19 @@ SUBJECTS = {
 """Suite of a check, by the first column of its query: that column identifies the rows which break the rule."""
 
 
+_OF_EVERY_TABLE = {
+    "table_keys_are_unique": """
+        select '{table}' as table_name, [{key_texts}] as key, count(*) as row_count
+        from main.{table} group by {key} having count(*) > 1
+    """,
+    "table_rows_trace_to_a_run": """
+        select '{table}' as table_name, run_id, count(*) as row_count
+        from main.{table} where run_id not in (select run_id from main.runs) group by run_id
+    """,
+}
+"""Checks that are the same for every table; what they fill in comes from the row models."""
+
+
 class CheckFile(NamedTuple):
     """A query for the rows that break a rule, mostly a file of `sql/checks`."""
 
@@ -61,10 +74,10 @@ def gate_warehouse(
     checked_at = datetime.now(UTC)
     with Warehouse.open(path) as warehouse:
         offenders = _find_offenders(warehouse, plan_digest, open_bar)
-        suites = [_table_suite(warehouse, offenders.pop("table_name", {}))]
+        suites = [_table_suite(warehouse, offenders["table_name"])]
         for id_column, name in list(SUBJECTS.items())[1:]:
             subjects = warehouse.sql(f"select distinct {id_column} from main.{name}").polars()
-            suites.append(_suite(name, subjects, id_column, offenders.get(id_column, {})))
+            suites.append(_suite(name, subjects, id_column, offenders[id_column]))
     suites = [suite for suite in suites if suite.frame.height]
     rows = run_suites(
         suites,
@@ -79,42 +92,16 @@ def gate_warehouse(
 
 def check_files() -> list[CheckFile]:
     """Return the files of `sql/checks`, and the checks that are the same for every table, sorted by name."""
-    folder = files("carryover.sql") / "checks"
-    sources = [file for file in folder.iterdir() if file.name.endswith(".sql")]
-    return sorted(
-        [
-            *(CheckFile(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in sources),
-            CheckFile(
-                "table_keys_are_unique",
-                _of_every_table(
-                    """
-                    select '{table}' as table_name, [{key_texts}] as key, count(*) as row_count
-                    from main.{table} group by {key} having count(*) > 1
-                    """
-                ),
-            ),
-            CheckFile(
-                "table_rows_trace_to_a_run",
-                _of_every_table(
-                    """
-                    select '{table}' as table_name, run_id, count(*) as row_count
-                    from main.{table} where run_id not in (select run_id from main.runs) group by run_id
-                    """
-                ),
-            ),
-        ]
-    )
-
-
-def _of_every_table(template: str) -> str:
-    """Return a query that asks the same of every table; what it fills in comes from the row models."""
-    queries = (
-        template.format(
-            table=table, key=", ".join(model.KEY), key_texts=", ".join(f"{column}::varchar" for column in model.KEY)
+    sources = [file for file in (files("carryover.sql") / "checks").iterdir() if file.name.endswith(".sql")]
+    checks = [CheckFile(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in sources]
+    keys = {table: (model.KEY, [f"{column}::varchar" for column in model.KEY]) for table, model in TABLES.items()}
+    for name, template in _OF_EVERY_TABLE.items():
+        queries = (
+            template.format(table=table, key=", ".join(key), key_texts=", ".join(texts))
+            for table, (key, texts) in keys.items()
         )
-        for table, model in TABLES.items()
-    )
-    return f"{' union all '.join(queries)} order by all"
+        checks.append(CheckFile(name, f"{' union all '.join(queries)} order by all"))
+    return sorted(checks)
 
 
 def require_same_counts(suites: Sequence[Suite], rows: Sequence[CheckResultRow]) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import transaction
-from carryover.storage.zone.bundles import Manifest, Share, share_episodes
+from carryover.storage.zone.bundles import Manifest, share_episodes
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, record_refusals
 from carryover.storage.zone.schemas import arrow_schema, row_model
@@ -44,9 +44,20 @@ def insert_bundles(
     with transaction(connection), open_bar("merge", sum(row_counts.values()), "rows") as advance:
         for table, row_count in row_counts.items():
             if source := table_source(landing.store, table, shares):
-                counts[table] = _insert_table(connection, table, source)
+                insert = _replace_older if row_model(table).LATEST_WINS else _insert_new
+                counts[table] = insert(connection, table, source)
                 advance(row_count, table)
-        _note_losers(connection, shares)
+        # Every plan whose execution of an episode lost to another plan's reuses that one.
+        connection.register("losing_plans", losing_plans(shares))
+        connection.execute(
+            """
+            insert into main.reused_episodes (run_id, plan_digest, episode_id)
+            from losing_plans
+            anti join main.episodes using (plan_digest, episode_id)
+            anti join main.reused_episodes using (plan_digest, episode_id)
+            """
+        )
+        connection.unregister("losing_plans")
         connection.execute(
             "insert into main.merged_bundles select unnest($ids), unnest($run_ids), $url, unnest($row_counts), $now",
             {
@@ -62,32 +73,12 @@ def insert_bundles(
     return {table: count for table, count in counts.items() if count}
 
 
-def _note_losers(connection: DuckDBPyConnection, shares: Sequence[Share]) -> None:
-    """Let every plan whose execution of an episode lost to another plan's reuse that one."""
-    connection.register("losing_plans", losing_plans(shares))
-    connection.execute(
-        """
-        insert into main.reused_episodes (run_id, plan_digest, episode_id)
-        from losing_plans
-        anti join main.episodes using (plan_digest, episode_id)
-        anti join main.reused_episodes using (plan_digest, episode_id)
-        """
-    )
-    connection.unregister("losing_plans")
-
-
-def _insert_table(connection: DuckDBPyConnection, table: str, source: str) -> int:
+def _insert_new(connection: DuckDBPyConnection, table: str, source: str) -> int:
     columns = ", ".join(arrow_schema(table).names)
-    model = row_model(table)
-    if model.LATEST_WINS:
-        return _replace_older(connection, table, source)
-    rows = each_once(table, source)
-    if model in EPISODE_TABLES:
-        inserted = connection.execute(f"insert into main.{table} ({columns}) {rows}")
-    else:
-        new = f"from ({rows}) as landed anti join main.{table} as held using ({', '.join(model.KEY)})"
-        inserted = connection.execute(f"insert into main.{table} ({columns}) {new}")
-    return inserted.fetchall()[0][0]
+    model, rows = row_model(table), each_once(table, source)
+    if model not in EPISODE_TABLES:
+        rows = f"from ({rows}) as landed anti join main.{table} as held using ({', '.join(model.KEY)})"
+    return connection.execute(f"insert into main.{table} ({columns}) {rows}").fetchall()[0][0]
 
 
 def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> int:

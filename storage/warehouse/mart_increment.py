@@ -5,8 +5,7 @@ episodes of a plan on that instance (which attempt is the last one) and on the p
 The other marts are small: they summarise such marts and set statistics beside them, and are made anew.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from duckdb import DuckDBPyConnection
 
@@ -45,15 +44,18 @@ def measure_new_episodes(
 
     The marts must have been made from the same sources before. Nothing changes where most episodes are new.
     """
-    with _window(connection) as live:
+    (name,) = connection.sql("select current_database()").fetchall()[0]
+    live = f'"{name}"'
+    connection.execute("attach ':memory:' as increment")
+    try:
         connection.execute(_FIND_STALE.format(live=live))
         stale_count = _count(connection, "increment.main.stale_episodes")
         if stale_count > LARGEST_SHARE * _count(connection, f"{live}.main.episodes"):
             return False
         rows = connection.sql(
             "select table_name from duckdb_columns() "
-            "where '\"' || database_name || '\"' = $live and schema_name = 'marts' and column_name = 'episode_id'",
-            params={"live": live},
+            "where database_name = $name and schema_name = 'marts' and column_name = 'episode_id'",
+            params={"name": name},
         ).fetchall()
         with_episodes = {name for (name,) in rows}
         marts = [source for source in sources if source.schema == "marts"]
@@ -73,20 +75,10 @@ def measure_new_episodes(
                     connection.execute(f'delete from marts."{mart.name}"')
                     connection.execute(f'insert into marts."{mart.name}" by name {mart.statement}')
                     advance(1, mart.name)
-    return True
-
-
-@contextmanager
-def _window(connection: DuckDBPyConnection) -> Iterator[str]:
-    """Attach a database in memory, `increment`, and yield the live one's quoted name; leave it as the default one."""
-    (name,) = connection.sql("select current_database()").fetchall()[0]
-    live = f'"{name}"'
-    connection.execute("attach ':memory:' as increment")
-    try:
-        yield live
     finally:
         connection.execute(f"use {live}")
         connection.execute("detach increment")
+    return True
 
 
 def _measure(
@@ -104,11 +96,10 @@ def _measure(
     # The files name `main`, `published`, `staging` and `marts`: here they see the few episodes of `increment` only.
     for schema in ("published", "staging", "marts"):
         connection.execute(f"create schema increment.{schema}")
-    for source in sources:
-        if source.schema == "published":
-            connection.execute(f'create view published."{source.name}" as from {live}.published."{source.name}"')
-        if source.schema == "staging":
-            connection.execute(f'create view staging."{source.name}" as {source.statement}')
+    for schema, name, statement, _ in sources:
+        if schema in ("published", "staging"):
+            rows = f'from {live}.published."{name}"' if schema == "published" else statement
+            connection.execute(f'create view {schema}."{name}" as {rows}')
     for mart in marts:
         connection.execute(f'create table marts."{mart.name}" as {mart.statement}')
         advance(1, mart.name)

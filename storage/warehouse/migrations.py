@@ -65,11 +65,9 @@ def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = 
     An empty database becomes an empty warehouse. Raise `WarehouseError` for a database that is no warehouse, one of
     a newer version, or one whose migrations had other contents.
     """
-    migrations = read_migrations(folder)
     tables = connection.sql("select 1 from duckdb_tables() where database_name = current_database() limit 1").fetchall()
-    applied = _applied(connection) if tables else {}
-    _check(applied, migrations)
-    pending = migrations[len(applied) :]
+    migrations = read_migrations(folder)
+    pending = _pending(connection, migrations) if tables else migrations
     if not pending:
         return 0
     try:
@@ -87,26 +85,22 @@ def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = 
 def check_version(connection: DuckDBPyConnection, folder: Traversable | Path | None = None) -> None:
     """Raise `WarehouseError` unless the database is a warehouse of exactly this version."""
     migrations = read_migrations(folder)
-    applied = _applied(connection)
-    _check(applied, migrations)
-    if len(applied) < len(migrations):
+    if pending := _pending(connection, migrations):
         raise WarehouseError(
-            f"the warehouse has schema version {len(applied)}, this Carryover reads {len(migrations)}; "
-            "`carryover merge` upgrades it and keeps its rows"
+            f"the warehouse has schema version {len(migrations) - len(pending)}, this Carryover reads "
+            f"{len(migrations)}; `carryover merge` upgrades it and keeps its rows"
         )
 
 
-def _applied(connection: DuckDBPyConnection) -> dict[int, str]:
+def _pending(connection: DuckDBPyConnection, migrations: list[Migration]) -> list[Migration]:
+    """Return the migrations that a warehouse lacks; raise `WarehouseError` for none, another's or a newer one's."""
     try:
-        rows = connection.sql("select version, digest from main.schema_migrations order by version").fetchall()
+        rows = connection.sql("select version, digest from main.schema_migrations").fetchall()
     except duckdb.CatalogException as error:
         raise WarehouseError(
             "this is a DuckDB file but not a Carryover warehouse: it has no ledger of migrations"
         ) from error
-    return dict(rows)
-
-
-def _check(applied: dict[int, str], migrations: list[Migration]) -> None:
+    applied = dict(rows)
     if len(applied) > len(migrations):
         raise WarehouseError(
             f"the warehouse has schema version {max(applied)}, this Carryover knows {len(migrations)}; "
@@ -119,3 +113,4 @@ def _check(applied: dict[int, str], migrations: list[Migration]) -> None:
                 f"{migration.version:04d}_{migration.name} was applied with other contents); move its files away, and "
                 "`carryover merge` makes it anew"
             )
+    return migrations[len(applied) :]

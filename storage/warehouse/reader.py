@@ -23,7 +23,6 @@ from carryover.storage.warehouse.migrations import check_version, migrate
 from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.warehouse.stoppable_query import stoppable
 from carryover.storage.zone.bundles import MANIFEST_FOLDER, share_episodes
-from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import OBJECTS_FOLDER
 from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, find_damage
@@ -178,32 +177,23 @@ def _open_file(path: Path) -> DuckDBPyConnection:
     return connection
 
 
-def _require_landing_zone(store: FileStore) -> None:
-    """Raise `WarehouseError` unless a place without bundles is there, with files of a landing zone alone, if any.
-
-    The first bundle's files are written before its manifest.
-    """
-    folders = {*TABLES, MANIFEST_FOLDER, QUARANTINE_FOLDER, OBJECTS_FOLDER}
-    if not store.has("") or any(file.path.split("/")[0] not in folders for file in store.find()):
-        raise WarehouseError(f"{store.url} is no landing zone; open a landing zone, or a warehouse file by its path")
-
-
 def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
-    bundles = landing.manifests().bundles
-    if not bundles:
-        _require_landing_zone(landing.store)
+    store, bundles = landing.store, landing.manifests().bundles
+    # The first bundle's files are written before its manifest: without one, files of a landing zone may be there.
+    folders = {*TABLES, MANIFEST_FOLDER, QUARANTINE_FOLDER, OBJECTS_FOLDER}
+    if not bundles and (not store.has("") or any(file.path.split("/")[0] not in folders for file in store.find())):
+        raise WarehouseError(f"{store.url} is no landing zone; open a landing zone, or a warehouse file by its path")
     connection = open_memory()
-    if not landing.store.is_local:
-        connection.register_filesystem(landing.store.filesystem)
+    if not store.is_local:
+        connection.register_filesystem(store.filesystem)
     migrate(connection)
     try:
         shares = share_episodes(bundles)
-        connection.register("lost", lost_episodes(shares))
-        connection.execute("create table main.lost_episodes as from lost")
-        connection.register("losing", losing_plans(shares))
-        connection.execute("create table main.losing_plans as from losing")
+        for name, rows in (("lost_episodes", lost_episodes(shares)), ("losing_plans", losing_plans(shares))):
+            connection.register("shared", rows)
+            connection.execute(f"create table main.{name} as from shared")
         for table in TABLES:
-            source = table_source(landing.store, table, shares)
+            source = table_source(store, table, shares)
             if table == ReusedEpisodeRow.TABLE:
                 lost = "select *, '' as bundle_id from main.losing_plans"
                 lost += " anti join main.episodes using (plan_digest, episode_id)"
@@ -216,7 +206,7 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
         connection.close()
         _refuse_damage(landing, error)
         raise
-    shut_files_out(connection, landing.store.location(""))
+    shut_files_out(connection, store.location(""))
     return connection
 
 

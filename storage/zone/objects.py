@@ -3,6 +3,7 @@
 Where the landing zone lies in the data folder there is nothing to share, and nothing is copied.
 """
 
+import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from carryover.tasks.running.whole_files import written_whole
 
 OBJECTS_FOLDER = "objects"
 """Folder of a landing zone that holds no rows."""
+GENERATION_FILE = ".generation"
+"""File in the data folder that tells it from another made later at the same place, or around another landing zone."""
 SMALL_BYTES = 1 << 20
 """Size up to which a file is compared with what is kept."""
 
@@ -91,5 +94,25 @@ def fetch_files(places: Folders, files: Mapping[Path, str]) -> None:
                     raise LandingError(f"{store.absolute(_object(digest))} is damaged; remove it and refresh its stage")
 
 
+def begin_generation(places: Folders) -> None:
+    """Give the data folder, or its shared landing zone, a new identity: results cached for another one are stale."""
+    store, name = _generation_file(places)
+    store.write(name, secrets.token_hex(8).encode())
+
+
+def read_generation(places: Folders) -> str:
+    """Return that identity; what has none gets one."""
+    store, name = _generation_file(places)
+    if not store.has(name):
+        begin_generation(places)
+    return store.read(name).decode()
+
+
 def _object(digest: str) -> str:
     return f"{OBJECTS_FOLDER}/{digest}"
+
+
+def _generation_file(places: Folders) -> tuple[FileStore, str]:
+    if places.is_shared:
+        return FileStore(places.landing), f"{OBJECTS_FOLDER}/{GENERATION_FILE}"
+    return FileStore(places.home), GENERATION_FILE

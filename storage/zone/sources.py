@@ -42,12 +42,7 @@ qualify row_number() over (partition by {", ".join(model.KEY)} order by bundle_i
 def lost_episodes(shares: Sequence[Share]) -> pa.Table:
     """Return the episodes of the bundles whose rows are taken from another bundle."""
     lost = [(share.manifest.bundle_id, episode_id) for share in shares for episode_id in share.lost_episode_ids]
-    return pa.table(
-        {
-            "bundle_id": pa.array([bundle_id for bundle_id, _ in lost], pa.string()),
-            "episode_id": pa.array([episode_id for _, episode_id in lost], pa.string()),
-        }
-    )
+    return _text_table(("bundle_id", "episode_id"), lost)
 
 
 def losing_plans(shares: Sequence[Share]) -> pa.Table:
@@ -62,9 +57,13 @@ def losing_plans(shares: Sequence[Share]) -> pa.Table:
         for episode in share.manifest.episodes
         if episode.episode_id in lost
     }
-    plans = pa.array([plan_digest for plan_digest, _ in runs], pa.string())
-    episodes = pa.array([episode_id for _, episode_id in runs], pa.string())
-    return pa.table({"run_id": pa.array(runs.values(), pa.string()), "plan_digest": plans, "episode_id": episodes})
+    return _text_table(("run_id", "plan_digest", "episode_id"), [(run_id, *lost) for lost, run_id in runs.items()])
+
+
+def _text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> pa.Table:
+    """Return rows as a table of text, which holds its columns without rows as well."""
+    texts = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    return pa.table([pa.array(column, pa.string()) for column in texts], names=list(columns))
 
 
 def _select(

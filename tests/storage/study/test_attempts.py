@@ -3,8 +3,8 @@
 import pytest
 
 from carryover.storage.study.attempts import EpisodePlace, missing_episodes
-from carryover.storage.study.instances import instance_ids, note_instances, read_instances
 from carryover.storage.study.runs import start_run
+from carryover.storage.study.stages import instance_ids, note_instances, read_instances
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition

@@ -5,9 +5,16 @@ import pytest
 from carryover.storage.errors import LandingError
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.files import FileStore
-from carryover.storage.zone.generation import begin_generation, read_generation
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.objects import KeptFolder, fetch_files, keep_file, keep_folder, open_folder
+from carryover.storage.zone.objects import (
+    KeptFolder,
+    begin_generation,
+    fetch_files,
+    keep_file,
+    keep_folder,
+    open_folder,
+    read_generation,
+)
 from carryover.tasks.running.folders import Folders
 
 
