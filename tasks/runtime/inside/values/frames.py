@@ -5,6 +5,7 @@ in full wherever it is read.
 """
 
 import ast
+import importlib
 import io
 import math
 import sys
@@ -19,17 +20,27 @@ _EXTENSION = b"ARROW:extension:name"
 """Key of a column's metadata that names an extension type."""
 
 
-def _split_array(value: Any) -> Any:
-    import numpy as np
-    from numpy.lib import format as numpy_format
+class _Library:
+    """A library that is imported when a codec uses it first: most processes never need it."""
 
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
+np, pd, pl, pa = map(_Library, LIBRARIES)
+
+
+def _split_array(value: Any) -> Any:
     dtype, shape = value.dtype, list(np.shape(value))
     order, is_writeable = "F" if value.flags.fnc else "C", value.flags.writeable
     if dtype.kind == "O":
         return ["O", order, is_writeable, len(shape), *shape, *value.ravel(order).tolist()]
     has_bytes = dtype.itemsize and not dtype.hasobject and dtype.kind != "T"
-    descr: Any = numpy_format.dtype_to_descr(dtype) if has_bytes else None
-    if descr is None or numpy_format.descr_to_dtype(descr) != dtype:
+    descr: Any = np.lib.format.dtype_to_descr(dtype) if has_bytes else None
+    if descr is None or np.lib.format.descr_to_dtype(descr) != dtype:
         raise NotPortableError(f"an array of dtype {dtype} does not travel; convert it with astype(object)")
 
     def write(target: memoryview) -> None:
@@ -39,29 +50,23 @@ def _split_array(value: Any) -> Any:
 
 
 def _make_array(_kind: Any, text: str, order: str, is_writeable: bool, rank: int, *parts: Any) -> Any:
-    import numpy as np
-    from numpy.lib import format as numpy_format
-
     shape, rest = parts[:rank], parts[rank:]
     if text == "O":
         array = np.empty(len(rest), object)
         array[:] = rest
         array = array.reshape(shape, order=order)
-        array.flags.writeable = is_writeable
-        return array
-    dtype = numpy_format.descr_to_dtype(ast.literal_eval(text))
-    (content,) = rest
-    is_written_so = repr(numpy_format.dtype_to_descr(dtype)) == text and dtype.itemsize and not dtype.hasobject
-    if not is_written_so or math.prod(shape) * dtype.itemsize != len(content):
-        raise ValueError(f"an array of dtype {text:.100} and shape {shape!r:.100}")
-    array = np.ndarray(shape, dtype, content, order=order)
+    else:
+        dtype = np.lib.format.descr_to_dtype(ast.literal_eval(text))
+        (content,) = rest
+        is_written_so = repr(np.lib.format.dtype_to_descr(dtype)) == text and dtype.itemsize and not dtype.hasobject
+        if not is_written_so or math.prod(shape) * dtype.itemsize != len(content):
+            raise ValueError(f"an array of dtype {text:.100} and shape {shape!r:.100}")
+        array = np.ndarray(shape, dtype, content, order=order)
     array.flags.writeable = is_writeable
     return array
 
 
 def _split_table(table: Any) -> Any:
-    import pyarrow as pa
-
     for field in table.schema:
         if _EXTENSION in pa.schema([field]).serialize().to_pybytes():
             raise NotPortableError(f"column {field.name!r:.100} of Arrow type {field.type!s:.100} does not travel")
@@ -72,15 +77,11 @@ def _split_table(table: Any) -> Any:
 
 
 def _write_stream(target: Any, table: Any) -> None:
-    import pyarrow as pa
-
     with target, pa.ipc.new_stream(target, table.schema) as writer:
         writer.write_table(table)
 
 
 def _make_table(_kind: Any, content: memoryview) -> Any:
-    import pyarrow as pa
-
     # Arrow calls the code of an extension type that this process has registered with what the stream says of it.
     schema = pa.ipc.MessageReader.open_stream(pa.py_buffer(content)).read_next_message()
     if _EXTENSION in schema.metadata.to_pybytes():
@@ -91,29 +92,16 @@ def _make_table(_kind: Any, content: memoryview) -> Any:
 
 
 def _one_batch(_kind: Any, table: Any) -> Any:
-    import pyarrow as pa
-
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
 
 
-def _table(cells: Any) -> Any:
-    """Return the table of record batches, or of one column."""
-    import pyarrow as pa
-
-    return pa.Table.from_batches(cells) if type(cells) is list else pa.table({"": cells})
-
-
 def _whole(column: Any) -> Any:
-    import pyarrow as pa
-
     whole = column.combine_chunks()
     return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
 
 
 def _split_polars(frame: Any) -> list[Any]:
-    import polars as pl
-
     try:
         table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
         back = pl.DataFrame(pl.from_arrow(table.slice(0, 0)))
@@ -126,8 +114,6 @@ def _split_polars(frame: Any) -> list[Any]:
 
 
 def _make_polars(_kind: Any, table: Any) -> Any:
-    import polars as pl
-
     try:
         return pl.DataFrame(pl.from_arrow(table))
     except pl.exceptions.PanicException as error:
@@ -136,8 +122,6 @@ def _make_polars(_kind: Any, table: Any) -> Any:
 
 def _cells(array: Any) -> Any:
     """Return what holds the cells of a column or an index: a NumPy array, or an extension array of pandas."""
-    import pandas as pd
-
     return array.to_numpy() if type(array) is pd.arrays.NumpyExtensionArray else array
 
 
@@ -155,8 +139,6 @@ def _make_frame(kind: Any, columns: Any, index: Any, attributes: Any, may_repeat
 
 
 def _series(cells: Any, index: Any, name: Any = None) -> Any:
-    import pandas as pd
-
     return pd.Series(cells, index=index, name=name, dtype=cells.dtype, copy=False)
 
 
@@ -184,18 +166,10 @@ def _in_zone(moments: Any, zone: Any) -> Any:
 
 def _split_text(array: Any) -> list[Any]:
     """Return texts, where they are stored, and whether a missing one is NaN."""
-    import pandas as pd
-
     try:
         return [array.__arrow_array__(), array.dtype.storage, array.dtype.na_value is not pd.NA]
     except ValueError as error:
         raise NotPortableError(f"Arrow cannot hold the texts: {error}") from error
-
-
-def _make_text(_kind: Any, cells: Any, storage: str, is_nan: bool) -> Any:
-    import pandas as pd
-
-    return pd.StringDtype(storage, math.nan if is_nan else pd.NA).__from_arrow__(cells)
 
 
 def _split_picture(picture: Any) -> Any:
@@ -210,16 +184,19 @@ _MASKED = Codec(
 )
 _INDEX = Codec(lambda index: [_cells(index.array), index.name], _make_index)
 _TIME_INDEX = Codec(lambda index: [_cells(index.array), index.name, index.freqstr], _make_index)
-_TEXTS = Codec(_split_text, _make_text)
+_TEXTS = Codec(
+    _split_text,
+    lambda _kind, cells, storage, is_nan: pd.StringDtype(storage, math.nan if is_nan else pd.NA).__from_arrow__(cells),
+)
 _CONSTANT = Codec(lambda _value: [], lambda kind: kind)
 
 CODECS: dict[str, Codec] = {
     "numpy.ndarray": Codec(_split_array, _make_array),
     "numpy.generic": Codec(lambda value: [value.__array__()], lambda _kind, array: array[()]),
     "pyarrow.Table": Codec(_split_table, _make_table),
-    "pyarrow.RecordBatch": Codec(lambda batch: [_table([batch])], _one_batch),
-    "pyarrow.ChunkedArray": Codec(lambda array: [_table(array)], lambda _kind, table: table.column(0)),
-    "pyarrow.Array": Codec(lambda array: [_table(array)], lambda _kind, table: _whole(table.column(0))),
+    "pyarrow.RecordBatch": Codec(lambda batch: [pa.Table.from_batches([batch])], _one_batch),
+    "pyarrow.ChunkedArray": Codec(lambda array: [pa.table({"": array})], lambda _kind, table: table.column(0)),
+    "pyarrow.Array": Codec(lambda array: [pa.table({"": array})], lambda _kind, table: _whole(table.column(0))),
     "polars.DataFrame": Codec(_split_polars, _make_polars),
     "polars.Series": Codec(lambda series: [series.to_frame()], lambda _kind, frame: frame.to_series(0)),
     "pandas.DataFrame": Codec(_split_frame, _make_frame),
@@ -250,14 +227,14 @@ CODECS: dict[str, Codec] = {
     "pandas.arrays.BooleanArray": _MASKED,
     "pandas.arrays.DatetimeArray": Codec(
         lambda array: [array.to_numpy(f"M8[{array.unit}]"), array.tz],
-        lambda _kind, moments, zone: _in_zone(sys.modules["pandas"].DatetimeIndex(moments), zone).array.copy(),
+        lambda _kind, moments, zone: _in_zone(pd.DatetimeIndex(moments), zone).array.copy(),
     ),
     "pandas.arrays.TimedeltaArray": Codec(
-        lambda array: [array.to_numpy()], lambda _kind, spans: sys.modules["pandas"].TimedeltaIndex(spans).array.copy()
+        lambda array: [array.to_numpy()], lambda _kind, spans: pd.TimedeltaIndex(spans).array.copy()
     ),
     "pandas.arrays.PeriodArray": Codec(
         lambda array: [array.asi8, array.freqstr],
-        lambda _kind, ordinals, unit: sys.modules["pandas"].PeriodIndex.from_ordinals(ordinals, freq=unit).array.copy(),
+        lambda _kind, ordinals, unit: pd.PeriodIndex.from_ordinals(ordinals, freq=unit).array.copy(),
     ),
     "pandas.arrays.IntervalArray": Codec(
         lambda array: [array.left, array.right, array.closed], lambda kind, *parts: kind.from_arrays(*parts)

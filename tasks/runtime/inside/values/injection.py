@@ -9,18 +9,11 @@ from typing import Any, NamedTuple
 from .tree import decode
 
 _ANNOTATIONS_AS_TEXT = 0x1000000  # CO_FUTURE_ANNOTATIONS: names in annotations need not exist here
-_DEFINING_NAMES = {
-    "dataclass": dataclasses.dataclass,
-    "dataclasses": dataclasses,
-    "field": dataclasses.field,
-    "enum": enum,
-    "typing": typing,
-    "Enum": enum.Enum,
-    "StrEnum": enum.StrEnum,
-    "IntEnum": enum.IntEnum,
-    "NamedTuple": typing.NamedTuple,
-    "Any": Any,
-    "Literal": typing.Literal,
+_DEFINING_NAMES: dict[str, Any] = {
+    **{module.__name__: module for module in (dataclasses, enum, typing)},
+    **{name: getattr(dataclasses, name) for name in ("dataclass", "field")},
+    **{name: getattr(enum, name) for name in ("Enum", "IntEnum", "StrEnum")},
+    **{name: getattr(typing, name) for name in ("Any", "Literal", "NamedTuple")},
 }
 """Names that injected source may use, beside builtins, tools and what was injected before."""
 

@@ -34,20 +34,13 @@ def _flat(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
     return list(chain.from_iterable(pairs))
 
 
-def _split_set(value: Any) -> list[Any]:
-    _check_nans(value, "a set")
-    return list(value)
-
-
-def _split_dict(value: Any) -> list[Any]:
-    _check_nans(value, "a dict")
-    return _flat(value.items())
-
-
-def _check_nans(members: Any, what: str) -> None:
-    """Refuse a second NaN among the members: a process that blocks run in is forked too late to tell the host."""
-    if sum(map(math.isnan, (member for member in members if type(member) is float))) > 1:
+def _split_members(value: Any) -> list[Any]:
+    """Return a set's members, or a dict's keys and values in turn; of NaNs only one: they are equal on arrival."""
+    is_dict = isinstance(value, dict)
+    if sum(map(math.isnan, (member for member in value if type(member) is float))) > 1:
+        what = "a dict" if is_dict else "a set"
         raise NotPortableError(f"{what} with two NaNs does not travel, as they are equal on arrival; use a list")
+    return _flat(value.items()) if is_dict else list(value)
 
 
 def _fill_dict(target: Any, parts: list[Any]) -> None:
@@ -90,7 +83,7 @@ def _split_defaultdict(value: Any) -> list[Any]:
     name = next((name for name, known in _FACTORIES.items() if known is factory), "")
     if name == "":
         raise NotPortableError(f"a defaultdict of {factory!r:.100} does not travel; convert it to dict first")
-    return [name, *_split_dict(value)]
+    return [name, *_split_members(value)]
 
 
 def _split_zone(value: Any) -> list[Any]:
@@ -102,14 +95,6 @@ def _split_zone_info(value: Any) -> list[Any]:
     if value.key is None:
         raise NotPortableError("a ZoneInfo without a key does not travel; use ZoneInfo(key) or a fixed offset")
     return [value.key]
-
-
-def _split_naive(value: Any) -> list[Any]:
-    return [value.replace(tzinfo=None, fold=0).isoformat(), value.tzinfo, value.fold]
-
-
-def _make_zoned(kind: Any, text: str, zone: Any, fold: int) -> Any:
-    return kind.fromisoformat(text).replace(tzinfo=zone, fold=fold)
 
 
 def _split_record(value: Any) -> list[Any]:
@@ -149,6 +134,11 @@ def _make_member(kind: Any, type_name: str, name: str | None, value: Any) -> Any
     return kind(value) if name is None else kind[name]
 
 
+_ZONED = Codec(
+    lambda value: [value.replace(tzinfo=None, fold=0).isoformat(), value.tzinfo, value.fold],
+    lambda kind, text, zone, fold: kind.fromisoformat(text).replace(tzinfo=zone, fold=fold),
+)
+
 CODECS: dict[str, Codec] = {
     "builtins.int": Codec(lambda value: [hex(value)], lambda kind, text: kind(text, 16)),
     "builtins.str": Codec(
@@ -162,11 +152,11 @@ CODECS: dict[str, Codec] = {
     "builtins.slice": Codec(lambda value: [value.start, value.stop, value.step]),
     "builtins.list": Codec(lambda value: value, lambda kind, *_parts: kind(), list.extend),
     "builtins.tuple": Codec(list, lambda kind, *parts: kind(parts)),
-    "builtins.set": Codec(_split_set, lambda kind, *_parts: kind(), _fill_set),
-    "builtins.frozenset": Codec(_split_set, _make_frozenset),
-    "builtins.dict": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
-    "collections.OrderedDict": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
-    "collections.Counter": Codec(_split_dict, lambda kind, *_parts: kind(), _fill_dict),
+    "builtins.set": Codec(_split_members, lambda kind, *_parts: kind(), _fill_set),
+    "builtins.frozenset": Codec(_split_members, _make_frozenset),
+    "builtins.dict": Codec(_split_members, lambda kind, *_parts: kind(), _fill_dict),
+    "collections.OrderedDict": Codec(_split_members, lambda kind, *_parts: kind(), _fill_dict),
+    "collections.Counter": Codec(_split_members, lambda kind, *_parts: kind(), _fill_dict),
     "collections.defaultdict": Codec(
         _split_defaultdict,
         lambda kind, factory, *_parts: kind(_FACTORIES[factory]),
@@ -178,8 +168,8 @@ CODECS: dict[str, Codec] = {
         lambda value: [value.numerator, value.denominator], lambda kind, *parts: kind(*map(int.__index__, parts))
     ),
     "datetime.date": Codec(lambda value: [value.isoformat()], lambda kind, text: kind.fromisoformat(text)),
-    "datetime.datetime": Codec(_split_naive, _make_zoned),
-    "datetime.time": Codec(_split_naive, _make_zoned),
+    "datetime.datetime": _ZONED,
+    "datetime.time": _ZONED,
     "datetime.timedelta": Codec(lambda value: [value.days, value.seconds, value.microseconds]),
     "datetime.timezone": Codec(_split_zone),
     "zoneinfo.ZoneInfo": Codec(_split_zone_info),
