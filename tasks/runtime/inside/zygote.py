@@ -82,9 +82,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
     for module in settings["preload"]:
         importlib.import_module(module)
     if settings["landlock"]:
-        from .walls.landlock import restrict_files
-
-        restrict_files(settings["landlock"])
+        confine.restrict_files(settings["landlock"])
     return seeder
 
 

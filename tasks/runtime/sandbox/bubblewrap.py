@@ -62,11 +62,7 @@ def command(*, keeps_root: bool) -> list[str]:
     words = [shutil.which("bwrap") or "bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--clearenv", "--hostname", "sandbox"]
     words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if keeps_root else ["--unshare-user"]
-    targets = [
-        *map(Path, (*_SYSTEM_LIBRARIES, *_DEVICES)),
-        *library_directories(),
-        Path(INSIDE_MOUNT, "inside"),
-    ]
+    targets = [*map(Path, (*_SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
     for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
         words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
     for path in _SYSTEM_LIBRARIES:

@@ -46,7 +46,7 @@ def _obstacle(level: SandboxLevel) -> str:
     if level == "bwrap+seccomp":
         return bubblewrap.probe()
     if level == "landlock+seccomp":
-        from carryover.tasks.runtime.inside.walls.landlock import landlock_version
+        from carryover.tasks.runtime.inside.walls.confine import landlock_version
 
         return "" if landlock_version() > 0 else "boot a kernel with Landlock (5.13 or later, lsm=landlock)"
     return ""
