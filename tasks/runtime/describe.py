@@ -18,38 +18,36 @@ class Injected(NamedTuple):
 
 def describe(name: str, value: Any, description: str) -> Injected:
     """Return the entry for a function, a type or a variable."""
+    kind: Literal["function", "variable", "type"] = "variable"
+    documentation, members = "", []
     if isinstance(value, type):
-        return Injected(name, "type", description, _type_text(name, value, description))
-    if callable(value):
-        text = "\n".join(part for part in (description, inspect.getdoc(value)) if part)
-        lines = [f"def {name}{inspect.signature(value)}", *_indented(text)]
-        return Injected(name, "function", description, "\n".join(lines))
-    kind = type(value)
-    library = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__.split('.')[0]}."
-    lines = [f"{name}: {library}{kind.__name__}", *_indented(description)]
-    return Injected(name, "variable", description, "\n".join(lines))
-
-
-def _type_text(name: str, kind: type, description: str) -> str:
-    own_documentation = (
-        inspect.getdoc(kind) if kind.__doc__ and not kind.__doc__.startswith(f"{kind.__name__}(") else ""
-    )
-    lines = [f"class {name}", *_indented("\n".join(part for part in (description, own_documentation) if part))]
-    if issubclass(kind, enum.Enum):
-        lines += [f"    {member}" for member in kind.__members__]
-    elif dataclasses.is_dataclass(kind):
-        lines += [f"    {field.name}: {_annotation(field.type)}" for field in dataclasses.fields(kind)]
+        kind, head, members = "type", f"class {name}", _members(value)
+        is_generated = not value.__doc__ or value.__doc__.startswith(f"{value.__name__}(")
+        documentation = "" if is_generated else inspect.getdoc(value)
+    elif callable(value):
+        kind, head, documentation = "function", f"def {name}{inspect.signature(value)}", inspect.getdoc(value)
     else:
-        lines += [f"    {field}: {_annotation(hint)}" for field, hint in inspect.get_annotations(kind).items()]
-    for member, function in vars(kind).items():
-        if inspect.isfunction(function) and not member.startswith("_"):
-            lines.append(f"    def {member}{inspect.signature(function)}")
-    return "\n".join(lines)
+        library = type(value).__module__.split(".")[0]
+        head = f"{name}: {'' if library in ('builtins', '__main__') else f'{library}.'}{type(value).__name__}"
+    text = "\n".join(part for part in (description, documentation) if part)
+    lines = [head, *(f"    {line}".rstrip() for line in (*text.splitlines(), *members))]
+    return Injected(name, kind, description, "\n".join(lines))
+
+
+def _members(kind: type) -> list[str]:
+    methods = [
+        f"def {member}{inspect.signature(function)}"
+        for member, function in vars(kind).items()
+        if inspect.isfunction(function) and not member.startswith("_")
+    ]
+    if issubclass(kind, enum.Enum):
+        return [*kind.__members__, *methods]
+    if dataclasses.is_dataclass(kind):
+        hints = {field.name: field.type for field in dataclasses.fields(kind)}
+    else:
+        hints = inspect.get_annotations(kind)
+    return [*(f"{field}: {_annotation(hint)}" for field, hint in hints.items()), *methods]
 
 
 def _annotation(hint: Any) -> str:
     return hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))
-
-
-def _indented(text: str) -> list[str]:
-    return [f"    {line}".rstrip() for line in text.splitlines()]

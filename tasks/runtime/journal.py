@@ -47,10 +47,7 @@ class Reply(NamedTuple):
 
     def frame(self) -> tuple[Any, ...]:
         """Return the reply as it goes to the sandbox."""
-        match self.kept:
-            case ("value", text):
-                return ("value", json.loads(text))
-        return self.kept
+        return ("value", json.loads(self.kept[1])) if self.kept[0] == "value" else self.kept
 
 
 @dataclass(frozen=True)
@@ -102,8 +99,8 @@ class RecordedAnswers:
     def __init__(self, replies: tuple[Reply, ...]) -> None:
         self.asked: list[Request] = []
         """What the block asked for, up to one request more than was recorded."""
-        self._replies = replies
-        self._position = 0
+        self._left = iter(replies)
+        self._recorded_count = len(replies)
         self._is_broken = False
 
     def __call__(self, tool: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
@@ -113,15 +110,13 @@ class RecordedAnswers:
             CallInterruptedError: The tool was stopped by hand when it was recorded.
         """
         request = request_text(tool, arguments, keywords)
-        if len(self.asked) <= len(self._replies):
+        expected = None if self._is_broken else next(self._left, None)
+        if len(self.asked) <= self._recorded_count:
             self.asked.append(request)
-        if not self._is_broken and self._position < len(self._replies):
-            expected = self._replies[self._position]
-            self._position += 1
-            if request == expected.request:
-                if expected.kept[:2] == ("error", INTERRUPTED):
-                    raise CallInterruptedError(expected.frame())
-                return expected.frame()
+        if expected is not None and request == expected.request:
+            if expected.kept[:2] == ("error", INTERRUPTED):
+                raise CallInterruptedError(expected.frame())
+            return expected.frame()
         self._is_broken = True
         return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)
 

@@ -23,20 +23,12 @@ class Lifetime:
     keeps: Literal["all", "some", "nothing"]
     """What of a namespace is there in the next block; a block's code is looked into only to keep some of it."""
 
+    step_count: int | None = None
+    """In between: how many steps a binding outlives, that of its block included."""
+
     def survives(self, bound: Bound, step: int) -> bool:
         """Tell whether a name that is bound so outlives a step; `bound` is exact where some names are kept."""
-        return self.keeps == "all"
-
-
-@dataclass(frozen=True)
-class RecentLifetime(Lifetime):
-    """In between: a binding outlives its block and the following ones, `step_count` steps in all."""
-
-    step_count: int
-
-    def survives(self, bound: Bound, step: int) -> bool:
-        """Keep what was bound in the last steps."""
-        return step - bound.step < self.step_count
+        return self.keeps == "all" if self.step_count is None else step - bound.step < self.step_count
 
 
 def lifetime_of(contract: Contract) -> Lifetime:
@@ -48,5 +40,5 @@ def lifetime_of(contract: Contract) -> Lifetime:
         case "block" if not count:
             return Lifetime("fresh" if contract.scope == "process" else "live", "nothing")
         case "recent" if count.isdecimal() and int(count) > 0:
-            return RecentLifetime("live", "some", int(count))
+            return Lifetime("live", "some", int(count))
     raise ValueError(f"unknown lifetime {contract.lifetime!r}; choose from episode, block, recent:K")

@@ -12,14 +12,14 @@ class Output:
     """The file behind an episode's descriptors 1 and 2: one for all blocks that share an interpreter's state."""
 
     def __init__(self) -> None:
-        self.descriptor = _make()
+        self.descriptor = os.memfd_create("output", os.MFD_CLOEXEC)
 
     def renew(self) -> int:
         """Go on with another file, and return its descriptor: a file's attributes and flags outlive its content.
 
         A process that holds the former one keeps an empty file.
         """
-        former, self.descriptor = self.descriptor, _make()
+        former, self.descriptor = self.descriptor, os.memfd_create("output", os.MFD_CLOEXEC)
         os.ftruncate(former, 0)
         os.close(former)
         return self.descriptor
@@ -44,7 +44,3 @@ class Output:
     def close(self) -> None:
         """Free it."""
         os.close(self.descriptor)
-
-
-def _make() -> int:
-    return os.memfd_create("output", os.MFD_CLOEXEC)

@@ -16,10 +16,6 @@ _SHOWN_LIMIT = 100
 """Characters of a call that goes by no name."""
 
 
-def _is_absent(names: tuple[str, ...] | None) -> bool:
-    return names is None
-
-
 class StaticPolicy(FrozenModel):
     """What blocks may import, call and reach into (arXiv 2601.01569, static checks); empty for no check.
 
@@ -31,12 +27,12 @@ class StaticPolicy(FrozenModel):
     """Root modules that may be imported; null for all that are not denied."""
     denied_imports: tuple[str, ...] = ()
     """Root modules that may not be imported, submodules included."""
-    allowed_calls: tuple[str, ...] | None = Field(default=None, exclude_if=_is_absent)
+    allowed_calls: tuple[str, ...] | None = Field(default=None, exclude_if=lambda names: names is None)
     """Functions that may be called, by name (`len`), dotted path (`json.loads`) or as a method of whatever value
     (`.append`); null for all that are not denied."""
     denied_calls: tuple[str, ...] = ()
     """Functions that may not be called, by name (`eval`), dotted path (`os.system`) or method (`.system`)."""
-    allowed_attributes: tuple[str, ...] | None = Field(default=None, exclude_if=_is_absent)
+    allowed_attributes: tuple[str, ...] | None = Field(default=None, exclude_if=lambda names: names is None)
     """Attributes that may be reached; null for all that are not denied."""
     denied_attributes: tuple[str, ...] = ()
     """Attributes that may not be reached, e.g. `__globals__`."""
@@ -56,7 +52,12 @@ class StaticPolicy(FrozenModel):
             case ast.ImportFrom(module=str(module), level=0):
                 yield from self._import(module, node.lineno)
             case ast.Call(func=function):
-                yield from self._call(function, node.lineno)
+                written = _dotted(function)
+                names = {written} - {""}
+                if isinstance(function, ast.Attribute):
+                    names.add(f".{function.attr}")
+                if names.intersection(self.denied_calls) or not _admits(self.allowed_calls, names):
+                    yield Violation("call", written or ast.unparse(function)[:_SHOWN_LIMIT], node.lineno)
             case ast.Attribute(attr=name):
                 if name in self.denied_attributes or not _admits(self.allowed_attributes, {name}):
                     yield Violation("attribute", name, node.lineno)
@@ -65,16 +66,6 @@ class StaticPolicy(FrozenModel):
         root = module.partition(".")[0]
         if root in self.denied_imports or not _admits(self.allowed_imports, {root}):
             yield Violation("import", root, line)
-
-    def _call(self, function: ast.expr, line: int) -> Iterator[Violation]:
-        written = _dotted(function)
-        names = {written} - {""}
-        if isinstance(function, ast.Attribute):
-            names.add(f".{function.attr}")
-        denied = names.intersection(self.denied_calls)
-        if denied or not _admits(self.allowed_calls, names):
-            shown = written or ast.unparse(function)[:_SHOWN_LIMIT]
-            yield Violation("call", shown, line)
 
 
 _NO_POLICY = StaticPolicy()
