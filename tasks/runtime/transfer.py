@@ -12,13 +12,7 @@ from carryover.tasks.runtime.inside.framing import Channel, FrameError
 from carryover.tasks.runtime.inside.values.frames import LIBRARIES
 from carryover.tasks.runtime.inside.values.transfer import SMALL_BYTES
 from carryover.tasks.runtime.inside.values.tree import is_harmless
-from carryover.tasks.runtime.objects import (
-    NO_MEMORY,
-    Binding,
-    InjectionError,
-    Memory,
-    RetrievalError,
-)
+from carryover.tasks.runtime.objects import NO_MEMORY, Binding, InjectionError, Memory, RetrievalError
 from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch
 from carryover.tasks.runtime.sandbox.level import reach_level
 from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel

@@ -4,15 +4,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from carryover.tasks.runtime.engine import (
-    Answer,
-    Block,
-    BlockKilledError,
-    Engine,
-    ProtocolError,
-    Recovery,
-    Report,
-)
+from carryover.tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, ProtocolError, Recovery, Report
 from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding, InjectionError
@@ -58,12 +50,7 @@ class ForkTreeEngine(Engine):
     """An `Engine` whose namespaces are processes."""
 
     def __init__(
-        self,
-        lifetime: Lifetime,
-        spec: RuntimeSpec,
-        open_root: OpenRoot,
-        *,
-        origin: "ForkTreeEngine | None" = None,
+        self, lifetime: Lifetime, spec: RuntimeSpec, open_root: OpenRoot, *, origin: "ForkTreeEngine | None" = None
     ) -> None:
         """Grow from a root of its own, or from the state of `origin`, whose root and bindings it shares."""
         super().__init__(lifetime, spec)

@@ -14,12 +14,7 @@ class Fork:
     """A process that another one was asked to fork: asked for early, taken when it is needed."""
 
     def __init__(
-        self,
-        parent: Node,
-        *,
-        is_sweep: bool = False,
-        dropped: Sequence[str] | None = (),
-        output: int | None = None,
+        self, parent: Node, *, is_sweep: bool = False, dropped: Sequence[str] | None = (), output: int | None = None
     ) -> None:
         self._parent = parent
         self._channel, theirs = open_connection()

@@ -14,9 +14,8 @@ _NULL_DEVICE = "/dev/null"
 class _Kept:
     """Which descriptor keeps the output, and which file that is: a block may close it or put another one there."""
 
-    def __init__(self) -> None:
-        self.descriptor = _LEAST_KEPT
-        self.file: tuple[int, int] | None = None
+    descriptor = _LEAST_KEPT
+    file: tuple[int, int] | None = None
 
 
 _kept = _Kept()

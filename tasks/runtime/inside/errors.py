@@ -1,20 +1,9 @@
 """What a block's exception becomes: its type, and a traceback that shows the agent's own frames only."""
 
-import linecache
 import traceback
 
 STEP_FILE_PREFIX = "<step "
 _NAME_LIMIT, _MESSAGE_LIMIT = 1000, 100_000
-
-
-def file_of_step(step: int) -> str:
-    """The file name under which a step's code is compiled."""
-    return f"{STEP_FILE_PREFIX}{step}>"
-
-
-def remember_source(filename: str, source: str) -> None:
-    """Keep a step's source for the tracebacks of this and later steps."""
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
 
 
 def describe_error(error: BaseException) -> tuple[str, str]:

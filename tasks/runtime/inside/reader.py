@@ -5,6 +5,7 @@ here, and the host refuses the value.
 """
 
 import _socket
+import contextlib
 import importlib
 import mmap
 import os
@@ -57,7 +58,13 @@ def main(descriptor: int) -> NoReturn:
 def _decode(channel: Channel, memory: int, size: int, libraries: list[str], limit_bytes: int) -> NoReturn:
     """Decode a value, and answer why the host should not, or nothing."""
     allowed = size + limit_bytes + _SPARE_BYTES
-    _limit_address_space(allowed + _ADDRESS_SPACE_BYTES)
+    room = allowed + _ADDRESS_SPACE_BYTES
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    for limit in range(room, max(most, room) + 1, 64 * _MIB):  # the least that leaves room: no file here tells it
+        resource.setrlimit(resource.RLIMIT_AS, (min(limit, most), most))
+        with contextlib.suppress(OSError):
+            mmap.mmap(-1, room).close()
+            break
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_STACK, (_STACK_BYTES, resource.getrlimit(resource.RLIMIT_STACK)[1]))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -73,15 +80,3 @@ def _decode(channel: Channel, memory: int, size: int, libraries: list[str], limi
         answer = f"decoding it takes {taken} bytes of memory; object_limit_bytes is {limit_bytes}, raise it"
     channel.send(answer)
     os._exit(0)
-
-
-def _limit_address_space(room_bytes: int) -> None:
-    """Set the least limit that leaves this process so much room; no file here tells what it has."""
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    for limit in range(room_bytes, max(most, room_bytes) + 1, 64 * _MIB):
-        resource.setrlimit(resource.RLIMIT_AS, (min(limit, most), most))
-        try:
-            mmap.mmap(-1, room_bytes).close()
-        except OSError:
-            continue
-        return

@@ -3,6 +3,7 @@
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import builtins
 import json
+import linecache
 import os
 import sys
 from io import TextIOWrapper
@@ -10,7 +11,7 @@ from typing import Any
 
 from .capture import open_stream
 from .compiling import compile_block
-from .errors import describe_error, file_of_step, remember_source
+from .errors import STEP_FILE_PREFIX, describe_error
 from .fitness import Fitness
 from .framing import Channel
 from .namespace import drop_excess, hash_state, heal, user_values
@@ -115,8 +116,9 @@ class StepRunner:
         self.line.renew()
 
     def _execute(self, source: str, step: int) -> str | None:
-        filename = file_of_step(step)
-        remember_source(filename, source)
+        filename = f"{STEP_FILE_PREFIX}{step}>"
+        lines = source.splitlines(keepends=True)  # for the tracebacks of this and later steps
+        linecache.cache[filename] = (len(source), None, lines, filename)
         compiled = compile_block(source, filename)
         namespace = self.namespace
         self._is_running = True

@@ -5,15 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from carryover.tasks.runtime.engine import (
-    Answer,
-    Block,
-    BlockKilledError,
-    Engine,
-    ProtocolError,
-    Recovery,
-    Report,
-)
+from carryover.tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, ProtocolError, Recovery, Report
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding

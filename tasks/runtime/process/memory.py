@@ -85,10 +85,7 @@ def _proportional_bytes(process: int) -> int:
         text = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
     except OSError:
         return private_bytes(process)
-    for line in text.splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    return next((int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:")), 0)
 
 
 def private_bytes(process: int) -> int:
