@@ -2,6 +2,7 @@
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import contextlib
+import functools
 import os
 import sys
 import time
@@ -38,7 +39,8 @@ class Server:
         self._children: list[int] = []
         self._unclaimed: list[int] = []
         self._outgoing: Any = None
-        self._unbuilt: list[Any] = []
+        self._unbuilt: dict[str, Any] = {}
+        """Injected values by name, decoded where they are used: a library may start threads then, which no fork has."""
 
     def serve(self) -> None:
         """Answer the host's messages until it closes the connection."""
@@ -136,9 +138,9 @@ class Server:
         if self.is_root:  # it becomes a process that runs blocks: injected values are built now
             self.is_root = False
             _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-            for sent in self._unbuilt:
-                self.runner.inject(sent.name, sent.build(self.runner.own), is_own=False)
-            self._unbuilt = []
+            for name, build in self._unbuilt.items():
+                self.runner.inject(name, build(self.runner.own), is_own=False)
+            self._unbuilt = {}
         for output in outputs:
             redirect_output(output)
 
@@ -178,7 +180,7 @@ class Server:
 
     def answer_tool(self, name: str, documentation: str) -> None:
         """Bind the stub of another tool."""
-        self._forget_unbuilt(name)
+        self._unbuilt.pop(name, None)
         self.runner.add_tools({name: documentation})
 
     def answer_define(self, name: str, source: str) -> str | None:
@@ -187,28 +189,24 @@ class Server:
 
         try:
             defined = injection.define(name, source, self.runner.own)
-            self._forget_unbuilt(name)
+            self._unbuilt.pop(name, None)
             self.runner.inject(name, defined, is_own=True)
         except Exception as error:  # noqa: BLE001 - the host's caller is told, whatever the source does
             return f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]
 
-    def _forget_unbuilt(self, name: str) -> None:
-        """Let what is bound now under a name be the last, also where a variable of that name waits to be built."""
-        self._unbuilt = [sent for sent in self._unbuilt if sent.name != name]
-
     def answer_bind(self, name: str, is_user: bool, size: int, descriptor: int) -> str | None:
         """Bind a value from shared memory, in a root when it is left; return what keeps the value from being built."""
-        from .values import injection, transfer
+        from .values import transfer, tree
 
         try:
-            sent = injection.Sent(name, transfer.take(descriptor, size))
+            build = functools.partial(tree.decode, transfer.take(descriptor, size), makes_records=False)
             if is_user:
-                self.runner.namespace[name] = sent.build(self.runner.own)
+                self.runner.namespace[name] = build(self.runner.own)
             elif self.is_root:
-                self._forget_unbuilt(name)  # a name that is bound anew before each block is built once
-                self._unbuilt.append(sent)
+                self._unbuilt.pop(name, None)  # a name that is bound anew before each block is built once, as the last
+                self._unbuilt[name] = build
             else:
-                self.runner.inject(name, sent.build(self.runner.own), is_own=False)
+                self.runner.inject(name, build(self.runner.own), is_own=False)
         except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever it is
             return _reason(error)
 

@@ -1,12 +1,10 @@
-"""What the host binds in a namespace: values, types, and functions that run in the sandbox."""
+"""What the host defines in a namespace: types, and functions that run in the sandbox."""
 
 import dataclasses
 import enum
 import importlib
 import typing
-from typing import Any, NamedTuple
-
-from .tree import decode
+from typing import Any
 
 _ANNOTATIONS_AS_TEXT = 0x1000000  # CO_FUTURE_ANNOTATIONS: names in annotations need not exist here
 _DEFINING_NAMES: dict[str, Any] = {
@@ -31,14 +29,3 @@ def define(name: str, source: str, own: dict[str, Any]) -> Any:
         scope["pydantic"], flags = pydantic, 0
     exec(compile(source, f"<injected {name}>", "exec", flags, dont_inherit=True), scope)
     return scope[name]
-
-
-class Sent(NamedTuple):
-    """A value from the host, decoded where it is used: a library may start threads then, which no fork inherits."""
-
-    name: str
-    blob: memoryview
-
-    def build(self, own: dict[str, Any]) -> Any:
-        """Return the value; raise `NotPortableError` for an instance of a class that was not injected before."""
-        return decode(self.blob, own, makes_records=False)
