@@ -15,7 +15,12 @@ class Seeder:
 
     def __init__(self) -> None:
         self._seed = "0"
-        self._random = _import_random()
+        register, os.register_at_fork = os.register_at_fork, lambda **_hooks: None
+        try:  # a fork then neither seeds it again nor pays for that
+            import random
+        finally:
+            os.register_at_fork = register
+        self._random = sys.modules.pop(random.__name__)
         self._random_spec = self._random.__spec__
         sys.meta_path.insert(0, self)
 
@@ -57,13 +62,3 @@ class Seeder:
     def _seed_numpy(self, module: Any) -> None:
         seed = int(self._seed, 16)
         module.seed([seed >> shift & 0xFFFFFFFF for shift in range(0, 256, 32)])
-
-
-def _import_random() -> Any:
-    """Import `random` so that a fork neither re-seeds it nor pays for that, and hide it."""
-    register, os.register_at_fork = os.register_at_fork, lambda **_hooks: None
-    try:
-        import random
-    finally:
-        os.register_at_fork = register
-    return sys.modules.pop(random.__name__)

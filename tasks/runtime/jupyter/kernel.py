@@ -36,8 +36,8 @@ class Kernel:
         with contextlib.ExitStack() as started:
             self._start(spec, level, started)
             undo = started.pop_all()
-        self._end = weakref.finalize(self, undo.close)
-        """Before Python takes its modules apart: what is open then, ZeroMQ may wait for, for ever."""
+        self.close = weakref.finalize(self, undo.close)
+        """Ends the kernel, before Python takes its modules apart: what is open then, ZeroMQ may wait for, for ever."""
 
     def _start(self, spec: RuntimeSpec, level: SandboxLevel, started: contextlib.ExitStack) -> None:
         """Start the process and connect; put what ends it again on a stack, also when it does not come that far.
@@ -94,10 +94,6 @@ class Kernel:
         content = self.node.ask(message, descriptors, answer_limit_bytes)
         self.settle()
         return content
-
-    def close(self) -> None:
-        """End the kernel."""
-        self._end()
 
     def _end_strays(self) -> None:
         """End what blocks forked, which outlives the kernel where it has no namespace of processes to end with."""
