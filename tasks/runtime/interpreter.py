@@ -283,8 +283,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         if len(code) > _CODE_LIMIT:
             text = f"BlockTooLong: {len(code)} characters; a block may have {_CODE_LIMIT}"
             return BlockError("interpreter", "BlockTooLong", text)
-        violations = self._spec.policy.violations(code)
-        if violations:
+        if violations := self._spec.policy.violations(code):
             return BlockError("interpreter", "PolicyViolation", describe_violations(violations), violations)
         return None
 

@@ -96,10 +96,8 @@ class ForkTreeEngine(Engine):
     def finish(self, dropped: list[str] | None) -> None:
         """End the step and fork ahead."""
         self.forgets = self.forgets or dropped is None
-        try:
+        with contextlib.suppress(NodeGoneError):  # the next request reports it
             self._processes.finish(dropped)
-        except NodeGoneError:
-            return  # the next request reports it
 
     def roll_back(self) -> Recovery:
         """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""

@@ -1,5 +1,6 @@
 """A kernel behind the engine's protocol. It cannot be forked: its state comes back by replay."""
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -61,10 +62,8 @@ class JupyterEngine(Engine):
             self._renew()
         elif dropped is None or dropped:
             self.forgets = self.forgets or dropped is None
-            try:
+            with contextlib.suppress(NodeGoneError):  # the next request reports it
                 self._kernel.ask(("drop", dropped))
-            except NodeGoneError:
-                return  # the next request reports it
 
     def roll_back(self) -> Recovery:
         """Begin with a new kernel, in which the state is to be brought about again."""
