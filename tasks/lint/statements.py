@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from carryover.tasks.lint.dialect import DELETED, GUARDED, plain_block
 from carryover.tasks.running.syntax import parse_python
-from carryover.tasks.traces.events import NameEvent, parse_block
+from carryover.tasks.traces.events import parse_block
+from carryover.tasks.traces.walker import NameEvent
 
 DATA_CONSTANTS = 3
 """Constants from which on a literal collection counts as data, not as an initial value."""

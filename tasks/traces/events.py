@@ -10,30 +10,13 @@ reads of names that the episode never binds.
 import re
 from collections.abc import Collection
 from functools import lru_cache
-from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
 from carryover.tasks.traces.rows import NameEventRow
-from carryover.tasks.traces.walker import NameEvent, walk_block
+from carryover.tasks.traces.walker import ParsedBlock, walk_block
 
-
-class ParsedBlock(NamedTuple):
-    """What the source of one block says."""
-
-    is_parsed: bool
-    """Whether the block is valid Python; if not, all that needs a syntax tree is empty."""
-    import_count: int
-    """Import and ImportFrom statements, wherever they stand."""
-    call_site_count: int
-    """Places where a tool's name is followed by "(", counted in the text as the study's authors count tool calls, so
-    also in comments, strings and blocks that are not Python; the events hold the calls proper."""
-    events: tuple[NameEvent, ...]
-    imported_names: tuple[str, ...]
-    """Names that imports bind at module scope, sorted; they are no user names."""
-
-
-NOT_PARSED = ParsedBlock(is_parsed=False, import_count=0, call_site_count=0, events=(), imported_names=())
+NOT_PARSED = ParsedBlock(is_parsed=False)
 _ROWS = TypeAdapter(list[NameEventRow])
 _KEPT_BLOCKS, _KEPT_LENGTH = 64, 10_000
 """Blocks whose events are cached, of at most so many characters: an agent repeats itself, and so do its episodes."""
@@ -51,17 +34,13 @@ def parse_block(code: str, tools: Collection[str]) -> ParsedBlock:
 
 @lru_cache(maxsize=_KEPT_BLOCKS)
 def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
-    call_site_count = count_call_sites(code, tools)
     try:
-        walked = walk_block(code, tools)
+        parsed = walk_block(code, tools)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # null bytes and absurd nesting are no Python either
-        return NOT_PARSED._replace(call_site_count=call_site_count)
-    return ParsedBlock(is_parsed=True, call_site_count=call_site_count, **walked._asdict())
-
-
-def count_call_sites(code: str, tools: Collection[str]) -> int:
-    """Return how often the text names a tool and opens a parenthesis (Table 1's "tool calls", see `sql/README.md`)."""
-    return len(re.findall(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(", code)) if tools else 0
+        parsed = NOT_PARSED
+    # Table 1's "tool calls", see `sql/README.md`
+    call_sites = re.findall(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(", code) if tools else ()
+    return parsed._replace(call_site_count=len(call_sites))
 
 
 def name_event_rows(

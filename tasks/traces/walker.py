@@ -19,31 +19,33 @@ ComprehensionNode = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 class NameEvent(NamedTuple):
-    """Something that a block does with a name, in order of evaluation."""
+    """Something that a block does with a name, in order of evaluation; the fields are columns of `NameEventRow`."""
 
     sequence: int
-    """Counted from 0 within the block."""
     kind: EventKind
     name: str
-    """User name, root module, or tool."""
     line: int
     is_definition: bool
-    """For `bind`: by def or class."""
     is_deferred: bool
-    """Inside a function body, so evaluated only when it is called."""
 
 
-class Walked(NamedTuple):
-    """What a walk over a block has found."""
+class ParsedBlock(NamedTuple):
+    """What the source of one block says."""
 
-    events: tuple[NameEvent, ...]
-    import_count: int
-    imported_names: tuple[str, ...]
-    """Sorted."""
+    is_parsed: bool
+    """Whether the block is valid Python; if not, all that needs a syntax tree is empty."""
+    import_count: int = 0
+    """Import and ImportFrom statements, wherever they stand."""
+    call_site_count: int = 0
+    """Places where a tool's name is followed by "(", counted in the text as the study's authors count tool calls, so
+    also in comments, strings and blocks that are not Python; the events hold the calls proper."""
+    events: tuple[NameEvent, ...] = ()
+    imported_names: tuple[str, ...] = ()
+    """Names that imports bind at module scope, sorted; they are no user names."""
 
 
-def walk_block(code: str, tools: Collection[str]) -> Walked:
-    """Return what a block does with names.
+def walk_block(code: str, tools: Collection[str]) -> ParsedBlock:
+    """Return what a block does with names; its call sites are not counted.
 
     Raises:
         SyntaxError, ValueError: The block is not valid Python, or holds null bytes.
@@ -51,7 +53,12 @@ def walk_block(code: str, tools: Collection[str]) -> Walked:
     """
     walker = _Walker(code, frozenset(tools))
     walker.visit(parse_python(code))
-    return Walked(walker.user_events(), walker.import_count, tuple(sorted(walker.imported_names)))
+    return ParsedBlock(
+        is_parsed=True,
+        import_count=walker.import_count,
+        events=walker.user_events(),
+        imported_names=tuple(sorted(walker.imported_names)),
+    )
 
 
 class _Walker(ast.NodeVisitor):
@@ -85,16 +92,13 @@ class _Walker(ast.NodeVisitor):
         if isinstance(node.func, ast.Name) and node.func.id in self._tools:
             self._note("call_site", node.func.id, node.lineno)
 
-    def visit_MatchAs(self, node: ast.MatchAs) -> None:
+    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar | ast.MatchMapping) -> None:
         self.generic_visit(node)
-        self._bind_if_named(node.name, node.lineno)
+        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+        if name is not None:
+            self._note_name("bind", name, node.lineno)
 
-    def visit_MatchStar(self, node: ast.MatchStar) -> None:
-        self._bind_if_named(node.name, node.lineno)
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self.generic_visit(node)
-        self._bind_if_named(node.rest, node.lineno)
+    visit_MatchStar = visit_MatchMapping = visit_MatchAs  # noqa: N815 - the visitor's own naming
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
@@ -138,11 +142,11 @@ class _Walker(ast.NodeVisitor):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = node.module or "."
         if module == "__future__":
-            self._check_declaration()
+            self.visit_Global(node)
         self._note_import(node, [(module, alias.asname or alias.name) for alias in node.names])
 
-    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
-        self._check_declaration()
+    def visit_Global(self, node: ast.Global | ast.Nonlocal | ast.ImportFrom) -> None:
+        _ = self._scopes  # raises where the declaration is out of place: a syntax tree has it, a symbol table has not
 
     visit_Nonlocal = visit_Global  # noqa: N815 - the visitor's own naming
 
@@ -205,10 +209,6 @@ class _Walker(ast.NodeVisitor):
             if (self._globals is None or bound_name in self._globals) and bound_name != "*":
                 self.imported_names.add(bound_name)
 
-    def _bind_if_named(self, name: str | None, line: int) -> None:
-        if name is not None:
-            self._note_name("bind", name, line)
-
     def _note_name(self, kind: EventKind, name: str, line: int, *, is_definition: bool = False) -> None:
         is_module_name = self._globals is None or name in self._globals
         is_dunder = name.startswith("__") and name.endswith("__")
@@ -218,10 +218,6 @@ class _Walker(ast.NodeVisitor):
 
     def _note(self, kind: EventKind, name: str, line: int, *, is_definition: bool = False) -> None:
         self._notes.append((kind, name, line, is_definition, self._is_deferred))
-
-    def _check_declaration(self) -> None:
-        """Raise `SyntaxError` for a declaration out of place: a syntax tree has it, a symbol table has not."""
-        _ = self._scopes
 
     @cached_property
     def _scopes(self) -> dict[tuple[str, int], deque[symtable.SymbolTable]]:
