@@ -14,9 +14,8 @@ from carryover.tasks.interchange.chat import conversation
 from carryover.tasks.interchange.formats import Format, export_traces
 from carryover.tasks.interchange.recorded import recorded_traces
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
-from carryover.tasks.lint.lint import lint_traces
+from carryover.tasks.lint.lint import lint_traces, summarise_lint
 from carryover.tasks.lint.sources import read_traces, traces_of_rows
-from carryover.tasks.lint.summary import summarise_lint
 from carryover.tasks.lint.trace import contract_name
 from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.errors import UserError

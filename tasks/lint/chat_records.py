@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -21,17 +21,12 @@ class _Chat(BaseModel):
     messages: list[_ChatMessage]
 
 
-class ChatRecord(NamedTuple):
-    """One conversation of a data set."""
+def chat_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the records of a chat data set, `.jsonl` or `.parquet`, each after its place: `line 3 of FILE`.
 
-    place: str
-    """Its position, for error messages: `line 3 of FILE` or `row 3 of FILE`."""
-    content: Mapping[str, Any]
-    """The record, whose `messages` are objects with a `role` and, where they have one, a `content` of text or parts."""
-
-
-def chat_records(path: Path) -> Iterator[ChatRecord]:
-    """Yield the records of a chat data set, `.jsonl` or `.parquet`; raise `UserError` for anything else."""
+    Their `messages` are objects with a `role` and, where they have one, a `content` of text or parts. Raise `UserError`
+    for anything else.
+    """
     records = {".jsonl": _json_lines, ".parquet": _table_rows}.get(path.suffix)
     if records is None:
         raise UserError(f"cannot read {path} as a chat data set; it must be .jsonl or .parquet with `messages`")
@@ -40,7 +35,7 @@ def chat_records(path: Path) -> Iterator[ChatRecord]:
             _Chat.model_validate(record)
         except ValidationError as error:
             raise refused_record(place, error) from error
-        yield ChatRecord(place, record)
+        yield place, record
 
 
 def refused_record(place: str, error: ValidationError) -> UserError:

@@ -85,13 +85,12 @@ class _Rewriter(ast.NodeTransformer):
         is_guarded = any(names is None or node.id in names for names in self._guarded)
         return ast.Name(GUARDED + node.id, node.ctx) if is_guarded and isinstance(node.ctx, ast.Load) else node
 
-    def visit_Import(self, node: ast.Import) -> ast.Import:
-        self.is_opaque = self.is_opaque or any(alias.name == "__main__" for alias in node.names)
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> ast.stmt:
+        modules = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+        self.is_opaque = self.is_opaque or "__main__" in modules
         return node
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
-        self.is_opaque = self.is_opaque or node.module == "__main__"
-        return node
+    visit_ImportFrom = visit_Import  # noqa: N815 - the visitor's own naming
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         is_of_modules = isinstance(node.value, ast.Attribute) and node.value.attr == "modules"

@@ -1,7 +1,6 @@
 import pytest
 
-from carryover.tasks.lint.lint import lint_traces
-from carryover.tasks.lint.summary import summarise_lint
+from carryover.tasks.lint.lint import lint_traces, summarise_lint
 from carryover.tasks.lint.trace import Reply, trace_of_replies
 
 ALONE = [Reply("```\nx = 1\n```"), Reply("```\nx = 1\n```")]
