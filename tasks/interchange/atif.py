@@ -10,9 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from carryover.tasks.agent.protocol import Message
-from carryover.tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, ImportedTrace, ImportedTurn, import_trace
-from carryover.tasks.interchange.observations import read_turn
+from carryover.tasks.interchange.imported import (
+    ImportedRows,
+    ImportedTrace,
+    ImportedTurn,
+    import_trace,
+    read_opening,
+    read_turn,
+)
 from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import read_json, text_of
@@ -113,21 +118,14 @@ def read_atif(source: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
 
 def _trace(document: Mapping[str, Any]) -> ImportedTrace:
     """Return a trajectory as a trace; what it does not say of itself is in `extra`, as our export writes it."""
-    steps, extra = document["steps"], document.get("extra") or {}
-    totals = document.get("final_metrics") or {}
-    first = next((place for place, step in enumerate(steps) if step["source"] == "agent"), len(steps))
+    extra, totals = document.get("extra") or {}, document.get("final_metrics") or {}
+    told = ((step["source"], text_of({"content": step["message"]})) for step in document["steps"])
     finish_reason = extra.get("finish_reason")
     return ImportedTrace(
         instance_id=str(extra.get("instance_id") or document.get("trajectory_id") or document["session_id"]),
-        opening=tuple(
-            Message(
-                role="system" if step["source"] == "system" else "user", content=text_of({"content": step["message"]})
-            )
-            for step in steps[:first]
-        ),
-        turns=tuple(_turn(step) for step in steps[first:] if step["source"] == "agent"),
+        opening=read_opening(told, "agent"),
+        turns=tuple(_turn(step) for step in document["steps"] if step["source"] == "agent"),
         finish_reason=FinishReason(finish_reason) if finish_reason in list(FinishReason) else FinishReason.OTHER,
-        started_at=UNKNOWN_TIME,
         score=extra.get("score"),
         is_solved=bool(extra.get("is_solved")),
         prompt_tokens=totals.get("total_prompt_tokens"),

@@ -23,9 +23,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from carryover.tasks.interchange.observations import read_observation
+from carryover.tasks.interchange.imported import read_observation
 from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
-from carryover.tasks.traces.rows import FinishReason, StepRow, TurnRow
+from carryover.tasks.traces.rows import FinishReason
 
 FAMILY = "knapsack"
 """The repository's name of the task family: the first part of every file name, and of every task id."""
@@ -166,9 +166,21 @@ def _events(trace: RecordedTrace, finished_at: datetime) -> Iterator[dict[str, A
         response = {name: usage[name] for name in ("completion_tokens", "total_tokens")}
         yield _event("ModelResponseEvent", clock, {"timestamp": clock.isoformat()} | response)
         clock += timedelta(seconds=step.execution_seconds if step else 0.0)
-        data = _step(turn, step, usage)
-        if data["interpreter_result"]["error"]:
-            yield _event("ErrorEvent", clock, {"error": data["interpreter_result"]["error"]})
+        if step is None:  # its block did not run: it has no code, and is not among `num_steps`
+            told = read_observation(turn.observation) if turn.observation else None
+            outcome = {"success": False, "result": None, "output": "", "error": (told and told.error) or NO_BLOCK}
+        else:
+            shown = {"result": step.result, "output": step.output, "error": step.error}
+            outcome = {"success": step.error is None, **shown}
+        if outcome["error"]:
+            yield _event("ErrorEvent", clock, {"error": outcome["error"]})
+        data = {
+            "turn": turn.turn - 1,
+            "assistant_text": turn.assistant_text,
+            "code": step.code if step else None,
+            "interpreter_result": outcome,
+            "token_usage": usage,
+        }
         yield _event("StepEvent", clock, data)
     if episode.error_message:
         yield _event("ErrorEvent", finished_at, {"error": episode.error_message})
@@ -179,22 +191,6 @@ def _events(trace: RecordedTrace, finished_at: datetime) -> Iterator[dict[str, A
 
 def _event(kind: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:
     return {"type": kind, "data": data, "timestamp": at.isoformat()}
-
-
-def _step(turn: TurnRow, step: StepRow | None, usage: dict[str, int]) -> dict[str, Any]:
-    """Return the event of a reply; one whose block did not run has no code, and is not among `num_steps`."""
-    if step is None:
-        told = read_observation(turn.observation) if turn.observation else None
-        outcome = {"success": False, "result": None, "output": "", "error": (told and told.error) or NO_BLOCK}
-    else:
-        outcome = {"success": step.error is None, "result": step.result, "output": step.output, "error": step.error}
-    return {
-        "turn": turn.turn - 1,
-        "assistant_text": turn.assistant_text,
-        "code": step.code if step else None,
-        "interpreter_result": outcome,
-        "token_usage": usage,
-    }
 
 
 def _usage(prompt_tokens: int, completion_tokens: int) -> dict[str, int]:

@@ -9,10 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 from pydantic import ValidationError
 
-from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
-from carryover.tasks.interchange.imported import UNKNOWN_TIME, ImportedRows, ImportedTrace, import_trace
-from carryover.tasks.interchange.observations import read_turn
+from carryover.tasks.interchange.imported import ImportedRows, ImportedTrace, import_trace, read_opening, read_turn
 from carryover.tasks.interchange.recorded import RecordedTrace
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import chat_records, refused_record, text_of
@@ -60,12 +58,9 @@ def conversation(opening: list[dict[str, Any]], replies: Iterable[tuple[str, str
 
 def write_chat_jsonl(traces: Iterable[RecordedTrace], path: Path) -> int:
     """Write one conversation per line, in ASCII, and return their count."""
-    count = 0
-    with path.open("w", encoding="ascii", newline="\n") as file:
-        for trace in traces:
-            file.write(json.dumps(chat_record(trace)) + "\n")
-            count += 1
-    return count
+    lines = [f"{json.dumps(chat_record(trace))}\n" for trace in traces]
+    path.write_text("".join(lines), encoding="ascii", newline="\n")
+    return len(lines)
 
 
 def write_chat_parquet(traces: Iterable[RecordedTrace], path: Path) -> int:
@@ -96,7 +91,6 @@ def read_chat(path: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
 def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
     """Return one conversation as a trace; `name` stands for its instance where the record names none."""
     messages = record["messages"]
-    first_reply = next((place for place, each in enumerate(messages) if each["role"] == "assistant"), len(messages))
     turns = [
         read_turn(reply, next(iter(reply.called_codes), parse_reply(reply.text).code))
         for reply in chat_replies(messages)
@@ -105,13 +99,9 @@ def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
     contract = record.get("contract")
     return ImportedTrace(
         instance_id=str(record.get("instance_id") or name),
-        opening=tuple(
-            Message(role="system" if message["role"] == "system" else "user", content=text_of(message))
-            for message in messages[:first_reply]
-        ),
+        opening=read_opening(((message["role"], text_of(message)) for message in messages), "assistant"),
         turns=tuple(turns),
         finish_reason=FinishReason.FINISH_TOOL if has_finished else FinishReason.MAX_TURNS,
-        started_at=UNKNOWN_TIME,
         score=record.get("score"),
         is_solved=record.get("score") == 1.0,
         runtime_contract=contract_name(contract) if isinstance(contract, str) else None,

@@ -3,16 +3,18 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.knapsack.environment import TOOL_NAMES
+from carryover.tasks.lint.trace import Reply
 from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.traces.events import ParsedBlock, name_event_rows, parse_block
+from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import (
     HARMLESS_ERRORS,
     EpisodeRow,
@@ -23,10 +25,12 @@ from carryover.tasks.traces.rows import (
     StepRow,
     TurnRow,
 )
+from carryover.tasks.traces.walker import ParsedBlock
 
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Start of an episode whose recording names none."""
 _TOOL_ERRORS = ("ToolRuntimeException", "ToolInvocationException")
+_OF_TURN = ("assistant_text", "observation", "prompt_tokens", "completion_tokens")
 _CAP_ERROR = HARMLESS_ERRORS[1]
 _MISSING_NAME = ("nameerror", "unboundlocalerror", "is not defined")
 _ERROR_TYPE = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Died|Timeout))\b", re.MULTILINE)
@@ -58,7 +62,7 @@ class ImportedTrace(NamedTuple):
     opening: tuple[Message, ...]
     turns: tuple[ImportedTurn, ...]
     finish_reason: FinishReason
-    started_at: datetime
+    started_at: datetime = UNKNOWN_TIME
     wall_seconds: float = 0.0
     score: float | None = None
     is_solved: bool = False
@@ -131,6 +135,46 @@ def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
     )
 
 
+def read_opening(told: Iterable[tuple[str, str]], agent: str) -> tuple[Message, ...]:
+    """Return what was told, by role and text, before the first reply of the role `agent`."""
+    before = takewhile(lambda message: message[0] != agent, told)
+    return tuple(Message(role="system" if role == "system" else "user", content=text) for role, text in before)
+
+
+def read_turn(reply: Reply, code: str | None, **counts: int) -> ImportedTurn:
+    """Return a reply and what followed it as a turn; `code` is the block that ran, `counts` its tokens."""
+    told = read_observation(reply.observation) if reply.observation else ImportedTurn("", None)
+    return told._replace(assistant_text=reply.text, code=code, **counts)
+
+
+def read_observation(observation: str) -> ImportedTurn:
+    """Return what a user message tells of a block, as a turn without its reply.
+
+    A JSON object, at its top or under `observation`, is read for `output`, `result` and `error`; any other text is the
+    output. `runtime_state` beside it is the header of arXiv 2603.01209, listing 1.
+    """
+    try:
+        content = json.loads(observation)
+    except ValueError:
+        content = None
+    header = content.get("runtime_state") if isinstance(content, dict) else None
+    names = header.get("last_step_globals") if isinstance(header, dict) else None
+    if isinstance(content, dict) and isinstance(content.get("observation"), dict):
+        content = content["observation"]
+    if not isinstance(content, dict):
+        return ImportedTurn("", None, output=observation, observation=observation)
+    result = content.get("result")
+    return ImportedTurn(
+        assistant_text="",
+        code=None,
+        output=str(content.get("output") or ""),
+        result=result if result is None or isinstance(result, str) else json.dumps(result),
+        error=str(content["error"]) if content.get("error") else None,
+        observation=observation,
+        last_step_globals=tuple(map(str, names)) if isinstance(names, list) else None,
+    )
+
+
 def error_kind(error: str) -> ErrorKind:
     """Return where an error came from, by the phrases of arXiv 2603.01209's harness."""
     if _CAP_ERROR in error:
@@ -189,16 +233,12 @@ def _turn(ids: dict[str, str], turn: int, recorded: ImportedTurn) -> TurnRow:
     return TurnRow(
         **ids,
         turn=turn,
-        assistant_text=recorded.assistant_text,
-        observation=recorded.observation,
+        **{name: getattr(recorded, name) for name in _OF_TURN},
         block_count=parse_reply(recorded.assistant_text).block_count,
         has_system_note="system_note" in (recorded.observation or "") and turn > 0,
         model_finish_reason="" if turn == 0 else "stop",
-        prompt_tokens=recorded.prompt_tokens,
         cached_prompt_tokens=0,
-        completion_tokens=recorded.completion_tokens,
         decoding_seed=None,
-        is_replayed=None,
         model_seconds=0.0,
         active_globals=(),
         last_step_globals=(),
@@ -220,14 +260,10 @@ def _step(
         step=number,
         turn=turn,
         code=recorded.code or "",
-        output=recorded.output,
-        result=recorded.result,
-        error=recorded.error,
+        **{name: getattr(recorded, name) for name in ("output", "result", "error")},
+        **{name: getattr(parsed, name) for name in ("is_parsed", "import_count", "call_site_count")},
         error_kind=error_kind(recorded.error) if recorded.error else None,
         error_type=error_type(recorded.error) if recorded.error else None,
-        is_parsed=parsed.is_parsed,
-        import_count=parsed.import_count,
-        call_site_count=parsed.call_site_count,
         executed_call_count=0,
         active_globals_before=alive_before,
         active_globals=alive_after or (),

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.lint.trace import contract_name
 from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.frozen_model import FrozenModel
@@ -17,7 +17,6 @@ class ImportSetting(FrozenModel):
     """Columns of imported episodes; one import holds one model under one condition."""
 
     run_id: str
-    """Run that lands the rows."""
     runtime_contract: str
     """Contract in force, for recordings that declare none."""
     train_contract: str | None = None
@@ -30,13 +29,10 @@ class ImportSetting(FrozenModel):
     """`paper` for episodes of Qwen3-8B, or of a teacher named gemini-3-flash, on the paper's instances: their tables
     then show differences from the published values."""
     variant: str = "main"
-    """Arm of an ablation."""
     base: str = "hub"
     """Base that an evaluated model was trained from."""
     model_name: str = "imported"
-    """Name of the model that played."""
     bucket: str = "easy"
-    """Difficulty bucket of the instances."""
     split: Literal["train", "evaluation"] | None = None
     """Split of the instances; by default `train` for a teacher and `evaluation` otherwise."""
     tool_call_cap: int | None = None
@@ -64,8 +60,7 @@ class ImportSetting(FrozenModel):
 
     @model_validator(mode="after")
     def _fields_fit_together(self) -> Self:
-        if self.bucket not in KNAPSACK:
-            raise ValueError(f"unknown bucket {self.bucket!r}; choose from {', '.join(KNAPSACK)}")
+        open_bucket(self.bucket)
         if not _PLAN.fullmatch(self.plan):
             raise ValueError(
                 f"bad plan name {self.plan!r}; begin with a letter and use letters, digits, '.', '-' and '_'"
