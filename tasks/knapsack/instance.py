@@ -9,18 +9,16 @@ from carryover.tasks.knapsack.spec import KnapsackSpec
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
 
+_COLUMNS = ("instance_id", "bucket", "task_id", "seed", "capacity", "inspection_budget", "allowed_classes")
+
 
 class Item(FrozenModel):
-    """An item; its attributes are hidden until it is inspected."""
+    """An item; its attributes but for the opaque id are hidden until it is inspected."""
 
     item_id: str
-    """Opaque name."""
     weight: int
-    """In weight units."""
     value: int
-    """In value units."""
     item_class: str
-    """One letter."""
 
 
 class Packing(NamedTuple):
@@ -29,9 +27,7 @@ class Packing(NamedTuple):
     item_ids: tuple[str, ...]
     """Sorted."""
     value: int
-    """Total value."""
     weight: int
-    """Total weight."""
 
 
 class Instance(FrozenModel):
@@ -93,16 +89,10 @@ def instance_rows(
     """Return the instance and its items as rows of the warehouse."""
     instance_row = InstanceRow(
         run_id=run_id,
-        instance_id=instance.instance_id,
         split=split,
-        bucket=instance.bucket,
-        task_id=instance.task_id,
-        seed=instance.seed,
+        **{name: getattr(instance, name) for name in _COLUMNS},
         item_count=len(instance.items),
-        capacity=instance.capacity,
-        inspection_budget=instance.inspection_budget,
         class_universe=instance.classes,
-        allowed_classes=instance.allowed_classes,
         optimal_item_ids=instance.optimum.item_ids,
         optimal_value=instance.optimum.value,
         optimal_weight=instance.optimum.weight,

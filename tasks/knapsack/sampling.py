@@ -4,7 +4,7 @@ import hashlib
 import math
 import random
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.spec import KnapsackSpec
@@ -15,8 +15,6 @@ ATTEMPT_STRIDE = 1_000_003
 """Attempt k of a seed draws from seed + k strides (the authors' code)."""
 SMALLEST_BUDGET = 5
 """Lower end of the inspection budget (arXiv 2603.01209, A.5)."""
-
-Rejection = Literal["few_allowed", "capacity_too_small", "small_optimum", "dominance"]
 
 
 class Draw(NamedTuple):
@@ -79,7 +77,7 @@ def draw_attempt(spec: KnapsackSpec, generator: random.Random) -> Draw:
     return Draw(items, allowed, capacity, solve(allowed_items, capacity))
 
 
-def find_rejection(spec: KnapsackSpec, draw: Draw) -> Rejection | None:
+def find_rejection(spec: KnapsackSpec, draw: Draw) -> str | None:
     """Return the first rule that the draw breaks, none for a draw to keep (arXiv 2603.01209, appendix A)."""
     allowed_items = [item for item in draw.items if item.item_class in draw.allowed_classes]
     if len(allowed_items) < spec.minimum_allowed_items:

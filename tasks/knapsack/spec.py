@@ -13,7 +13,6 @@ class KnapsackSpec(FrozenModel):
     """Ranges and rejection rules of one bucket (arXiv 2603.01209, appendix A)."""
 
     bucket: str
-    """Name of the bucket."""
     item_count: tuple[int, int]
     """Number of items, uniform, both ends included."""
     weight: tuple[int, int]

@@ -17,19 +17,13 @@ def validate(instance: Instance) -> Outcome:
     if exact != optimum.value:
         raise UserError(f"{place}: stored optimum {optimum.value}, exact optimum {exact}; sample it again")
     if (count := len(optimum.item_ids)) > budget:
-        excess = f"the optimal set has {count} items, more than the inspection budget of {budget}"
-        raise UserError(f"{place}: {excess}")
-    outcome = replay(instance, optimum.item_ids)
-    if outcome.score != 1.0:
-        raise UserError(f"{place}: replaying the optimal set scores {outcome.score}, not 1")
-    return outcome
-
-
-def replay(instance: Instance, item_ids: tuple[str, ...]) -> Outcome:
-    """Inspect and take the items in order in a fresh environment, finish, and return the outcome."""
+        raise UserError(f"{place}: the optimal set has {count} items, more than the inspection budget of {budget}")
     environment = KnapsackEnvironment(instance)
-    for item_id in item_ids:
+    for item_id in optimum.item_ids:
         environment.inspect(item_id)
         environment.take_item(item_id)
     environment.finish()
-    return environment.outcome()
+    outcome = environment.outcome()
+    if outcome.score != 1.0:
+        raise UserError(f"{place}: replaying the optimal set scores {outcome.score}, not 1")
+    return outcome
