@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,12 +76,10 @@ class PreparedDataset:
         """Write `CONTRACT.jsonl` and `CONTRACT.parquet`, each whole; return the JSONL paths, or raise `UserError`."""
         folder.mkdir(parents=True, exist_ok=True)
         for contract in self.contracts:
-            for path, content in {
-                folder / f"{contract}.parquet": self.parquet(contract),
-                folder / f"{contract}.jsonl": self.jsonl(contract),
-            }.items():
+            for ending, content in (("parquet", self.parquet), ("jsonl", self.jsonl)):
+                path = folder / f"{contract}.{ending}"
                 try:
-                    write_whole(path, content)
+                    write_whole(path, content(contract))
                 except OSError as error:
                     way_out = f"{name_write_remedy(error)} and start again"
                     raise UserError(f"cannot write {path}: {error.strerror}; {way_out}") from error
@@ -133,11 +132,8 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     costs = TokenCosts(tokenizer, spec.message_overhead_tokens)
 
     with open_bar("training text", most_kept(candidates, contracts, spec), "traces") as advance:
-
-        def prepare(batch: Sequence[Candidate]) -> None:
-            _give_text(batch, turns, steps, spec, costs, advance)
-
-        select(candidates, contracts, spec, prepare)
+        give_text = partial(_give_text, turns=turns, steps=steps, spec=spec, costs=costs, advance=advance)
+        select(candidates, contracts, spec, give_text)
     digests = {
         each.episode_id: hashlib.sha256(
             json.dumps([[message.role, message.content, message.weight] for message in each.messages]).encode()
@@ -153,8 +149,8 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     return PreparedDataset(dataset_id, tuple(contracts), rows, verdicts, records)
 
 
-def _give_text(  # noqa: PLR0917 - of the caller's own
-    batch: Sequence[Candidate], turns: Frame, steps: Frame, spec: DatasetSpec, costs: TokenCosts, advance: Advance
+def _give_text(
+    batch: Sequence[Candidate], *, turns: Frame, steps: Frame, spec: DatasetSpec, costs: TokenCosts, advance: Advance
 ) -> None:
     extractions = extract_conversations(
         turns, steps, [each.episode_id for each in batch], spec.text_format, spec.fault_weight

@@ -22,7 +22,6 @@ _MESSAGES = TypeAdapter(list[Message])
 class Extraction(NamedTuple):
     """A trace as messages, or why it gives none."""
 
-    episode_id: str
     messages: tuple[TrainingMessage, ...]
     reason: str | None
 
@@ -72,7 +71,7 @@ def extract_conversations(
         reason = "extraction_too_short" if len(messages) < MINIMUM_MESSAGES else None
         if roles[:1] != ["user"] or "assistant" not in roles:
             reason = "extraction_without_task_or_steps"
-        extractions[episode_id] = Extraction(episode_id, tuple(messages), reason)
+        extractions[episode_id] = Extraction(tuple(messages), reason)
     return extractions
 
 
