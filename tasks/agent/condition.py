@@ -12,30 +12,20 @@ Purpose = Literal["teacher", "evaluation"]
 
 
 class Condition(FrozenModel):
-    """A cell of the study with the factors that may vary beside it."""
+    """A cell of the study with the factors that may vary beside it: columns of `EpisodeRow`, which explains them."""
 
     purpose: Purpose
     variant: str = "main"
-    """Arm of an ablation or control; `main` for the study itself."""
     base: str = "teacher"
-    """Base that the model was trained from: `scratch`, `common`, `both`, `hub`; `teacher` for teachers."""
     model_name: str
-    """Name under which the endpoint knows the model."""
     model_digest: str | None = None
-    """Digest of the weights or adapter, where known."""
     train_contract: ContractName | None = None
-    """Contract of the training traces; none for the base model and for teachers."""
     runtime_contract: ContractName
-    """Contract in force."""
     visibility: Literal["declared", "as_trained"] = "declared"
-    """Whether prompt and header follow the runtime in force or the contract of training."""
     header: Literal["names", "none"] = "names"
-    """Whether the header lists names; with `none` it tells the runtime alone."""
     bucket: str
-    """Difficulty bucket of the instances."""
     split: Literal["train", "evaluation"]
     is_out_of_distribution: bool = False
-    """Whether the bucket differs from the one of training."""
     training_seed: int | None = None
 
     @property

@@ -83,12 +83,9 @@ class EpisodeContext:
 
     condition: Condition
     client: ModelClient
-    """Who writes the replies."""
     runtime: Runtime
-    """Where the interpreters are opened."""
     spec: EpisodeSpec
     run_id: str
-    """Run that lands the rows."""
     plan_digest: str
     stage_digest: str
     """Identity of the stage; with condition, instance, replicate and attempt it makes the episode's id."""
@@ -118,14 +115,7 @@ class EpisodeCourse:
         variation = draw_variation(shown, self._instance_id) if spec.varies_wording else PLAIN
         self.recorder = EpisodeRecorder(context.run_id, self._name)
         self.environment = KnapsackEnvironment(episode.instance)
-        self.stepper = Stepper(
-            self.environment,
-            condition,
-            self.recorder,
-            variation=variation,
-            faults=spec.faults,
-            instance_id=self._instance_id,
-        )
+        self.stepper = Stepper(self.environment, condition, self.recorder, variation, spec.faults, self._instance_id)
         self._wire = open_wire(spec.prompt_set, variation)
         header = self.stepper.header()
         self.messages = self._wire.opening_messages(episode.instance, shown, spec.tool_call_cap, header)

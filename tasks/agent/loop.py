@@ -2,10 +2,20 @@
 
 import time
 from datetime import UTC, datetime
+from functools import cache, partial
 
+from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, EpisodeCourse, PlannedEpisode
-from carryover.tasks.agent.declaration import declare_contract
+from carryover.tasks.agent.prompt_format import prompt_digest
 from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.stepper import contract_in_force
+from carryover.tasks.running.source_digest import canonical_json, source_digest
+from carryover.tasks.runtime.open import Runtime
+
+PLAYED_BY = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime")
+"""The loop, the environment and the runtime, whose source is part of a declaration."""
+_code_digest = cache(partial(source_digest, PLAYED_BY))
 
 
 class StoppedEpisodeError(Exception):
@@ -29,30 +39,22 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
     started_at, start = datetime.now(UTC), time.perf_counter()
     course = EpisodeCourse(context, episode)
     ending = await course.play()
-    outcome = course.environment.outcome()
+    outcome = course.environment.outcome()._asdict()
     recorded = course.recorder.finish(
         {
             **condition.model_dump(),
             "shown_contract": condition.shown_contract,
-            "tool_call_cap": spec.tool_call_cap,
-            "max_turns": spec.max_turns,
-            "max_tokens": spec.max_tokens,
+            **{name: getattr(spec, name) for name in ("tool_call_cap", "max_turns", "max_tokens")},
             "concurrency": context.concurrency,
             "contract_json": declare_contract(condition, spec, runtime),
             "sandbox_level": runtime.sandbox_level,
             "backend": runtime.backend,
             "finish_reason": ending.reason,
             "error_message": ending.error_message,
-            "score": outcome.score,
-            "is_solved": outcome.is_solved,
-            "value_taken": outcome.value_taken,
-            "weight_taken": outcome.weight_taken,
-            "taken_count": len(outcome.taken_item_ids),
-            "inspected_count": outcome.inspected_count,
+            "taken_count": len(outcome.pop("taken_item_ids")),
+            **outcome,
             "is_contract_verified": 0 < course.recorder.counts["step_count"] == course.stepper.verified_count,
-            "plan_digest": context.plan_digest,
-            "stage_digest": context.stage_digest,
-            "scale": context.scale,
+            **{name: getattr(context, name) for name in ("plan_digest", "stage_digest", "scale")},
             "instance_id": episode.instance.instance_id,
             "replicate": episode.replicate,
             "attempt": episode.attempt,
@@ -65,3 +67,19 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
     if ending.stop is not None:
         raise StoppedEpisodeError(recorded) from ending.stop
     return recorded
+
+
+def declare_contract(condition: Condition, spec: EpisodeSpec, runtime: Runtime) -> str:
+    """Return the declaration as canonical JSON; it names no run, so equal episodes declare the same."""
+    content = {
+        **spec.model_dump(exclude={"stateless_scope"}),
+        "contract": contract_in_force(condition, spec),
+        "shown_contract": condition.shown_contract,
+        "visibility": condition.visibility,
+        "header": condition.header,
+        "prompt_digest": prompt_digest(spec.prompt_set, condition.shown_contract),
+        "code_digest": _code_digest()[:16],
+        "backend": runtime.backend,
+        "sandbox_level": runtime.sandbox_level,
+    }
+    return canonical_json(content)

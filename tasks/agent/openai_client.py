@@ -71,12 +71,9 @@ class OpenAIClient:
             "messages": [message.wire() for message in request.messages],
             "seed": request.seed,
         }
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        if request.max_completion_tokens is not None:
-            body["max_completion_tokens"] = request.max_completion_tokens
-        if request.tools:
-            body["tools"] = list(request.tools)
+        limits = {"temperature": request.temperature, "max_completion_tokens": request.max_completion_tokens}
+        body |= {name: limit for name, limit in limits.items() if limit is not None}
+        body |= {"tools": list(request.tools)} if request.tools else {}
         body |= self._endpoint.extra_body
         if self._cache is None:
             return await self._ask(body, request.episode_id)

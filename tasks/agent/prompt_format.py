@@ -1,9 +1,17 @@
-"""What the model is shown: the opening messages, and the observation after each turn, in one of two formats."""
+"""What the model is shown: the opening messages, and the observation after each turn, in one of two formats.
 
+Prompts are Markdown files, read by name. Both contracts get the same files but for `runtime_*` and `demonstrations_*`
+(arXiv 2603.01209, appendix B).
+"""
+
+import hashlib
 import json
+import string
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from carryover.tasks.agent.prompt_files import fill_prompt, read_prompt
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.spec import PromptSet
 from carryover.tasks.agent.variation import Variation
@@ -11,6 +19,7 @@ from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.results import Violation
 
+FOLDER = Path(__file__).parent / "prompts"
 RUNTIME_WORDS: dict[str, str] = {ContractName.STATELESS: "reset"}
 """The header's word for a contract (arXiv 2603.01209, listing 1); any other contract goes by its own name."""
 PLAIN = Variation(wording=None, header_form="standard")
@@ -35,6 +44,7 @@ class Feedback(NamedTuple):
     """What the loop has to say about the reply."""
 
 
+@dataclass(frozen=True)
 class StudyWire:
     """The format of the study: five opening messages, and observations as a JSON object with the runtime header.
 
@@ -42,14 +52,13 @@ class StudyWire:
     `notices` only where there is something to say.
     """
 
-    def __init__(self, variation: Variation = PLAIN) -> None:
-        self._variation = variation
+    variation: Variation = PLAIN
 
     def opening_messages(
         self, instance: Instance, contract: str, tool_call_cap: int | None, header: dict[str, Any] | None
     ) -> list[Message]:
         """Return base, runtime instruction, demonstrations and tools as system messages, and the task as user."""
-        instruction = self._variation.instruction(read_prompt("full", f"runtime_{contract}"))
+        instruction = self.variation.instruction(read_prompt("full", f"runtime_{contract}"))
         system_texts = [
             read_prompt("full", "base"),
             f"{instruction}\n\n{read_prompt('full', 'planning')}".strip(),
@@ -78,6 +87,7 @@ class StudyWire:
         return _dump(content)
 
 
+@dataclass(frozen=True)
 class CompactWire:
     """A short format for models of a few million parameters, for which every token counts.
 
@@ -90,15 +100,13 @@ class CompactWire:
     """Characters of output shown."""
     ERROR_LIMIT = 160
     """Characters of an error's last line shown."""
-
-    def __init__(self, variation: Variation = PLAIN) -> None:
-        self._variation = variation
+    variation: Variation = PLAIN
 
     def opening_messages(
         self, instance: Instance, contract: str, tool_call_cap: int | None, header: dict[str, Any] | None
     ) -> list[Message]:
         """Return one system message and the task."""
-        instruction = self._variation.instruction(read_prompt("compact", f"runtime_{contract}"))
+        instruction = self.variation.instruction(read_prompt("compact", f"runtime_{contract}"))
         cap = "" if tool_call_cap == instance.spec.tool_call_cap else cap_sentence(tool_call_cap)
         lines = (read_prompt("compact", "base"), instruction, cap)
         return [
@@ -133,6 +141,32 @@ def cap_sentence(tool_call_cap: int | None) -> str:
         f"A block may make at most {tool_call_cap} tool calls, all four tools counted. The next call fails with "
         '"Tool call limit exceeded"; the count starts again with every block.'
     )
+
+
+@cache
+def read_prompt(prompt_set: str, name: str) -> str:
+    """Return the text of a prompt; raise `ValueError` naming the prompts there are for one that is missing."""
+    file = FOLDER / prompt_set / f"{name}.md"
+    if not file.is_file():
+        there = ", ".join(sorted(path.stem for path in file.parent.glob("*.md")))
+        raise ValueError(f"no prompt {name!r} in the set {prompt_set!r}; it has {there or 'none'}")
+    return file.read_text(encoding="utf-8").strip()
+
+
+def fill_prompt(prompt_set: str, name: str, **values: object) -> str:
+    """Return the text of a prompt with its `$names` filled in."""
+    return string.Template(read_prompt(prompt_set, name)).substitute(values)
+
+
+@cache
+def prompt_digest(prompt_set: str, shown_contract: str) -> str:
+    """Return a digest of the prompt files that a contract is shown."""
+    digest = hashlib.sha256()
+    for file in sorted((FOLDER / prompt_set).glob("*.md")):
+        part, _, contract = file.stem.partition("_")
+        if part not in ("runtime", "demonstrations") or contract == shown_contract:
+            digest.update(f"{file.name}\n{read_prompt(prompt_set, file.stem)}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def _visible_values(instance: Instance) -> dict[str, object]:

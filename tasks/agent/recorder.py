@@ -1,14 +1,15 @@
-"""Rows of an episode, built as it goes."""
+"""Rows of an episode, built as it goes: also what raised each error, and whether the harness injected it."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from carryover.tasks.agent.error_rows import ErrorRows, failing_tool, is_injected
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.reply import Reply
-from carryover.tasks.knapsack.environment import TOOL_NAMES
-from carryover.tasks.runtime.results import BlockResult
+from carryover.tasks.knapsack.environment import TOOL_NAMES, UNAVAILABLE
+from carryover.tasks.runtime.results import BlockError, BlockResult
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import (
     EPISODE_TABLES,
@@ -22,6 +23,17 @@ from carryover.tasks.traces.rows import (
     ToolCallRow,
     TurnRow,
 )
+
+MISSING_NAME_TYPES = ("NameError", "UnboundLocalError")
+"""With `is not defined` in the message, the signs of a missing name (arXiv 2603.01209, D.1)."""
+_SPENT = ("prompt_tokens", "cached_prompt_tokens", "completion_tokens", "model_seconds")
+_SUMS = (
+    *("turn_count", "step_count", "call_site_count", "executed_call_count", "injected_fault_count"),
+    *_SPENT,
+    "execution_seconds",
+)
+_OF_RESULT = ("output", "result", "active_globals", "last_step_globals", "state_event", "state_hash")
+_NAME_IN_MESSAGE = re.compile(r"name '(\w+)' is not defined")
 
 
 class RecordedEpisode(NamedTuple):
@@ -49,6 +61,65 @@ class TurnNames(NamedTuple):
     last_step_globals: tuple[str, ...] = ()
 
 
+class ErrorRows:
+    """Collects the error rows of one episode, numbered within their turns."""
+
+    def __init__(self, run_id: str, episode_id: str) -> None:
+        self.rows: list[ErrorRow] = []
+        self.dropped_names: set[str] = set()
+        """User names that the harness removed and no block has bound again: that one is missing is injected."""
+        self._ids = {"run_id": run_id, "episode_id": episode_id}
+        self._counts = Counter[int]()
+
+    def add_of_call(self, turn: int, row: ToolCallRow) -> None:
+        """Add the error of a tool call if a block caught it; one that it did not catch is the block's own."""
+        if row.error_type is None or not row.is_caught:
+            return
+        kind = ErrorKind.CAP if row.error_type == "ToolCallLimitError" else ErrorKind.TOOL
+        message = row.error_message or ""
+        self.add(turn, row.step, kind, row.error_type, message, is_caught=True, is_injected=row.is_injected)
+
+    def add_of_block(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
+        """Add the error that ended a block."""
+        missing = _NAME_IN_MESSAGE.search(error.message)
+        follows_drop = missing is not None and missing.group(1) in self.dropped_names
+        follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message
+        is_injected = follows_drop or follows_failure
+        self.add(turn, step, ErrorKind(error.kind), error.type, error.message, is_injected=is_injected)
+
+    def add(
+        self,
+        turn: int,
+        step: int | None,
+        kind: ErrorKind,
+        error_type: str,
+        message: str,
+        *,
+        is_caught: bool = False,
+        is_injected: bool = False,
+    ) -> None:
+        """Add an error; one without a step is why a turn ran no block."""
+        is_missing_name = kind == ErrorKind.INTERPRETER and (
+            error_type in MISSING_NAME_TYPES or "is not defined" in message.lower()
+        )
+        self.rows.append(
+            ErrorRow(
+                **self._ids,
+                turn=turn,
+                error_index=self._counts[turn],
+                step=step,
+                kind=kind,
+                error_type=error_type,
+                message=message,
+                is_caught=is_caught,
+                is_injected=is_injected,
+                is_missing_name=is_missing_name and not is_injected,
+                is_injected_missing_name=is_missing_name and is_injected,
+            )
+        )
+        self._counts[turn] += 1
+
+
 class EpisodeRecorder:
     """Collects the rows of one episode and counts what the episode row sums up."""
 
@@ -62,18 +133,7 @@ class EpisodeRecorder:
         self._tool_calls: list[ToolCallRow] = []
         self._errors = ErrorRows(run_id, episode_id)
         self._runtime_events: list[RuntimeEventRow] = []
-        self.counts: dict[str, Any] = {
-            "turn_count": 0,
-            "step_count": 0,
-            "call_site_count": 0,
-            "executed_call_count": 0,
-            "injected_fault_count": 0,
-            "prompt_tokens": 0,
-            "cached_prompt_tokens": 0,
-            "completion_tokens": 0,
-            "model_seconds": 0.0,
-            "execution_seconds": 0.0,
-        }
+        self.counts: dict[str, Any] = dict.fromkeys(_SUMS, 0)
         """Fields of the episode row that are sums over turns and steps."""
 
     @property
@@ -98,8 +158,7 @@ class EpisodeRecorder:
     ) -> None:
         """Record a reply and the observation that was sent after it, if one was."""
         self.counts["turn_count"] += turn > 0
-        fields = ("prompt_tokens", "cached_prompt_tokens", "completion_tokens", "model_seconds")
-        spent = {field: getattr(completion, field) for field in fields}
+        spent = {field: getattr(completion, field) for field in _SPENT}
         for field, amount in spent.items():
             self.counts[field] += amount
         self._turns.append(
@@ -137,7 +196,9 @@ class EpisodeRecorder:
 
         `active_before` are the user names alive after the step before; what was dropped since then is left out here.
         """
-        dropped, failing = self._errors.dropped_names, failing_tool(injected_fault)
+        dropped = self._errors.dropped_names
+        kind, _, target = (injected_fault or "").partition(":")
+        failing = target if kind == "fail" else None
         active_before = tuple(name for name in active_before if name not in dropped)
         parsed = parse_block(code, self.tools)
         self.counts["step_count"] += 1
@@ -152,27 +213,25 @@ class EpisodeRecorder:
                 **place,
                 turn=turn,
                 code=code,
-                output=result.output,
-                result=result.result,
+                **{name: getattr(result, name) for name in _OF_RESULT},
+                **{name: getattr(parsed, name) for name in ("is_parsed", "import_count", "call_site_count")},
                 error=None if error is None else error.message,
                 error_kind=None if error is None else ErrorKind(error.kind),
                 error_type=None if error is None else error.type,
-                is_parsed=parsed.is_parsed,
-                import_count=parsed.import_count,
-                call_site_count=parsed.call_site_count,
                 executed_call_count=len(result.tool_calls),
                 active_globals_before=active_before,
-                active_globals=result.active_globals,
-                last_step_globals=result.last_step_globals,
-                state_event=result.state_event,
-                state_hash=result.state_hash,
                 injected_fault=injected_fault,
                 execution_seconds=result.seconds,
             )
         )
         self._name_events += name_event_rows(parsed, **place, active_globals_before=active_before)
         calls = [
-            ToolCallRow(**place, call=number, is_injected=is_injected(call, failing), **call._asdict())
+            ToolCallRow(
+                **place,
+                call=number,
+                is_injected=call.tool == failing and (call.error_message or "").endswith(UNAVAILABLE),
+                **call._asdict(),
+            )
             for number, call in enumerate(result.tool_calls, start=1)
         ]
         self._tool_calls += calls
@@ -196,12 +255,7 @@ class EpisodeRecorder:
 
     def finish(self, fields: Mapping[str, Any]) -> RecordedEpisode:
         """Return the episode with its row, made of the counts and of `fields`."""
+        episode, errors = EpisodeRow(**self._ids, **self.counts, **fields), self._errors.rows
         return RecordedEpisode(
-            episode=EpisodeRow(**self._ids, **self.counts, **fields),
-            turns=self._turns,
-            steps=self._steps,
-            name_events=self._name_events,
-            tool_calls=self._tool_calls,
-            errors=self._errors.rows,
-            runtime_events=self._runtime_events,
+            episode, self._turns, self._steps, self._name_events, self._tool_calls, errors, self._runtime_events
         )

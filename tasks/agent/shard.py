@@ -33,13 +33,12 @@ async def run_shard(
     failures: list[BaseException] = []
 
     async def work(threads: EpisodeThreads) -> None:
-        is_over = False
-        while not is_over:
+        while True:
             async with slots:
                 episode = None if failures else next(waiting, None)
-                is_over = episode is None
-                if episode is not None:
-                    await play(episode, threads)
+                if episode is None:
+                    return
+                await play(episode, threads)
 
     async def play(episode: PlannedEpisode, threads: EpisodeThreads) -> None:
         try:

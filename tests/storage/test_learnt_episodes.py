@@ -16,7 +16,7 @@ import pytest
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
-from carryover.tasks.agent.error_rows import ErrorRows
+from carryover.tasks.agent.recorder import ErrorRows
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.runtime.results import BlockError
 from carryover.tasks.traces.events import name_event_rows, parse_block

@@ -69,17 +69,9 @@ def write_density_reply(
     turns = read_turns(messages)
     known = read_known(task, turns)
     action, code = _next_block(contract, task, turns, known, inspections_per_turn)
-    reflection = (
-        random.Random(f"sentence {seed}")
-        .choice(SENTENCES[action])
-        .format(
-            inspected=len(known.table),
-            budget=known.budget,
-            taken=len(known.taken),
-            load=known.load,
-            capacity=known.capacity,
-        )
-    )
+    sentence = random.Random(f"sentence {seed}").choice(SENTENCES[action])
+    counts = {"inspected": len(known.table), "taken": len(known.taken)}
+    reflection = sentence.format(**known._asdict() | counts)
     return f"{reflection}\n```python\n{code}\n```"
 
 

@@ -1,6 +1,7 @@
 """The blocks that the density teacher writes."""
 
 import json
+from textwrap import indent
 from typing import NamedTuple
 
 IMPORT = "import json\n"
@@ -19,54 +20,14 @@ def inspect_more(count):
             new[item_id] = table[item_id] = [facts["weight"], facts["value"], facts["class"]]
     print(json.dumps({"new": new, "inspected": len(table)}))
 """
-TAKE_FUNCTION = """\
-def density(item_id):
-    weight, value, item_class = table[item_id]
-    return value / weight
-
-def take_more(count):
-    global load
-    is_done = True
-    for item_id in sorted(table, key=density, reverse=True):
-        weight, value, item_class = table[item_id]
-        if item_id in taken or item_class in refused or load + weight > capacity:
-            continue
-        if count == 0:
-            is_done = False
-            break
-        count -= 1
-        try:
-            take_item(item_id)
-        except Exception as error:
-            if "disallowed class" in str(error):
-                refused.append(item_class)
-                continue
-            if "already taken" not in str(error):
-                raise
-        taken.append(item_id)
-        load += weight
-    print(json.dumps({"taken": taken, "refused": refused, "load": load}))
-    return is_done
-"""
-
-# Stateless: the same work in the open, on values written down from earlier output.
-INSPECT_LOOP = """\
-new = {{}}
-for item_id in json.loads(list_items())[{start}:{stop}]:
-    facts = json.loads(inspect(item_id))
-    new[item_id] = [facts["weight"], facts["value"], facts["class"]]
-print(json.dumps({{"new": new, "inspected": {start} + len(new)}}))"""
-TAKE_LOOP = """\
-calls_left = {count}
-is_done = True
-for item_id in sorted(table, key=lambda item_id: table[item_id][1] / table[item_id][0], reverse=True):
+_TAKE_EACH = """\
     weight, value, item_class = table[item_id]
     if item_id in taken or item_class in refused or load + weight > {capacity}:
         continue
-    if calls_left == 0:
+    if {left} == 0:
         is_done = False
         break
-    calls_left -= 1
+    {left} -= 1
     try:
         take_item(item_id)
     except Exception as error:
@@ -78,7 +39,31 @@ for item_id in sorted(table, key=lambda item_id: table[item_id][1] / table[item_
     taken.append(item_id)
     load += weight
 print(json.dumps({{"taken": taken, "refused": refused, "load": load}}))
-if is_done:
+"""
+TAKE_FUNCTION = f"""\
+def density(item_id):
+    weight, value, item_class = table[item_id]
+    return value / weight
+
+def take_more(count):
+    global load
+    is_done = True
+    for item_id in sorted(table, key=density, reverse=True):
+{indent(_TAKE_EACH.format(capacity="capacity", left="count"), "    ")}    return is_done
+"""
+
+# Stateless: the same work in the open, on values written down from earlier output.
+INSPECT_LOOP = """\
+new = {{}}
+for item_id in json.loads(list_items())[{start}:{stop}]:
+    facts = json.loads(inspect(item_id))
+    new[item_id] = [facts["weight"], facts["value"], facts["class"]]
+print(json.dumps({{"new": new, "inspected": {start} + len(new)}}))"""
+TAKE_LOOP = f"""\
+calls_left = {{count}}
+is_done = True
+for item_id in sorted(table, key=lambda item_id: table[item_id][1] / table[item_id][0], reverse=True):
+{_TAKE_EACH.replace("{left}", "calls_left")}if is_done:
     finish()"""
 
 

@@ -11,7 +11,7 @@ not enough for an adapter on the layers alone: the rows of the tied embedding mu
 import random
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 from carryover.tasks.agent.prompt_format import CompactWire, Feedback
 from carryover.tasks.agent.protocol import Message
@@ -158,11 +158,13 @@ def _single_calls(instance: Instance, draw: random.Random) -> list[Message]:
     """Return turns of one tool call each, with what the tools answer."""
     environment = KnapsackEnvironment(instance)
     item_ids = [item.item_id for item in instance.items]
-    calls: list[tuple[str, Callable[[], object]]] = [("print(list_items())", environment.list_items)]
-    for item_id in draw.sample(item_ids, draw.randint(2, 5)):
-        calls.append((f"print(inspect('{item_id}'))", lambda item_id=item_id: environment.inspect(item_id)))
-    for item_id in draw.sample(item_ids, draw.randint(1, 2)):
-        calls.append((f"take_item('{item_id}')", lambda item_id=item_id: environment.take_item(item_id)))
+    inspected = draw.sample(item_ids, draw.randint(2, 5))
+    taken = draw.sample(item_ids, draw.randint(1, 2))
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("print(list_items())", environment.list_items),
+        *((f"print(inspect('{item_id}'))", partial(environment.inspect, item_id)) for item_id in inspected),
+        *((f"take_item('{item_id}')", partial(environment.take_item, item_id)) for item_id in taken),
+    ]
     messages: list[Message] = []
     for code, call in calls:
         messages.append(_reply(draw.choice(_CALL_SENTENCES), code))

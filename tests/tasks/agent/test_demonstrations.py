@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from carryover.tasks.agent.prompt_files import read_prompt
+from carryover.tasks.agent.prompt_format import read_prompt
 from carryover.tasks.agent.reply import FENCED_BLOCK
 from carryover.tasks.runtime.contract import CONTRACTS
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from carryover.tasks.agent.prompt_files import FOLDER, fill_prompt, prompt_digest, read_prompt
+from carryover.tasks.agent.prompt_format import FOLDER, fill_prompt, prompt_digest, read_prompt
 from carryover.tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
 from carryover.tasks.runtime.contract import CONTRACTS
 
@@ -27,7 +27,7 @@ def test_a_changed_word_of_a_prompt_is_another_digest(tmp_path, monkeypatch):
     goal = tmp_path / "changed" / "goal.md"
     goal.write_text(goal.read_text(encoding="utf-8").replace("capacity", "room", 1), encoding="utf-8")
     expected = prompt_digest("compact", "persistent")
-    monkeypatch.setattr("carryover.tasks.agent.prompt_files.FOLDER", tmp_path)
+    monkeypatch.setattr("carryover.tasks.agent.prompt_format.FOLDER", tmp_path)
 
     assert prompt_digest("same", "persistent") == expected
     assert prompt_digest("changed", "persistent") != expected
