@@ -15,7 +15,6 @@ Values = NDArray[np.float64]
 Draw = tuple[int | None, int]
 """Training seed and replicate."""
 
-
 ArmTable = dict[Draw, dict[str, float]]
 """One arm's metric by draw and instance."""
 
@@ -41,9 +40,8 @@ class Aligned(NamedTuple):
     def first_draws(self) -> "Aligned":
         """Return the first replicate of each training seed alone: rows of a seed stand in the order of replicates."""
         first = [row for row, seed in enumerate(self.training_seeds) if seed not in self.training_seeds[:row]]
-        return Aligned(
-            tuple(self.training_seeds[row] for row in first), self.instance_ids, tuple(arm[first] for arm in self.arms)
-        )
+        seeds = tuple(self.training_seeds[row] for row in first)
+        return Aligned(seeds, self.instance_ids, tuple(arm[first] for arm in self.arms))
 
     def per_instance(self) -> tuple[Values, ...]:
         """Return each arm's mean per instance over seeds and replicates, for instances that have one."""
@@ -119,13 +117,12 @@ def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
     """
     table: ArmTable = {}
     measured = pl.col(metric).cast(pl.Float64)
-    for *draw, instance_id, value in episodes.select("training_seed", "replicate", "instance_id", measured).rows():
-        values = table.setdefault((draw[0], draw[1]), {})
+    rows = episodes.select("training_seed", "replicate", "instance_id", measured).rows()
+    for training_seed, replicate, instance_id, value in rows:
+        values = table.setdefault((training_seed, replicate), {})
         if instance_id in values:
-            twice = (*draw, instance_id)
-            raise ValueError(
-                f"two episodes for (training seed, replicate, instance) {twice}; keep the last attempt only"
-            )
+            twice = f"(training seed, replicate, instance) {(training_seed, replicate, instance_id)}"
+            raise ValueError(f"two episodes for {twice}; keep the last attempt only")
         values[instance_id] = np.nan if value is None else value
     return table
 

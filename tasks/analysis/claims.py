@@ -32,37 +32,28 @@ def published_claims(run_id: str) -> list[ClaimRow]:
     errata = published_table("errata", text=True).rows(named=True)
     told = published_table("text_claims", text=True).drop("unit", "source").rows(named=True)
     listed = [*errata, *({"paper": "S", **row} for row in told)]
-    return [
-        *(ClaimRow(run_id=run_id, **{**row, "paper": PAPERS[row["paper"]]}) for row in listed),
-        *(
-            ClaimRow(
-                run_id=run_id,
-                paper=PAPERS[value.paper],
-                claim=value.claim,
-                place=value.place,
-                published=printed_numbers()[value.cells[0]],
-                # a whole number with all its digits, any other to eight
-                recomputed=f"{value.recomputed:{'.0f' if float(value.recomputed).is_integer() else '.8g'}}",
-                tolerance=value.tolerance,
-                verdict=value.verdict,
-            )
-            for value in recomputations()
-        ),
-        *(
-            ClaimRow(
-                run_id=run_id,
-                paper=PAPERS[PRINTED[cell.file][0]],
-                claim=claim_of_cell(cell),
-                place=PRINTED[cell.file][1],
-                published=printed,
-                recomputed=None,
-                tolerance=half_last_digit(printed),
-                verdict="unverifiable",
-                note="taken as printed: what other numbers say of it, if any do, is a claim of theirs",
-            )
-            for cell, printed in numbers_taken_as_printed()
-        ),
+    listed += [
+        {
+            **{name: getattr(value, name) for name in ("paper", "claim", "place", "tolerance", "verdict")},
+            "published": printed_numbers()[value.cells[0]],
+            # a whole number with all its digits, any other to eight
+            "recomputed": f"{value.recomputed:{'.0f' if float(value.recomputed).is_integer() else '.8g'}}",
+        }
+        for value in recomputations()
     ]
+    listed += [
+        {
+            **dict(zip(("paper", "place"), PRINTED[cell.file], strict=True)),
+            "claim": claim_of_cell(cell),
+            "published": printed,
+            "recomputed": None,
+            "tolerance": half_last_digit(printed),
+            "verdict": "unverifiable",
+            "note": "taken as printed: what other numbers say of it, if any do, is a claim of theirs",
+        }
+        for cell, printed in numbers_taken_as_printed()
+    ]
+    return [ClaimRow(run_id=run_id, **{**row, "paper": PAPERS[row["paper"]]}) for row in listed]
 
 
 def numbers_taken_as_printed() -> Iterator[tuple[Cell, str]]:

@@ -15,11 +15,10 @@ from carryover.tasks.analysis.intervals import (
     contrast,
     difference,
     itself,
-    point_estimate,
     ratio,
     ratio_of_ratios,
 )
-from carryover.tasks.analysis.paired_tests import mcnemar_row, rank_test_row, signed_rank, told_of_instances
+from carryover.tasks.analysis.paired_tests import mcnemar_row, rank_test
 from carryover.tasks.analysis.replicates import replicate_rows
 from carryover.tasks.analysis.spec import (
     BINARY_METRICS,
@@ -74,7 +73,7 @@ def compute_statistics(
     rows: list[StatisticRow] = []
     with open_bar("statistics", len(analyses), "analyses") as advance:
         for analysis in analyses:
-            rows.extend(analysis)
+            rows += analysis
             advance(1)
     return rows
 
@@ -98,7 +97,7 @@ def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> I
     family = [comparison for comparison in COMPARISONS if {comparison.a, comparison.b} <= arms.planned]
     yield equivalence_rows(group, arms, family, spec)
     for metric in RANK_TEST_METRICS:
-        yield holm_family(map(partial(rank_test_row, group, arms, metric), family))
+        yield holm_family(map(partial(_rank_test_row, group, arms, metric), family))
     for metric in BINARY_METRICS:
         yield holm_family(map(partial(mcnemar_row, group, arms, metric), family))
     for comparison in (*COST_COMPARISONS, *INJECTION_COMPARISONS):
@@ -133,15 +132,13 @@ def _comparison_rows(
     method = f"smallest detectable mean difference, normal approximation, alpha {spec.alpha:g}, power {spec.power:g}"
     few = f"{differences.size} pairs, 2 are needed"
     equal = f"no spread: all {differences.size} differences are {differences[0]:g}"
-    yield group.comparison_row(
-        "power",
-        comparison,
-        "score",
-        pair_count=differences.size,
-        estimate=smallest,
-        method=averaged_over_seeds(method, scores.seed_count),
-        note=None if smallest is not None else few if differences.size < 2 else equal,
-    )
+    values = {
+        "pair_count": differences.size,
+        "estimate": smallest,
+        "method": averaged_over_seeds(method, scores.seed_count),
+        "note": None if smallest is not None else few if differences.size < 2 else equal,
+    }
+    yield group.comparison_row("power", comparison, "score", **values)
 
 
 def _interval_rows(
@@ -168,9 +165,11 @@ def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -
             yield group.row(analysis, "train_x_runtime", metric, **values)
 
 
+def _rank_test_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comparison) -> StatisticRow:
+    pair = arms.align(metric, comparison.a, comparison.b)
+    return group.comparison_row("wilcoxon", comparison, metric, **means(pair), **rank_test(pair, difference))
+
+
 def _interaction_test(group: StatisticGroup, arms: Arms, metric: str) -> StatisticRow:
-    """Return the signed-rank test of a metric's contrasts."""
-    aligned = arms.align(metric, PP, PS, SP, SS)
-    test = told_of_instances(signed_rank(contrast(*aligned.per_instance())), aligned, contrast)
-    estimate = point_estimate(aligned, contrast)
-    return group.row("interaction_wilcoxon", "train_x_runtime", metric, estimate=estimate, **test._asdict())
+    test = rank_test(arms.align(metric, PP, PS, SP, SS), contrast)
+    return group.row("interaction_wilcoxon", "train_x_runtime", metric, **test)

@@ -1,7 +1,7 @@
 """What a comparison allows one to say: equivalence, smallest detectable difference, correction for several tests."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -11,8 +11,6 @@ from carryover.tasks.analysis.intervals import difference, point_estimate, resam
 from carryover.tasks.analysis.spec import Comparison, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.traces.result_rows import StatisticRow
-
-EquivalenceVerdict = Literal["equivalent", "equivalence not shown", "identical", "no test"]
 
 
 class Equivalence(NamedTuple):
@@ -26,7 +24,7 @@ class Equivalence(NamedTuple):
     method: str
     note: str | None
 
-    def verdict(self, p_holm: float | None, alpha: float) -> EquivalenceVerdict:
+    def verdict(self, p_holm: float | None, alpha: float) -> str:
         """Return what the corrected p-value allows one to say; without a test, only that all pairs are equal."""
         if p_holm is None:
             return "identical" if self.low == self.high == 0 else "no test"
@@ -81,13 +79,12 @@ def equivalence_rows(
         for scores in aligned
     ]
     for margin in dict.fromkeys((spec.equivalence_margin, *spec.sensitivity_margins)):
-        tests: list[Equivalence] = []
-        for scores, drawn in zip(aligned, resamples, strict=True):
-            if drawn is None:
-                a, b = scores.per_instance()
-                tests.append(two_one_sided_tests(a - b, margin=margin, alpha=spec.alpha))
-            else:
-                tests.append(two_one_sided_shares(drawn.statistics, margin=margin, alpha=spec.alpha, drawn=drawn.drawn))
+        tests = [
+            two_one_sided_tests(np.subtract(*scores.per_instance()), margin=margin, alpha=spec.alpha)
+            if drawn is None
+            else two_one_sided_shares(drawn.statistics, margin=margin, alpha=spec.alpha, drawn=drawn.drawn)
+            for scores, drawn in zip(aligned, resamples, strict=True)
+        ]
         corrected = holm([test.p_value for test in tests])
         is_main = margin == spec.equivalence_margin
         for one, scores, drawn, test, p_holm in zip(comparisons, aligned, resamples, tests, corrected, strict=True):
@@ -98,15 +95,11 @@ def equivalence_rows(
                 pair_count=scores.instance_count,
                 **means(scores),
                 estimate=point_estimate(scores, difference),
-                low=test.low,
-                high=test.high,
                 confidence=1 - 2 * spec.alpha,
                 interval_kind="t" if drawn is None else "percentile",
-                p_value=test.p_value,
                 p_holm=p_holm,
                 verdict=test.verdict(p_holm, spec.alpha),
-                method=f"equivalence, {test.method}",
-                note=test.note,
+                **test._replace(method=f"equivalence, {test.method}")._asdict(),
             )
 
 

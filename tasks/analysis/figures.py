@@ -57,11 +57,6 @@ FIGURE_3_CAPTION = (
 )
 
 
-HALF = 50
-"""Score from which a point's name stands below it, else above."""
-WIDE = 6
-"""Ratio of the ends of an axis from which its ticks are powers of ten, twice and five times them."""
-
 Ends = tuple[float | None, float | None, float | None]
 """Low end, value and high end."""
 
@@ -131,8 +126,8 @@ def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None
                 points.append((tokens[1], score[1], label))
                 _mark(axes, label, tokens, score)
         axes.set_xscale("log")
-        is_wide = axes.get_xlim()[1] > WIDE * axes.get_xlim()[0]
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if is_wide else MaxNLocator(4))
+        start, end = axes.get_xlim()
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if end > 6 * start else MaxNLocator(4))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("tokens per episode (log)")
@@ -145,7 +140,7 @@ def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None
 def _name_points(axes: "Axes", points: list[tuple[float, float, str]]) -> None:
     """Write every point's cell below or above it with a line to the point, side by side, so that none hides another."""
     start, end = axes.get_xlim()
-    lower = [point for point in points if point[1] < HALF]
+    lower = [point for point in points if point[1] < 50]
     lower_height = 0.2 + max((score for _, score, _ in lower), default=0.0) / 110
     for side, height in ((lower, lower_height), ([point for point in points if point not in lower], 0.62)):
         for position, (x, y, label) in enumerate(sorted(side)):

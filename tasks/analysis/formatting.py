@@ -32,8 +32,6 @@ VARIANT_WORDS = {
 }
 """Bases and variants of the study in words."""
 
-SPLITS = {"easy_": "Easy", "hard_": "Hard"}
-
 OF_ITS_OWN = re.compile("_over_|ratio|(p_value|p_holm|effect_size)$")
 """Names of columns that hold the same kind of number beside every metric, as a ratio or a p-value is."""
 
@@ -49,10 +47,9 @@ def heading(column: str, *, split: str | None = None) -> str:
     for prefix, model in MODELS.items():
         if column.startswith(prefix):
             rest = column.removeprefix(prefix)
-            own_split = next((word for part, word in SPLITS.items() if rest.startswith(part)), None)
-            rest = rest.partition("_")[2] if own_split else rest
-            name = own_split or (split.capitalize() if split else None)
-            return f"{model}{f' {name}' if name else ''} (published): {_words(rest)}"
+            if rest.startswith(("easy_", "hard_")):
+                split, _, rest = rest.partition("_")
+            return f"{model}{f' {split.capitalize()}' if split else ''} (published): {_words(rest)}"
     return _words(column)
 
 

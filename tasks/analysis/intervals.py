@@ -22,7 +22,6 @@ BOOTSTRAPS: tuple[IntervalKind, ...] = ("percentile", "BCa")
 BATCH_VALUES = 4_000_000
 """Values that SciPy resamples at a time: 32 MB per arm."""
 
-
 difference: MeanStatistic = operator.sub
 ratio: MeanStatistic = operator.truediv
 
@@ -84,9 +83,8 @@ class Resamples(NamedTuple):
         if not kept.size:
             return None, None, "undefined in every resample"
         drawn = replace(self.bootstrapped, bootstrap_distribution=kept)
-        found = _bootstrap(
-            **self.arguments, method=kind, confidence_level=confidence, n_resamples=0, bootstrap_result=drawn
-        )
+        settings = {"method": kind, "confidence_level": confidence, "n_resamples": 0, "bootstrap_result": drawn}
+        found = _bootstrap(**self.arguments, **settings)
         low, high = map(_finite, found.confidence_interval)
         if low is None or high is None:  # BCa needs resamples on either side of the estimate, and a spread
             return low, high, "all resamples are equal" if np.ptp(kept) == 0 else "undefined for these values"

@@ -5,18 +5,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-from carryover.tasks.analysis.alignment import Aligned, Arms, Values, means
-from carryover.tasks.analysis.intervals import MeanStatistic, difference, point_estimate
+from carryover.tasks.analysis.alignment import Aligned, Arms, Values
+from carryover.tasks.analysis.intervals import MeanStatistic, point_estimate
 from carryover.tasks.analysis.spec import Comparison
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from carryover.tasks.traces.result_rows import StatisticRow
-
-EXACT_LIMIT = 50
-"""Largest number of pairs for which SciPy's default enumerates the exact distribution."""
-PERMUTATION_LIMIT = 13
-"""Largest number of pairs with ties or zeros for which SciPy's default goes through all signs."""
-
-SignedRankMethod = Literal["exact", "permutation", "asymptotic"]
 
 
 class SignedRank(NamedTuple):
@@ -48,13 +41,7 @@ def signed_rank(differences: Values) -> SignedRank:
         return SignedRank(rounded.size, nonzero.size, None, None, None, None, "wilcoxon signed-rank, not run", note)
     method = choose_method(rounded)
     distribution: Any = stats.PermutationMethod() if method == "permutation" else method
-    result: Any = stats.wilcoxon(
-        rounded,
-        zero_method="wilcox",
-        correction=False,
-        alternative="two-sided",
-        method=distribution,
-    )
+    result: Any = stats.wilcoxon(rounded, zero_method="wilcox", correction=False, method=distribution)
     ranks = stats.rankdata(np.abs(nonzero))
     positive, negative = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
     return SignedRank(
@@ -69,7 +56,7 @@ def signed_rank(differences: Values) -> SignedRank:
     )
 
 
-def choose_method(differences: Values) -> SignedRankMethod:
+def choose_method(differences: Values) -> Literal["exact", "permutation", "asymptotic"]:
     """Return the distribution that SciPy's default takes; zeros count as pairs here, although they are dropped later.
 
     Exact for up to 50 pairs without ties and zeros, all permutations of signs for up to 13 pairs with some, and the
@@ -77,9 +64,9 @@ def choose_method(differences: Values) -> SignedRankMethod:
     """
     nonzero = differences[differences != 0]
     has_ties_or_zeros = np.unique(np.abs(nonzero)).size < differences.size
-    if differences.size <= EXACT_LIMIT and not has_ties_or_zeros:
+    if differences.size <= 50 and not has_ties_or_zeros:
         return "exact"
-    return "permutation" if differences.size <= PERMUTATION_LIMIT else "asymptotic"
+    return "permutation" if differences.size <= 13 else "asymptotic"
 
 
 class McNemar(NamedTuple):
@@ -110,28 +97,20 @@ def mcnemar_exact(a: Values, b: Values) -> McNemar:
     return McNemar(lean.size, only_a, only_b, p_value, "mcnemar exact, binomial, two-sided", None)
 
 
-def rank_test_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comparison) -> StatisticRow:
-    """Return the signed-rank test of a comparison."""
-    pair = arms.align(metric, comparison.a, comparison.b)
-    test = told_of_instances(signed_rank(np.subtract(*pair.per_instance())), pair, difference)
-    estimate = point_estimate(pair, difference)
-    return group.comparison_row("wilcoxon", comparison, metric, **means(pair), estimate=estimate, **test._asdict())
+def rank_test(aligned: Aligned, statistic: MeanStatistic) -> dict[str, Any]:
+    """Return the columns of the signed-rank test of a statistic of the arms by instance.
 
-
-def told_of_instances(test: SignedRank, aligned: Aligned, statistic: MeanStatistic) -> SignedRank:
-    """Say what the test counted where several models, one per training seed, played every instance.
-
-    Their pairs on one instance are not independent, so the instance is the unit and its mean over the seeds its value.
-    That says nothing about other seeds; in how many of these the difference has the same sign is what there is.
+    Pairs of several models, one per training seed, on one instance are not independent, so the instance is the unit and
+    its mean over the seeds its value. That says nothing about other seeds; the note counts those of the same sign.
     """
-    if aligned.seed_count < 2:
-        return test
-    estimates = [statistic(*means) for means in aligned.seed_means()]
-    same = sum(bool(np.sign(alone) == np.sign(point_estimate(aligned, statistic) or 0)) for alone in estimates)
-    agreement = f"{same} of {len(estimates)} training seeds alone have the estimate's sign"
-    return test._replace(
-        method=averaged_over_seeds(test.method, aligned.seed_count), note=_joined(test.note, agreement)
-    )
+    test, estimate = signed_rank(statistic(*aligned.per_instance())), point_estimate(aligned, statistic)
+    note = test.note
+    if aligned.seed_count > 1:
+        signs = [np.sign(statistic(*means)) for means in aligned.seed_means()]
+        same = signs.count(np.sign(estimate or 0))
+        note = _joined(note, f"{same} of {len(signs)} training seeds alone have the estimate's sign")
+    method = averaged_over_seeds(test.method, aligned.seed_count)
+    return {**test._asdict(), "estimate": estimate, "method": method, "note": note}
 
 
 def mcnemar_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comparison) -> StatisticRow:
@@ -140,8 +119,8 @@ def mcnemar_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comp
     first = pair.first_draws()
     test = mcnemar_exact(*first.arms)
     a, b = (values[~np.isnan(first.arms[0])] for values in first.arms)
-    majority = f"the majority of its pairs over {first.seed_count} training seeds"
-    counted = majority if first.seed_count > 1 else "its pair"
+    seeds = first.seed_count
+    counted = f"the majority of its pairs over {seeds} training seeds" if seeds > 1 else "its pair"
     left_out = len(pair.training_seeds) - len(first.training_seeds)
     return group.comparison_row(
         "mcnemar",

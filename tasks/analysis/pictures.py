@@ -16,8 +16,6 @@ from carryover.tasks.analysis.report import render_template
 ROWS = (("P", "trained persistent"), ("S", "trained stateless"))
 COLUMNS = (("P", "runs persistent"), ("S", "runs stateless"))
 TERMINAL_COLOURS = {"P": "blue", "S": "yellow"}
-TITLE_WIDTH = 48
-"""Characters of a title's line in the SVG."""
 PANEL_WIDTH = 39
 """Two panels and the row's words fit 100 columns."""
 
@@ -39,10 +37,8 @@ def cells_text(cells: Cells, title: str) -> Group:
     for train, train_words in ROWS:
         panels = []
         for runtime, _ in COLUMNS:
-            cell = cells.get(f"{train}->{runtime}")
-            if cell is None:
-                body = "no episodes"
-            else:
+            body = "no episodes"
+            if cell := cells.get(f"{train}->{runtime}"):
                 lines = _words(cell)
                 length = round((PANEL_WIDTH - 4) * (cell["mean_tokens"] or 0) / most)
                 body = "\n".join([lines["missing"], lines["tokens"], "█" * length, lines["score"], lines["behaviour"]])
@@ -53,7 +49,6 @@ def cells_text(cells: Cells, title: str) -> Group:
 
 def cells_svg(cells: Cells, title: str) -> str:
     """Return the 2x2 as a self-contained SVG that a telephone shows whole: bars with intervals, as in the figures."""
-    most = _most_tokens(cells)
     rows = [
         [
             {
@@ -72,9 +67,9 @@ def cells_svg(cells: Cells, title: str) -> str:
     return render_template(
         "cells.svg.jinja",
         title=title,
-        title_lines=wrap(title, TITLE_WIDTH),
+        title_lines=wrap(title, 48),
         rows=rows,
-        most_tokens=most,
+        most_tokens=_most_tokens(cells),
         missing_colour=MISSING_COLOUR,
     )
 

@@ -43,7 +43,6 @@ NAMED_BY = {
 }
 """Columns that name a row, beside its cell."""
 
-
 FLOAT_SLACK = 1e-9
 """Binary fractions: 0.1 printed is not 0.1 computed."""
 
@@ -60,9 +59,7 @@ class Cell(NamedTuple):
 def published_table(name: str, *, text: bool = False) -> pl.DataFrame:
     """Return a table of `sql/published`; with `text`, every column but a `tolerance` as it is printed."""
     source = (files("carryover.sql") / "published" / f"{name}.csv").read_bytes()
-    if not text:
-        return pl.read_csv(source)
-    frame = pl.read_csv(source, infer_schema=False)
+    frame = pl.read_csv(source, infer_schema=not text)
     return frame.with_columns(pl.col("^tolerance$").cast(pl.Float64))
 
 
@@ -74,15 +71,14 @@ def printed_cell(file: str, row: dict[str, Any], column: str) -> Cell:
 @cache
 def printed_numbers() -> dict[Cell, str]:
     """Return every number of the files of `PRINTED` by its cell, as it is printed; blank cells have none."""
-    numbers: dict[Cell, str] = {}
-    for file in PRINTED:
-        typed = published_table(file)
-        columns = [name for name in typed.columns if typed[name].dtype.is_numeric()]
-        for row in published_table(file, text=True).rows(named=True):
-            for column in columns:
-                if row[column] is not None and column not in NOT_PRINTED.get(file, ()):
-                    numbers[printed_cell(file, row, column)] = row[column]
-    return numbers
+    return {
+        printed_cell(file, row, name): row[name]
+        for file in PRINTED
+        for columns in [published_table(file).select(pl.selectors.numeric()).columns]
+        for row in published_table(file, text=True).rows(named=True)
+        for name in columns
+        if row[name] is not None and name not in NOT_PRINTED.get(file, ())
+    }
 
 
 def half_last_digit(printed: str) -> float:

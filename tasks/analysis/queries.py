@@ -21,12 +21,8 @@ class TableQuery(NamedTuple):
 
 def table_names(*, is_cave: bool = False) -> list[str]:
     """Return the names of the study's tables, the paper's in their order, then ours; or of CaveAgent's studies."""
-    stems = [
-        file.name.removesuffix(".sql")
-        for file in (files("carryover.sql") / "tables").iterdir()
-        if file.name.endswith(".sql")
-    ]
-    stems = [stem for stem in stems if stem.startswith("cave_") == is_cave]
+    names = [file.name for file in (files("carryover.sql") / "tables").iterdir()]
+    stems = [name[:-4] for name in names if name.endswith(".sql") and name.startswith("cave_") == is_cave]
     return sorted(stems, key=lambda stem: (not stem.startswith("table_"), stem))
 
 

@@ -60,11 +60,11 @@ def replace_answers(text: str, answers: Mapping[int, pl.DataFrame]) -> str:
 def answer_table(frame: pl.DataFrame) -> str:
     """Return rows as a Markdown table, numbers to the right, with all the digits that the query left."""
     rule = "|" + "|".join("---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes) + "|"
-    rows = (markdown_row(["" if value is None else _cell(value) for value in row]) for row in frame.rows())
-    return "\n".join([markdown_row(frame.columns), rule, *rows]) + "\n"
 
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
+    def cell(value: Any) -> str:
+        if not isinstance(value, float):
+            return "" if value is None else str(value)
         return str(int(value)) if value.is_integer() else f"{value:.6g}"
-    return str(value)
+
+    rows = (markdown_row([*map(cell, row)]) for row in frame.rows())
+    return "\n".join([markdown_row(frame.columns), rule, *rows]) + "\n"

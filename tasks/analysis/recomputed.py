@@ -5,6 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from carryover.tasks.analysis.published_tables import (
+    PRINTED,
     Cell,
     Recomputation,
     arm_label,
@@ -25,16 +26,16 @@ CLASSES = {
 
 def recomputations() -> Iterator[Recomputation]:
     """Yield every published table value that follows from others, with its recomputation."""
-    for recompute in (
-        _study_scores,
-        _study_counts,
-        _study_training,
-        _cave_benchmarks,
-        _cave_states,
-        _cave_costs,
-        _cave_failures,
-    ):
-        yield from recompute()
+    yield from _study_scores()
+    yield from _study_counts()
+    yield from _study_training()
+    yield from _cave_benchmarks()
+    yield from _cave_states()
+    yield from _cave_costs()
+    for row in _rows("cave_failure_analysis"):  # of the episodes that CaveAgent alone solved, how the other arm failed
+        for cause in ("missing_action", "incomplete_exploration"):
+            share = 100 * row[f"{cause}_count"] / row["only_solved_count"]
+            yield of_rows("cave_failure_analysis", _words(cause), [row], f"{cause}_pct", share, within=0.05)
 
 
 def _study_scores() -> Iterator[Recomputation]:
@@ -55,19 +56,20 @@ def _study_scores() -> Iterator[Recomputation]:
             claim = f"total turns are those of Table 2, {cell_label(row)}"
             yield of_rows(file, claim, [row], "total_turns", steps[cell_label(row)], within=0.5)
     means: dict[str, float] = {}
-    for file, place in (("table7", "Table 7"), ("table8", "Table 8")):
-        printed_in: dict[tuple[str, str], list[Cell]] = {}
+    for file in ("table7", "table8"):
+        printed_in: dict[str, list[Cell]] = {}
         for row in _rows(file):
             a, b = (arm_label(row[f"train_{side}"], row[f"runtime_{side}"]) for side in "ab")
             if row["delta_published"] is not None:
                 claim = f"difference {a} against {b}, {row['split']}"
                 yield of_rows(file, claim, [row], "delta_published", row["mean_a"] - row["mean_b"], within=0.005)
             for arm, column in ((a, "mean_a"), (b, "mean_b")):
-                means.setdefault(f"{arm}, {row['split']}", row[column])
-                printed_in.setdefault((arm, row["split"]), []).append(printed_cell(file, row, column))
-        for (arm, split), cells in printed_in.items():
-            label, claim = f"{arm}, {split}", f"mean of {arm} is that of Table 2, {split}"
-            yield Recomputation("S", place, claim, means[label], scores[label], 0.05, tuple(cells))
+                label = f"{arm}, {row['split']}"
+                means.setdefault(label, row[column])
+                printed_in.setdefault(label, []).append(printed_cell(file, row, column))
+        for label, cells in printed_in.items():
+            claim = "mean of {} is that of Table 2, {}".format(*label.split(", "))
+            yield Recomputation(*PRINTED[file], claim, means[label], scores[label], 0.05, tuple(cells))
     for row in _rows("table2"):
         claim = f"score is the mean of Tables 7 and 8, {cell_label(row)}"
         yield of_rows("table2", claim, [row], "score_pct", means[cell_label(row)], within=0.05)
@@ -96,21 +98,18 @@ def _study_training() -> Iterator[Recomputation]:
     reasons = ("score_too_low", "repetitive_recovery_loop", "high_error_density")
     for contract in PAPER_CONTRACTS:
         value = {metric: row[contract] for metric, row in rows.items()}
-        retained, processed, available = (
-            value[name] for name in ("retained", "processed_until_cap", "traces_available")
-        )
+        retained, processed = value["retained"], value["processed_until_cap"]
         computed = {
             "processed_until_cap": (retained + value["skipped_within_processed"], 0),
             "traces_available": (processed + value["unprocessed_due_to_cap"], 0),
             "skipped_within_processed": (sum(value[reason] for reason in reasons), 0),
             "retained_over_processed": (100 * retained / processed, 0.005),
-            "retained_over_available": (100 * retained / available, 0.02),
+            "retained_over_available": (100 * retained / value["traces_available"], 0.02),
             "mean_tokens": (value["total_tokens"] / retained, 0.006),
         }
         for metric, (recomputed, tolerance) in computed.items():
-            yield of_rows(
-                "table5", f"{_words(metric)}, {contract}", [rows[metric]], contract, recomputed, within=tolerance
-            )
+            claim = f"{_words(metric)}, {contract}"
+            yield of_rows("table5", claim, [rows[metric]], contract, recomputed, within=tolerance)
 
 
 def _cave_benchmarks() -> Iterator[Recomputation]:
@@ -120,9 +119,8 @@ def _cave_benchmarks() -> Iterator[Recomputation]:
         for arm in ("fc", "cave"):
             mean = sum(row[f"{arm}_run{run}"] for run in (1, 2, 3)) / 3
             yield of_rows("cave_table1", f"mean of three runs, {arm}, {where}", [row], f"{arm}_avg", mean, within=0.1)
-        yield of_rows(
-            "cave_table1", f"gain, {where}", [row], "delta_published", row["cave_avg"] - row["fc_avg"], within=0.1
-        )
+        gain = row["cave_avg"] - row["fc_avg"]
+        yield of_rows("cave_table1", f"gain, {where}", [row], "delta_published", gain, within=0.1)
     kinds = ("simple", "multiple", "parallel", "parallel_multiple")
     shares: dict[Any, float] = {}
     for (model, arm), group in published_table("cave_table2").group_by("model", "arm", maintain_order=True):
@@ -133,14 +131,11 @@ def _cave_benchmarks() -> Iterator[Recomputation]:
                 total = sum(row[f"{kind}_{what}"] for kind in kinds)
                 yield of_rows("cave_table2", f"{claim}, {where}", [row], f"overall_{what}", total, within=0)
         share = 100 * sum(row["overall_correct"] for row in rows) / sum(row["overall_total"] for row in rows)
-        yield of_rows(
-            "cave_table2", f"mean share correct, {model}, {arm}", rows, "avg_pct_published", share, within=0.05
-        )
-        published = rows[0]["avg_pct_published"]
-        if arm == "function_calling":
-            shares[model] = published
-        else:
-            gain = published - shares[model]
+        claim = f"mean share correct, {model}, {arm}"
+        yield of_rows("cave_table2", claim, rows, "avg_pct_published", share, within=0.05)
+        against = shares.setdefault(model, rows[0]["avg_pct_published"])
+        if arm != "function_calling":
+            gain = rows[0]["avg_pct_published"] - against
             yield of_rows("cave_table2", f"gain in mean share, {model}", rows, "avg_delta_published", gain, within=0.1)
 
 
@@ -155,9 +150,8 @@ def _cave_states() -> Iterator[Recomputation]:
                 yield of_rows("cave_table3", claim, [row], "success_pct", nearest, within=0.05)
         mean = fmean(row["success_pct"] for row in rows if row["condition"] != "average")
         averages = [row for row in rows if row["condition"] == "average"]
-        yield of_rows(
-            "cave_table3", f"mean over conditions, {what}, {model}", averages, "success_pct", mean, within=0.05
-        )
+        claim = f"mean over conditions, {what}, {model}"
+        yield of_rows("cave_table3", claim, averages, "success_pct", mean, within=0.05)
 
 
 def _cave_costs() -> Iterator[Recomputation]:
@@ -179,17 +173,8 @@ def _cave_costs() -> Iterator[Recomputation]:
             gain = row["success_rate_pct"] - against["success_rate_pct"]
             change = 100 * (row["total_tokens"] / against["total_tokens"] - 1)
             yield of_rows("cave_table5", f"gain over {where}", [row], "success_gain_published_points", gain, within=0.5)
-            yield of_rows(
-                "cave_table5", f"tokens against {where}", [row], "token_change_published_pct", change, within=0.5
-            )
-
-
-def _cave_failures() -> Iterator[Recomputation]:
-    """Yield the shares of the episodes that CaveAgent alone solved, by how the other arm failed."""
-    for row in _rows("cave_failure_analysis"):
-        for cause in ("missing_action", "incomplete_exploration"):
-            share = 100 * row[f"{cause}_count"] / row["only_solved_count"]
-            yield of_rows("cave_failure_analysis", _words(cause), [row], f"{cause}_pct", share, within=0.05)
+            claim = f"tokens against {where}"
+            yield of_rows("cave_table5", claim, [row], "token_change_published_pct", change, within=0.5)
 
 
 def _rows(file: str) -> list[dict[str, Any]]:

@@ -28,23 +28,15 @@ SECTION_COLUMNS = (
 )  # fmt: skip
 """Columns that head a section instead of repeating on every row."""
 
-SETTING_TABLES = ("mechanism",)
-"""Tables with one row per group: one sheet, on which a group is a row."""
-
 LABEL_COLUMNS = (("condition",), ("train_a", "runtime_a", "train_b", "runtime_b"))
 """Columns that name a cell or a comparison; tables that have them stand with one column per cell."""
 
 NO_ROWS = "no rows for this plan"
 """What stands below the title of an empty table."""
 
-CELL_PREFIX = "cell_"
-"""Begins the name of a column that repeats a number of the whole cell on each of the cell's rows."""
-
 TERMINAL_WIDTH = 160
 COLUMN_GAP = 3
 """Characters between the columns of a terminal's table."""
-LABEL_SHARE = 3
-"""The first column of a table that does not fit takes at most one part in so many of the terminal."""
 
 _DIGEST = re.compile("[0-9a-f]{16}")
 """A digest stands where words do, whichever character it begins with."""
@@ -67,7 +59,7 @@ class Sheet(NamedTuple):
     def styles(self) -> list[str]:
         """Return how a page sets each column: `words`, `long words` where they want room to wrap, or nothing."""
         styles = []
-        for cells in self._columns():
+        for _, *cells in zip(self.header, *self.rows, strict=True):
             filled = [cell for cell in cells if cell]
             numbers = sum(cell[0] in "-<0123456789" and _DIGEST.fullmatch(cell) is None for cell in filled)
             is_long = any(len(cell) > WRAPPED_FROM for cell in cells)
@@ -77,16 +69,16 @@ class Sheet(NamedTuple):
     def fitted(self, width: int) -> Iterator[tuple["Sheet", list[int]]]:
         """Yield the sheet in parts that are no wider than `width`, each with its columns' widths.
 
-        Every part begins with the first column, and with the words after it that tell rows apart, as far as they leave
-        a third of the width. Headings and words wrap between words.
+        Every part begins with the first column, at most a third of the width where the table does not fit, and with the
+        words after it that tell rows apart, as far as they leave a third. Headings and words wrap between words.
         """
-        words = [[column, *cells] for column, cells in zip(self.header, self._columns(), strict=True)]
+        words = list(zip(self.header, *self.rows, strict=True))
         least = [max(len(word) for cell in cells for word in cell.split() or [""]) for cells in words]
         whole = [max(map(len, cells[1:]), default=0) for cells in words]
         widths = [max(low, high) for low, high in zip(least, whole, strict=True)]
         if sum(widths) + COLUMN_GAP * len(widths) > width:
             widths = [max(low, min(own, WRAPPED_FROM)) for low, own in zip(least, widths, strict=True)]
-            widths[0] = max(least[0], min(widths[0], width // LABEL_SHARE))
+            widths[0] = max(least[0], min(widths[0], width // 3))
         keys, styles = 1, self.styles()
         while (
             keys < len(widths) - 1
@@ -107,10 +99,6 @@ class Sheet(NamedTuple):
             kept = [*range(keys), *range(start, end)]
             header, *rows = (tuple(row[column] for column in kept) for row in (self.header, *self.rows))
             yield Sheet(self.caption, header, tuple(rows)), [widths[column] for column in kept]
-
-    def _columns(self) -> list[tuple[str, ...]]:
-        """Return the cells by column, also of a sheet without rows."""
-        return [tuple(row[position] for row in self.rows) for position in range(len(self.header))]
 
 
 class TerminalTable(NamedTuple):
@@ -162,17 +150,14 @@ def render_table(
             pl.Series(column.name, text, pl.String) for column, text in zip(nested, texts, strict=True)
         ).write_csv()
     parts, title = sheets(frame, name) if layout == "study" else [plain_sheet(frame)], title or name
-    match table_format:
-        case "markdown":
-            return "\n\n".join([f"### {title}", *(map(_markdown, parts) if parts else [NO_ROWS])]) + "\n"
-        case "latex":
-            tables = [_latex(name, title, sheet) for sheet in parts]
-            return "\n\n".join(tables or [f"% {title}: {NO_ROWS}"]) + "\n"
-        case "rich":
-            console = Console(file=StringIO(), width=width)
-            with console.capture() as capture:
-                console.print(TerminalTable(title, parts))
-            return capture.get()
+    if table_format == "rich":
+        console = Console(file=StringIO(), width=width)
+        with console.capture() as capture:
+            console.print(TerminalTable(title, parts))
+        return capture.get()
+    if table_format == "markdown":
+        return "\n\n".join([f"### {title}", *(map(_markdown, parts) if parts else [NO_ROWS])]) + "\n"
+    return "\n\n".join([_latex(name, title, sheet) for sheet in parts] or [f"% {title}: {NO_ROWS}"]) + "\n"
 
 
 def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> TerminalTable:
@@ -194,7 +179,7 @@ def sheets(frame: pl.DataFrame, name: str = "") -> list[Sheet]:
     section_columns = [column for column in SECTION_COLUMNS if column in frame.columns]
     if frame.is_empty():
         return []
-    if name in SETTING_TABLES:
+    if name == "mechanism":  # its rows are groups, so they stand on one sheet
         settings = [describe_setting(**row) for row in frame.select(section_columns).iter_rows(named=True)]
         measured_on = ", ".join(frame["measured_on"].unique(maintain_order=True))
         return [_sheet(measured_on, "", frame.select(pl.Series("setting", settings), pl.exclude(section_columns)))]
@@ -218,7 +203,7 @@ def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:
     for label_columns in LABEL_COLUMNS:
         if all(column in frame.columns for column in label_columns):
             named = [column for column in label_columns if column in kept.columns]
-            labels = pl.Series("label", [_label(row) for row in kept.select(named).rows()], pl.String)
+            labels = pl.Series("label", [_label(*row) for row in kept.select(named).rows()], pl.String)
             labelled = text.drop(named, "qwen3_8b_split", strict=False).with_columns(labels)
             names = [column for column in labelled.columns if column in WORD_COLUMNS]
             if labels.is_unique().all() or labelled.select("label", *names).is_unique().all():
@@ -243,18 +228,17 @@ def _labelled_sheet(
             rows.append((title, *labelled[measured]))
             continue
         block = labelled.pivot("label", index=names, values=measured, maintain_order=True)
-        if measured.startswith(CELL_PREFIX):
+        if measured.startswith("cell_"):  # each of the cell's rows repeats it
             block = block.select(*(pl.lit("").alias(name) for name in names), pl.col(labels).max())
         for position, row in enumerate(block.rows()):
             rows.append((title if position == 0 else "", *(cell or "" for cell in row)))
     return Sheet(caption, (measured_on, *map(heading, names), *labels), tuple(rows))
 
 
-def _label(names: tuple[str | None, ...]) -> str:
+def _label(*names: str | None) -> str:
     if len(names) == 1:
         return str(names[0]).replace("->", "→")
-    short = [LETTERS.get(name or "", name or "base") for name in names]
-    return f"{short[0]}→{short[1]} : {short[2]}→{short[3]}"
+    return "{}→{} : {}→{}".format(*(LETTERS.get(name or "", name or "base") for name in names))
 
 
 def markdown_row(cells: Sequence[str]) -> str:
@@ -285,13 +269,6 @@ def _latex(name: str, title: str, sheet: Sheet) -> str:
 
 
 def _latex_text(text: str) -> str:
-    escapes = {
-        "\\": r"\textbackslash{}",
-        "→": r"$\to$",
-        "±": r"$\pm$",
-        "<": r"$<$",
-        ">": r"$>$",
-        "~": r"\textasciitilde{}",
-    }
-    escapes |= {character: f"\\{character}" for character in "&%$#_{}"} | {"^": r"\textasciicircum{}"}
-    return "".join(escapes.get(character, character) for character in text)
+    escapes = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    escapes |= {"→": r"$\to$", "±": r"$\pm$", "<": r"$<$", ">": r"$>$"}
+    return text.translate(str.maketrans(escapes | {character: f"\\{character}" for character in "&%$#_{}"}))

@@ -18,9 +18,8 @@ def replicate_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> I
     """Yield a signed-rank test per trained arm, pair of replicates (0, 1) and metric, and the share that rejects.
 
     Nothing comes of a group without replicates. Holm's correction is over all tests of the group; the share is of the
-    raw p-values. Where the null hypothesis holds by construction, the share is to be
-    about `alpha`; its interval is the exact binomial one, as if the tests were independent, which those of one pair are
-    not. A test without two differences is none.
+    raw p-values, about `alpha` where the null hypothesis holds by construction. Its interval is the exact binomial one,
+    as if the tests were independent, which those of one pair are not. A test without two differences is none.
     """
     tests: list[StatisticRow] = []
     for arm in sorted(arm for arm in arms.planned if arm.train is not None):
@@ -57,14 +56,6 @@ def _pair_rows(
         # models of several training seeds share instances: an instance counts once, as its mean over them
         values = both.group_by("instance_id").mean().sort("instance_id").drop("instance_id").to_numpy()
         test = signed_rank(values[:, 0] - values[:, 1])
-        seed_count = pairs["training_seed"].n_unique()
-        yield group.row(
-            "replicates",
-            name,
-            metric,
-            arm,
-            arm,
-            mean_a=float(values[:, 0].mean()) if len(values) else None,
-            mean_b=float(values[:, 1].mean()) if len(values) else None,
-            **test._replace(method=averaged_over_seeds(test.method, seed_count))._asdict(),
-        )
+        mean_a, mean_b = (float(column.mean()) if len(column) else None for column in values.T)
+        columns = test._asdict() | {"method": averaged_over_seeds(test.method, pairs["training_seed"].n_unique())}
+        yield group.row("replicates", name, metric, arm, arm, mean_a=mean_a, mean_b=mean_b, **columns)

@@ -10,11 +10,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from carryover.tasks.analysis.figures import Drawing
 from carryover.tasks.analysis.rendering import sheets
 
-FOLDED_FROM = 60
-"""A table of more rows opens on a click."""
-
-SECTIONS = (("pictures", "The 2x2"), ("figures", "Figures"), ("tables", "Tables"), ("plan", "Plan and environment"))
-
 _TEMPLATES = Environment(
     loader=PackageLoader("carryover.tasks.analysis"),
     autoescape=True,
@@ -55,8 +50,7 @@ def render_report(content: ReportContent) -> str:
     return render_template(
         "report.html.jinja",
         content=content,
-        sections=SECTIONS,
-        folded_from=FOLDED_FROM,
+        folded_from=60,  # a table of more rows opens on a click
         tables=[
             {"name": table.name, "title": table.title, "sheets": sheets(table.frame, table.name)}
             for table in content.tables

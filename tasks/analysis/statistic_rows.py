@@ -22,38 +22,21 @@ class StatisticGroup(NamedTuple):
     header: str
     bucket: str
 
-    def row(
-        self,
-        analysis: str,
-        comparison_group: str,
-        metric: str,
-        a: Arm | None = None,
-        b: Arm | None = None,
-        *,
-        pair_count: int,
-        method: str,
-        **values: Any,
-    ) -> StatisticRow:
+    def row(self, analysis: str, comparison_group: str, metric: str, *sides: Arm, **values: Any) -> StatisticRow:
         """Return a row; its id is a digest of plan, group, analysis, metric, arms and the method's name.
 
-        The name is what stands before the first comma: how many units were resampled is no part of the identity, so
-        that a statistic computed again replaces the one before.
+        `values` are the row's other columns; `pair_count` and `method` among them. The name of a method is what stands
+        before the first comma: how many units were resampled is no part of the identity, so that a statistic computed
+        again replaces the one before.
         """
-        identity = {
-            **self._asdict(),
-            "analysis": analysis,
-            "comparison_group": comparison_group,
-            "metric": metric,
-            "train_a": a.train if a else None,
-            "runtime_a": a.runtime if a else None,
-            "train_b": b.train if b else None,
-            "runtime_b": b.runtime if b else None,
-        }
+        names = ("analysis", "comparison_group", "metric", "train_a", "runtime_a", "train_b", "runtime_b")
+        contracts = [contract for arm in sides for contract in arm] + [None] * 4
+        identity = self._asdict() | dict(zip(names, (analysis, comparison_group, metric, *contracts), strict=False))
         run_id = identity.pop("run_id")
-        named = {**identity, "method": method.partition(",")[0]}
+        named = {**identity, "method": values["method"].partition(",")[0]}
         statistic_id = sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
-        measured = {"run_id": run_id, "pair_count": pair_count, "method": method, **identity, **values}
-        return StatisticRow(**dict.fromkeys(StatisticRow.model_fields) | measured | {"statistic_id": statistic_id})
+        measured = {"run_id": run_id, **identity, **values, "statistic_id": statistic_id}
+        return StatisticRow(**dict.fromkeys(StatisticRow.model_fields) | measured)
 
     def comparison_row(self, analysis: str, comparison: Comparison, metric: str, **values: Any) -> StatisticRow:
         """Return the row of a statistic of two arms; `values` as for `row`."""

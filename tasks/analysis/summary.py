@@ -12,7 +12,6 @@ from carryover.tasks.analysis.pictures import cells_of, cells_text
 from carryover.tasks.analysis.rendering import rich_table
 from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS
 
-WIDTH = 100
 TOKEN_COLUMNS = {
     "condition": "cell",
     "mean_tokens": "mean",
@@ -43,7 +42,7 @@ def study_summary(query: Callable[..., pl.DataFrame], **parameters: Any) -> str:
     setting = settings.row(0, named=True)
     own = cells.filter(*(pl.col(column) == setting[column] for column in GROUP_COLUMNS))
     tokens = own.select(pl.col(column).alias(name) for column, name in TOKEN_COLUMNS.items())
-    console = Console(file=StringIO(), width=WIDTH, highlight=False)
+    console = Console(file=StringIO(), width=100, highlight=False)
     with console.capture() as capture:
         console.print(cells_text(cells_of(own), f"{describe_setting(**setting)} ({setting['measured_on']})"))
         console.print(f"\n{' '.join(findings(settings))}\n", markup=False)

@@ -7,7 +7,6 @@ import httpx
 
 from carryover.tasks.agent.credentials import LOOPBACK_HOSTS
 
-PROBE_SECONDS = 5.0
 LARGEST_BODY = 16 * 2**20
 """Bytes of an answer that are read; more than any listing has."""
 
@@ -28,7 +27,7 @@ class NoAnswer(NamedTuple):
     """What kept it, in words that hold neither the key nor more of the address than its host."""
 
 
-def ask(url: str, key: str | None = None, *, timeout_seconds: float = PROBE_SECONDS) -> Answer | NoAnswer:
+def ask(url: str, key: str | None = None, *, timeout_seconds: float = 5.0) -> Answer | NoAnswer:
     """Return what an address answers in time, or why nothing does.
 
     No key follows a redirect to another origin, and no proxy stands between us and this machine.

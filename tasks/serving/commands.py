@@ -57,15 +57,14 @@ def vllm_command(
         *("--generation-config", "vllm"),
     ]
     if models.adapters:
-        command += ["--enable-lora", "--max-lora-rank", str(spec.max_lora_rank)]
-        command += ["--max-loras", str(len(models.adapters))]
+        rank, count = str(spec.max_lora_rank), str(len(models.adapters))
+        command += ["--enable-lora", "--max-lora-rank", rank, "--max-loras", count]
     own = adapters_template(models)
     if own is not None and base_template is not None and template_folder is not None:
         either = template_folder / "either_template.jinja"
         trained = own.read_text(encoding="utf-8")
-        either.write_text(
-            f"{{%- if is_base -%}}{base_template}{{%- else -%}}{trained}{{%- endif -%}}", encoding="utf-8"
-        )
+        text = f"{{%- if is_base -%}}{base_template}{{%- else -%}}{trained}{{%- endif -%}}"
+        either.write_text(text, encoding="utf-8")
         command[command.index("--chat-template") + 1] = str(either)
     if spec.load_format != "auto":
         command += ["--load-format", spec.load_format]

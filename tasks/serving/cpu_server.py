@@ -13,8 +13,6 @@ from carryover.tasks.serving.spec import ServedModels
 
 HUGE_PAGES_VARIABLE = "THP_MEM_ALLOC_ENABLE"
 """Torch reads it with its first allocation: 1 asks the kernel for huge pages where a tensor is large."""
-SHUTDOWN_SECONDS = 2
-"""Time that running requests get when the server is told to stop."""
 
 
 def _name_and_path(item: str) -> tuple[str, Path]:
@@ -66,11 +64,10 @@ def serve(options: argparse.Namespace) -> None:
     models = load_models(served, template_path=options.chat_template)
     pool = CachePool(options.kv_cache_memory_bytes)
     engines = [ModelEngine(model, pool, max_running=options.max_num_seqs) for model in models]
-    limit = min(model.max_positions for model in models)
-    max_tokens = min(options.max_model_len or limit, limit)
-    api = ChatApi(
-        models, Scheduler(engines), max_tokens=max_tokens, template_kwargs=options.default_chat_template_kwargs
-    )
+    limits = [model.max_positions for model in models]
+    max_tokens = min(options.max_model_len or limits[0], *limits)
+    variables = options.default_chat_template_kwargs
+    api = ChatApi(models, Scheduler(engines), max_tokens=max_tokens, template_kwargs=variables)
     print(f"loaded {', '.join(model.name for model in models)}; context of {max_tokens} tokens", flush=True)
     uvicorn.run(
         api.build_app(),
@@ -78,7 +75,7 @@ def serve(options: argparse.Namespace) -> None:
         port=options.port,
         access_log=False,
         log_level="warning",
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_graceful_shutdown=2,  # seconds that running requests get when the server is told to stop
     )
 
 

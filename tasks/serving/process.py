@@ -18,14 +18,8 @@ from carryover.tasks.serving import supervisor
 
 POLL_SECONDS = 0.2
 """Time between two looks at a server that starts."""
-DYING_SECONDS = 30.0
-"""How long the supervisor of a server that answers no more gets to say that it has ended."""
-LOG_TAIL_LINES = 20
-"""Last lines of the log that an error quotes."""
 TRIES = 3
 """Ports that a server is started on before it is given up."""
-PORT_TAKEN = "already in use"
-"""What servers say of a port that somebody else listens on."""
 
 
 class ServerError(UserError):
@@ -100,17 +94,15 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
 
     def check_running(self, error: type[ServerError] = ServerError) -> None:
         """Raise the error with the last log lines when the server has ended; `DeadServerError` where it was killed."""
-        status = self._process.poll()
-        if status is not None:
-            raise (DeadServerError if status == 128 + signal.SIGKILL else error)(
-                self._describe(f"server ended with status {status}")
-            )
+        if (status := self._process.poll()) is not None:
+            kind = DeadServerError if status == 128 + signal.SIGKILL else error
+            raise kind(self._describe(f"server ended with status {status}"))
 
     def check_survived(self) -> None:
         """Raise `DeadServerError` with the last log lines when the server has ended, or is about to."""
         if not self.is_healthy():
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(DYING_SECONDS)
+                self._process.wait(30)  # seconds, for its supervisor to say that it has ended
         self.check_running(DeadServerError)
 
     def stop(self) -> None:
@@ -123,7 +115,7 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
             self._process.kill()
             self._process.wait()
 
-    def log_tail(self, line_count: int = LOG_TAIL_LINES) -> str:
+    def log_tail(self, line_count: int = 20) -> str:
         """Return the last lines that this server logged."""
         with self.log_path.open("rb") as log:
             log.seek(self._log_start)
@@ -145,8 +137,7 @@ def start_on_free_port(
 ) -> tuple[ManagedProcess, int]:
     """Return a server that answers, and its port; it is the caller's to stop.
 
-    Raises:
-        ServerError: That of `wait_until_healthy`; where the log says that the port was taken, after `TRIES` ports.
+    Raise the error of `wait_until_healthy`; where the log says that the port was taken, after `TRIES` ports.
     """
     for tries_left in reversed(range(TRIES)):
         port = find_free_port()
@@ -155,7 +146,7 @@ def start_on_free_port(
             server.wait_until_healthy(timeout_seconds, tell)
         except BaseException as error:
             server.stop()
-            was_taken = isinstance(error, ServerError) and PORT_TAKEN in server.log_tail().lower()
+            was_taken = isinstance(error, ServerError) and "already in use" in server.log_tail().lower()
             if not (was_taken and tries_left):
                 raise
         else:

@@ -22,8 +22,6 @@ HOST = "127.0.0.1"
 """Servers that we start listen here only."""
 LISTING_SECONDS = 30.0
 """How long an endpoint may take to list its models, or to tell its version."""
-LONGEST_VERSION = 100
-"""Characters of a version that are kept: an external endpoint may send anything."""
 
 
 class RunningServer(NamedTuple):
@@ -105,7 +103,7 @@ def _ask_version(base_url: str) -> str | None:
         version = json.loads(answer.body)["version"]
     except (ValueError, LookupError, TypeError):
         return None
-    return version[:LONGEST_VERSION] if isinstance(version, str) else None
+    return version[:100] if isinstance(version, str) else None  # an external endpoint may send anything
 
 
 def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:

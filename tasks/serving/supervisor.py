@@ -13,9 +13,6 @@ import subprocess
 import sys
 import threading
 
-PARENT_DEATH_SIGNAL_OPTION = 1
-"""PR_SET_PDEATHSIG of Linux's prctl(2)."""
-
 
 def supervise(command: list[str], grace_seconds: float) -> int:
     """Run the command in a process group of its own until it ends or standard input does; return its exit status.
@@ -26,7 +23,7 @@ def supervise(command: list[str], grace_seconds: float) -> int:
     def die_with_supervisor() -> None:
         # The supervisor itself may be killed; it starts the server from its main thread, whose end the kernel watches.
         if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL_OPTION, signal.SIGTERM)
+            ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
     server = subprocess.Popen(
         command,

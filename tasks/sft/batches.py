@@ -105,12 +105,9 @@ def learned_loss(
     """
     import torch
 
-    base: Any = model
-    if hasattr(base, "get_base_model"):
-        base = base.get_base_model()
-    hidden = base.base_model(
-        input_ids=inputs["input_ids"], position_ids=inputs["position_ids"], use_cache=False
-    ).last_hidden_state[:, :-1]
+    base: Any = getattr(model, "get_base_model", lambda: model)()
+    read = {name: inputs[name] for name in ("input_ids", "position_ids")}
+    hidden = base.base_model(**read, use_cache=False).last_hidden_state[:, :-1]
     labels = inputs["labels"][:, 1:]
     is_learned = labels != IGNORED
     logits = base.get_output_embeddings()(hidden[is_learned]).float()

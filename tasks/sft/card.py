@@ -106,12 +106,8 @@ def read_card(folder: Path) -> ModelCard:
 def load_for_runtime(folder: Path, runtime_contract: str, is_cross_evaluation: bool = False) -> ModelCard:
     """Return the card of a model that may run under a contract.
 
-    A model trained on another contract warns by name in a cross-evaluation and is refused otherwise. A base has no
-    contract and runs under any.
-
-    Raises:
-        ContractMismatchError: The contracts differ and this is not a cross-evaluation.
-        UserError: The folder holds no finished training.
+    A model trained on another contract warns by name in a cross-evaluation and is a `ContractMismatchError` otherwise.
+    A base has no contract and runs under any. A folder that holds no finished training is a `UserError`.
     """
     card = read_card(folder)
     if card.contract is None or card.contract == runtime_contract:

@@ -1,6 +1,7 @@
 """The folder of a training: whose it is, its checkpoints, and the digest of what it holds."""
 
 import hashlib
+import itertools
 import json
 import shutil
 import time
@@ -18,12 +19,7 @@ from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.sft.card import CARD_NAME
 
 CHECKPOINTS = "checkpoints"
-IDENTITY = "training.json"
 LOCK_FILE = ".training.lock"
-POLL_SECONDS = 0.1
-"""Time between two looks at a folder that another process holds."""
-LAST_FILE = "trainer_state.json"
-"""What the trainer writes last into a checkpoint."""
 STATE_FILES = ("optimizer.*", "scheduler.pt", "rng_state*.pth")
 """What a training needs beside weights to go on; the trainer goes on without them, to other weights.
 
@@ -67,17 +63,15 @@ def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[Non
     Another process that holds it is waited for: it trains the same model, for another study. `check` is called at
     every look and may raise.
     """
-    is_told = False
-    while True:
+    for look in itertools.count():
         with file_lock(output / LOCK_FILE) as holder:
             if holder is None:
                 yield
                 return
         check()
-        if not is_told:
+        if look == 0:
             print(f"waiting for {holder}, which trains in {output}", flush=True)
-            is_told = True
-        time.sleep(POLL_SECONDS)
+        time.sleep(0.1)
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:
@@ -86,7 +80,7 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
     A training that broke off before its first checkpoint gives way.
     """
     text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
-    path = output / IDENTITY
+    path = output / "training.json"
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     if path.exists() and ((output / CARD_NAME).exists() or last_checkpoint(output / CHECKPOINTS) is not None):
@@ -113,7 +107,7 @@ def last_checkpoint(folder: Path) -> str | None:
     whole = []
     for checkpoint in checkpoints:
         try:
-            json.loads((checkpoint / LAST_FILE).read_text(encoding="utf-8"))
+            json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))  # what is written last
         except (FileNotFoundError, json.JSONDecodeError):
             continue
         has_weights = any(path for pattern in WEIGHTS for path in checkpoint.glob(pattern))
@@ -126,8 +120,5 @@ def last_checkpoint(folder: Path) -> str | None:
 
 def digest_of_tensors(folder: Path) -> str:
     """Return the SHA-256 over the tensor files of a model folder, by name."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")):
-        digest.update(path.name.encode())
-        digest.update(digest_of_file(path).encode())
-    return digest.hexdigest()
+    files = sorted(folder.glob("*.safetensors"))
+    return hashlib.sha256("".join(path.name + digest_of_file(path) for path in files).encode()).hexdigest()

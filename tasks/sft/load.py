@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from transformers.utils.quantization_config import BitsAndBytesConfig
 
-HUB_KERNEL = "kernels-community/flash-attn2"
-"""FlashAttention as the hub distributes it, built for the installed torch."""
-_NO_ROOM = re.compile(r"I/O error: (.+) \(os error (?:27|28|122)\)")
-"""What safetensors says where a system answers EFBIG, ENOSPC or EDQUOT."""
-
 
 def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
     """Return model and tokenizer that a training starts from, the tokenizer with the template of the training.
@@ -96,7 +91,7 @@ def choose_attention(spec: TrainingSpec, *, has_gpu: bool) -> str:
         return "sdpa"
     if find_spec("flash_attn") is not None:
         return "flash_attention_2"
-    return HUB_KERNEL if find_spec("kernels") is not None else "flex_attention"
+    return "kernels-community/flash-attn2" if find_spec("kernels") is not None else "flex_attention"
 
 
 def quiet_libraries() -> None:
@@ -139,7 +134,7 @@ def save_model(model: "PreTrainedModel | PeftModel", output: Path, **options: An
     try:
         model.save_pretrained(output, **options)
     except SafetensorError as error:
-        found = _NO_ROOM.search(str(error))
+        found = re.search(r"I/O error: (.+) \(os error (?:27|28|122)\)", str(error))  # EFBIG, ENOSPC or EDQUOT
         if found is None:
             raise
         raise UserError(f"cannot write {output}: {found[1]}; free space there") from error

@@ -97,17 +97,8 @@ def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
 def scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
     """Return the shape of a scratch model: every head with its own keys and values, the output head tied."""
     heads = spec.hidden_size // spec.head_size
-    return ModelShape(
-        spec.hidden_size,
-        spec.layer_count,
-        heads,
-        heads,
-        spec.head_size,
-        spec.intermediate_size,
-        vocabulary_size,
-        spec.max_positions,
-        is_tied=True,
-    )
+    counts = {"head_count": heads, "key_value_head_count": heads, "vocabulary_size": vocabulary_size}
+    return ModelShape(**dict(spec), **counts, is_tied=True)
 
 
 def shape_from_config(config: dict) -> ModelShape | None:

@@ -22,18 +22,12 @@ def muon_with_adamw(model: "torch.nn.Module", spec: OptimizerSpec) -> "torch.opt
 
         def __init__(self, matrices: list[torch.nn.Parameter], others: list[torch.nn.Parameter]) -> None:
             super().__init__([{"params": matrices}, {"params": others}], {})
+            decay, betas = spec.weight_decay, (spec.beta1, spec.beta2)
+            matrices_group, others_group = self.param_groups[:1], self.param_groups[1:]
             self.muon = torch.optim.Muon(
-                self.param_groups[:1],
-                lr=spec.matrix_learning_rate,
-                momentum=MUON_MOMENTUM,
-                weight_decay=spec.weight_decay,
+                matrices_group, lr=spec.matrix_learning_rate, momentum=MUON_MOMENTUM, weight_decay=decay
             )
-            self.adamw = torch.optim.AdamW(
-                self.param_groups[1:],
-                lr=spec.learning_rate,
-                betas=(spec.beta1, spec.beta2),
-                weight_decay=spec.weight_decay,
-            )
+            self.adamw = torch.optim.AdamW(others_group, lr=spec.learning_rate, betas=betas, weight_decay=decay)
             self._share()
 
         def load_state_dict(self, state_dict: dict[str, Any]) -> None:

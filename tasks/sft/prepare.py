@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 IGNORED = -100
 """Label of a token that is read but not learned."""
-NOTHING_TO_LEARN = "no reply in the training data is marked for training; there is nothing to learn"
 
 TokenizedRow = tuple[list[int], list[int]]
 """Token ids and labels of a conversation."""
@@ -39,9 +38,8 @@ def prepare_data(
 ) -> PreparedData:
     """Tokenize conversations with the tokenizer's chat template and split off the validation rows by the seed.
 
-    Raises:
-        UserError: A conversation is longer than `max_length` tokens, none has anything to learn, or the template would
-            have replies imitated that are context only.
+    Raise `UserError` where a conversation is longer than `max_length` tokens, none has anything to learn, or the
+    template would have replies imitated that are context only.
     """
     from datasets import Dataset
 
@@ -64,7 +62,7 @@ def prepare_data(
             )
     rows = [row for row in rows if has_learned(row)]
     if not rows:
-        raise UserError(NOTHING_TO_LEARN)
+        raise UserError("no reply in the training data is marked for training; there is nothing to learn")
     random.Random(seed).shuffle(rows)
     held_out = held_out_count(len(rows), validation_share)
     named = [{"input_ids": ids, "labels": labels} for ids, labels in rows]

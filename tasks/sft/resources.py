@@ -33,8 +33,6 @@ GPU_GIB = 80
 """Memory of the paper's GPU (appendix C.2)."""
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container finds the limit of its memory, in version 2 and 1 of control groups."""
-_CPU_REFUSAL = "can't allocate memory"
-"""Words of torch's `RuntimeError` where a machine has no memory left."""
 _WAY_OUT_OF_MEMORY = "use a larger machine, or lower batch.max_length or batch.tokens"
 
 
@@ -62,10 +60,8 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
     Raises `UserError` for sequences longer than the model's positions.
     """
     if spec.batch.max_length > shape.max_positions:
-        raise UserError(
-            f"batch.max_length {spec.batch.max_length:,} is beyond the model's {shape.max_positions:,} positions; "
-            "lower it"
-        )
+        length, positions = f"{spec.batch.max_length:,}", f"{shape.max_positions:,}"
+        raise UserError(f"batch.max_length {length} is beyond the model's {positions} positions; lower it")
     width = 2 if spec.precision == "bfloat16" else 4
     adapter = shape.adapter_parameter_count(spec.lora) if spec.lora is not None else 0
     trained = adapter or shape.parameter_count
@@ -74,7 +70,7 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
         weights = shape.layer_parameter_count * NF4_BYTES + shards / gpu_count
     else:
         weights = (shape.layer_parameter_count * width + shards) / gpu_count
-    tokens = spec.batch.sequences * spec.batch.max_length if spec.batch.packing else spec.batch.tokens
+    tokens = spec.batch.tokens_per_pass
     hidden, inner = shape.hidden_size, shape.intermediate_size
     query, key_value = shape.head_count * shape.head_size, shape.key_value_head_count * shape.head_size
     if spec.lora is None:  # projections that read the same input share it
@@ -89,20 +85,18 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
     kept = shape.layer_count * (hidden * width + attended) + layer if spec.gradient_checkpointing else 0
     activations = tokens * (kept or shape.layer_count * layer)
     logits = 2 * LOGIT_BYTES if spec.batch.packing else tokens * shape.vocabulary_size * 4
-    saved = trained * 4
     return ResourceEstimate(
         weight_bytes=round(weights),
         optimizer_bytes=trained * OPTIMIZER_BYTES // gpu_count,
         activation_bytes=activations + logits,
-        disk_bytes=saved + (spec.kept_checkpoints + 1) * 3 * saved,  # a new checkpoint is whole before the oldest goes
+        disk_bytes=4 * trained * (1 + (spec.kept_checkpoints + 1) * 3),  # a new one is whole before the oldest goes
     )
 
 
 def step_count(spec: TrainingSpec, token_count: float) -> int:
     """Estimate the optimizer steps of a training from the tokens of one pass."""
-    batch = spec.batch
-    per_pass = batch.sequences * batch.max_length if batch.packing else batch.tokens
-    steps = math.ceil(math.ceil(token_count / (PACKED_SHARE * per_pass * batch.accumulation)) * spec.epochs)
+    per_step = PACKED_SHARE * spec.batch.tokens_per_pass * spec.batch.accumulation
+    steps = math.ceil(math.ceil(token_count / per_step) * spec.epochs)
     return steps if spec.max_steps is None else min(steps, spec.max_steps)
 
 
@@ -120,10 +114,8 @@ def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) ->
 
 def training_hours(spec: TrainingSpec, shape: ModelShape, token_count: float, mean_length: float) -> float:
     """Return the hours on an H100 of a training that sees `token_count` tokens in examples of `mean_length`."""
-    operations = training_flops(spec, shape, mean_length) * token_count
-    if not spec.is_for_gpu:
-        return operations / (CORE_FLOPS * spec.cpu_threads) / 3600
-    return operations / (PEAK_FLOPS["H100"] * UTILISATION) / 3600
+    speed = PEAK_FLOPS["H100"] * UTILISATION if spec.is_for_gpu else CORE_FLOPS * spec.cpu_threads
+    return training_flops(spec, shape, mean_length) * token_count / speed / 3600
 
 
 def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float, device: str) -> float | None:
@@ -185,7 +177,8 @@ def telling_of_memory(spec: TrainingSpec) -> Iterator[None]:
         yield
     except (RuntimeError, MemoryError) as error:
         said = str(error).splitlines()[0] if str(error) else "no memory left"
-        if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and _CPU_REFUSAL not in said:
+        # on a CPU, torch's words are all that tell the end of memory from another RuntimeError
+        if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "can't allocate memory" not in said:
             raise
         raise UserError(f"training {spec.name} ran out of memory: {said}; {_WAY_OUT_OF_MEMORY}") from error
 
@@ -202,8 +195,7 @@ def unknown_size(spec: TrainingSpec, source: str) -> str | None:
 
 def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
     """Return the shape that a training starts from, asking the hub if need be; raise `UserError` where that fails."""
-    shape = shape_of(spec, source)
-    if shape is not None:
+    if (shape := shape_of(spec, source)) is not None:
         return shape
     with explained(source, "base model"):
         config = find_file(source, "config.json", spec.base_revision)

@@ -78,9 +78,8 @@ class OptimizerSpec(FrozenModel):
     @model_validator(mode="after")
     def _rise_and_fall_fit_in(self) -> "OptimizerSpec":
         if self.schedule == "trapezoid" and self.warmup_ratio + self.decay_ratio > 1:
-            raise ValueError(
-                f"warmup_ratio {self.warmup_ratio} and decay_ratio {self.decay_ratio} are more than all steps together"
-            )
+            ratios = f"warmup_ratio {self.warmup_ratio} and decay_ratio {self.decay_ratio}"
+            raise ValueError(f"{ratios} are more than all steps together")
         return self
 
 
@@ -97,6 +96,11 @@ class BatchSpec(FrozenModel):
     """Padded tokens per forward pass, without packing: conversations of like length share a batch."""
     accumulation: int = Field(default=16, gt=0)
     """Forward passes per optimizer step."""
+
+    @property
+    def tokens_per_pass(self) -> int:
+        """Tokens of a forward pass, at most."""
+        return self.sequences * self.max_length if self.packing else self.tokens
 
 
 class TrainingSpec(FrozenModel):
@@ -149,16 +153,13 @@ class TrainingSpec(FrozenModel):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> "TrainingSpec":
-        needs = {
-            "architecture": self.base == "scratch",
-            "tokenizer": self.base == "scratch",
-            "lora": self.method != "full",
-        }
+        is_scratch = self.base == "scratch"
+        needs = {"architecture": is_scratch, "tokenizer": is_scratch, "lora": self.method != "full"}
         for field, is_needed in needs.items():
             if is_needed != (getattr(self, field) is not None):
                 state = "missing" if is_needed else "given but unused"
                 raise ValueError(f"{field} is {state} for base {self.base!r} and method {self.method!r}")
-        if self.base == "scratch" and self.method != "full":
+        if is_scratch and self.method != "full":
             raise ValueError("an adapter on random weights learns nothing; train a scratch model with method 'full'")
         if self.base == "hub" and self.base_model is None:
             raise ValueError("base 'hub' needs base_model, a hub id or a folder")
@@ -172,7 +173,7 @@ class TrainingSpec(FrozenModel):
         return self
 
 
-_PAPER = TrainingSpec(
+_PAPER = TrainingSpec(  # 1 sequence x 16 accumulated x 16k tokens = 262k tokens per step, padding-free
     name="paper",
     base="hub",
     base_model="Qwen/Qwen3-8B",
@@ -181,9 +182,6 @@ _PAPER = TrainingSpec(
     lora=LoraSpec(),
     chat_template="qwen3",
 )
-# 1 sequence x 16 accumulated x 16k tokens = 262k tokens per step, padding-free
-
-_LAPTOP_OPTIMIZER = OptimizerSpec(kind="muon", learning_rate=3e-3, beta2=0.95, schedule="trapezoid")
 
 _LAPTOP_SCRATCH = TrainingSpec(
     name="laptop_scratch",
@@ -192,18 +190,15 @@ _LAPTOP_SCRATCH = TrainingSpec(
     tokenizer=TokenizerSpec(),
     architecture=ArchitectureSpec(),
     chat_template="chatml",
-    optimizer=_LAPTOP_OPTIMIZER,
-    batch=BatchSpec(max_length=8192, packing=False, tokens=3500, accumulation=1),
+    optimizer=OptimizerSpec(kind="muon", learning_rate=3e-3, beta2=0.95, schedule="trapezoid"),
+    batch=BatchSpec(max_length=8192, packing=False, accumulation=1),  # about 3,500 padded tokens per step
     epochs=1.0,
     validation_share=0.04,
     precision="float32",
     gradient_checkpointing=False,
-    logging_steps=10,
-    save_steps=100,
     evaluation_steps=200,
     kept_checkpoints=2,
 )
-# about 3,500 padded tokens per step
 
 _LAPTOP_COMMON = _LAPTOP_SCRATCH.model_copy(
     update={

@@ -15,12 +15,11 @@ END_OF_TURN = "<|im_end|>"
 PADDING = "<|endoftext|>"
 WORDS = r"\d{1,2}| ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+|\n *| +"
 """Pieces that no token crosses: names whole, digits by two, a newline with its indentation."""
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 def chat_template(name: Literal["chatml", "qwen3"]) -> str:
     """Return the text of one of our chat templates."""
-    return (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+    return (Path(__file__).parent / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
 
 
 def build_tokenizer(texts: Iterable[str], spec: TokenizerSpec, output: Path) -> Path:
@@ -32,12 +31,9 @@ def build_tokenizer(texts: Iterable[str], spec: TokenizerSpec, output: Path) -> 
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(WORDS), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    pieces = pre_tokenizers.Split(Regex(WORDS), "isolated")
+    as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pieces, as_bytes])
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=spec.vocabulary_size,

@@ -60,10 +60,8 @@ def train(
     """Train one model or adapter and save it; a killed training goes on from its last checkpoint.
 
     `on_log` is told of every logging step. `compute` trains in the folder and writes the card; default: `compute_here`.
-
-    Raises:
-        UserError: Data, base, disk or memory do not fit, or `output` holds another training.
-        DivergedError: Loss, gradients or weights are not finite; nothing finished is left.
+    Raise `UserError` where data, base, disk or memory do not fit, or `output` holds another training; `DivergedError`,
+    which leaves nothing finished, where loss, gradients or weights are not finite.
     """
     output, source = job.output, _find_start(job)
     check_shares(job.spec, job.gpu_count)

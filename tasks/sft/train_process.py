@@ -30,7 +30,6 @@ OUTPUT_NAME = "training_output.txt"
 DESCRIPTION_NAME = "training_job.json"
 REFUSAL_NAME = "training_refusal.txt"
 """The line of one of several processes for the user; their starter's exit code does not tell it from a crash."""
-LAST_LINES = 5
 ROOM_BYTES = 1 << 20
 """A training that ended on a disk with less room than this is taken to have ended for want of it."""
 POLL_SECONDS = 0.5
@@ -40,8 +39,6 @@ LAUNCH = ("--multi_gpu", "--num_machines=1", "--mixed_precision=no", "--dynamo_b
 """Settings in place of those of the user's own file; `trainer_settings` names what is shared between the GPUs."""
 USER_ERROR_CODE = 2
 """Exit code for a problem that the user can mend, told in the last line."""
-ORPHAN_CODE = 3
-"""Exit code of a training whose starter is gone."""
 
 
 class KilledTrainingError(UserError):
@@ -57,11 +54,8 @@ def train_in_process(
     """Run a job in a process of its own, tell of every logging step, and return the trained model.
 
     The process ends when the caller is interrupted, or `check`, called at every look, raises. Several calls may run at
-    once, from threads.
-
-    Raises:
-        KilledTrainingError: The process was killed.
-        UserError: The training failed; the message holds what it said last.
+    once, from threads. A process that was killed is a `KilledTrainingError`, another failure a `UserError` with what
+    it said last.
     """
     job.output.mkdir(parents=True, exist_ok=True)
     description, printed = job.output / DESCRIPTION_NAME, job.output / OUTPUT_NAME
@@ -98,8 +92,8 @@ def train_in_process(
             process.communicate()
     tell()
     if process.returncode:
-        is_killed = process.returncode == -signal.SIGKILL
-        raise (KilledTrainingError if is_killed else UserError)(describe_failure(job, process.returncode, printed))
+        kind = KilledTrainingError if process.returncode == -signal.SIGKILL else UserError
+        raise kind(describe_failure(job, process.returncode, printed))
     return read_trained(job.output)
 
 
@@ -107,10 +101,8 @@ def train_in_process(
 def borrowed_gpus(gpus: Sequence[str], count: int, folder: Path, check: Callable[[], None]) -> Iterator[list[str]]:
     """Wait until `count` GPUs are free and keep them for the block, so that trainings run side by side on their own.
 
-    A lock file per GPU in `folder` decides, so that runs in other processes of the machine count too.
-
-    Raises:
-        UserError: There are fewer.
+    A lock file per GPU in `folder` decides, so that runs in other processes of the machine count too. Raise `UserError`
+    where there are fewer GPUs.
     """
     if count > len(gpus):
         raise UserError(f"--gpus-per-training is {count} and this machine has {len(gpus)} GPUs; lower it")
@@ -145,21 +137,17 @@ def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpus:
 def compute_in_several(job: TrainingJob) -> None:
     """Compute a job in as many processes as it shall have GPUs, started by `accelerate launch`.
 
-    Raises:
-        UserError: One of them found what the user can mend.
-        CalledProcessError: One of them ended otherwise.
+    Raise `UserError` where one of them found what the user can mend, `CalledProcessError` where one ended otherwise.
     """
     refusal = job.output / REFUSAL_NAME
     refusal.unlink(missing_ok=True)
     last_checkpoint(job.output / CHECKPOINTS)  # which removes torn ones, before several look for the last
     module = ["-m", "carryover.tasks.sft.train_process", str(job.output / DESCRIPTION_NAME)]
     launch = [sys.executable, "-m", "accelerate.commands.launch", *LAUNCH, f"--num_processes={job.gpu_count}"]
-    try:
-        subprocess.run([*launch, *module, UNTIL_INPUT_ENDS, AS_ONE_OF_SEVERAL], check=True)
-    except subprocess.CalledProcessError as error:
-        if refusal.exists():
-            raise UserError(refusal.read_text(encoding="utf-8")) from error
-        raise
+    ended = subprocess.run([*launch, *module, UNTIL_INPUT_ENDS, AS_ONE_OF_SEVERAL], check=False)
+    if ended.returncode and refusal.exists():
+        raise UserError(refusal.read_text(encoding="utf-8"))
+    ended.check_returncode()
 
 
 def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:
@@ -175,10 +163,8 @@ def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:
     finally:
         probe.unlink(missing_ok=True)
     reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-    last = " | ".join(lines[-LAST_LINES:]) or "no output"
-    return (
-        f"training {job.spec.name} of {job.contract or 'the base'} failed ({reason}): {last}; all of it is in {printed}"
-    )
+    last, what = " | ".join(lines[-5:]) or "no output", f"{job.spec.name} of {job.contract or 'the base'}"
+    return f"training {what} failed ({reason}): {last}; all of it is in {printed}"
 
 
 def main(arguments: list[str]) -> int:
@@ -187,7 +173,7 @@ def main(arguments: list[str]) -> int:
     def end_with_input() -> None:
         while os.read(sys.stdin.fileno(), 1024):
             pass
-        os._exit(ORPHAN_CODE)
+        os._exit(3)  # the starter is gone
 
     job = TrainingJob.model_validate_json(Path(arguments[0]).read_text(encoding="utf-8"))
     is_one_of_several = AS_ONE_OF_SEVERAL in arguments[1:]

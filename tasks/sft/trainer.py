@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carryover.tasks.sft.batches import LengthBatches, learned_loss, right_padded
-from carryover.tasks.sft.checkpointing import checkpointing_settings
 from carryover.tasks.sft.optimizer import muon_with_adamw
 from carryover.tasks.sft.prepare import PreparedData
 from carryover.tasks.sft.spec import TrainingSpec
@@ -19,10 +18,9 @@ if TYPE_CHECKING:
     from trl.trainer.sft_config import SFTConfig
     from trl.trainer.sft_trainer import SFTTrainer
 
-SPARED_SHARE = 0.25
-"""Share of its steps, rounded up to whole ones, that a killed training loses at most."""
-VALIDATIONS = 10
-"""Validation losses of a training of at least as many steps."""
+
+KEPT_OPERATORS = ("flash_attn", "scaled_dot_product", "inductor_compiled_code")
+"""Parts of the names of attention's operators; the one compiled region in a layer is flex_attention."""
 
 
 def open_trainer(
@@ -124,8 +122,8 @@ def trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedDa
             return learned.loss
 
         def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-            prefix = "" if self.model is None or self.model.training else "eval_"
-            named = [name for name in measures if name.startswith("eval_") == bool(prefix)]
+            is_training = self.model is None or self.model.training
+            named = [name for name in measures if name.startswith("eval_") != is_training]
             super().log(logs | {name: statistics.fmean(measures.pop(name)) for name in named}, start_time)
 
         def get_train_dataloader(self) -> DataLoader:
@@ -204,6 +202,28 @@ def adapter_settings(spec: TrainingSpec) -> "LoraConfig | None":
     )
 
 
+def checkpointing_settings() -> dict[str, Any]:
+    """Return torch's arguments of checkpointing that computes attention once and the rest of a layer again.
+
+    TRL's own `selective` misses flex_attention: inductor shows compiled code to a policy only where it is told to.
+    """
+    import torch._inductor.config
+
+    torch._inductor.config.wrap_inductor_compiled_regions = True
+    return {"use_reentrant": False, "context_fn": keep_attention}
+
+
+def keep_attention() -> Any:
+    """Return the contexts of a layer's forward pass and of its recomputation."""
+    from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
+    def policy(_context: Any, operator: Any, *_: Any, **__: Any) -> CheckpointPolicy:
+        is_kept = any(name in str(operator) for name in KEPT_OPERATORS)
+        return CheckpointPolicy.MUST_SAVE if is_kept else CheckpointPolicy.PREFER_RECOMPUTE
+
+    return create_selective_checkpoint_contexts(policy)
+
+
 class Intervals(NamedTuple):
     """Optimizer steps from one log line, one checkpoint and one validation to the next."""
 
@@ -216,9 +236,8 @@ class Intervals(NamedTuple):
 
 def find_intervals(spec: TrainingSpec, step_count: int) -> Intervals:
     """Return the spec's intervals, or shorter ones: a kill loses a quarter of the steps, ten validations fit in."""
-    longest = math.ceil(step_count * SPARED_SHARE)
-    between = max(1, min(spec.evaluation_steps, step_count // VALIDATIONS))
+    longest = math.ceil(step_count / 4)
+    between = max(1, min(spec.evaluation_steps, step_count // 10))
     logging = min(spec.logging_steps, between if spec.validation_share else longest)
-    return Intervals(
-        logging, min(spec.save_steps, longest) // logging * logging, max(logging, between // logging * logging)
-    )
+    saving, validation = (steps // logging * logging for steps in (min(spec.save_steps, longest), between))
+    return Intervals(logging, saving, max(logging, validation))

@@ -31,12 +31,6 @@ BODY_BYTES = 8 * 2**20
 """Largest request; the longest context of the study takes a hundredth of it."""
 UNREAD_BYTES = 8 * BODY_BYTES
 """Of a larger request so much is taken and dropped: most clients read an answer only when they have sent all."""
-DISCONNECT_SECONDS = 0.5
-"""Time between two looks at whether a client still waits."""
-STREAM_SECONDS = 0.02
-"""Time between two looks at a reply that is streamed."""
-UNFINISHED = "\ufffd"
-"""What the first bytes of a character are decoded to."""
 
 
 class ChatApi:
@@ -95,9 +89,8 @@ class ChatApi:
         return JSONResponse(self._describe(self._find(request.path_params["name"]).name))
 
     def _describe(self, name: str) -> dict[str, Any]:
-        return {
-            "id": name, "object": "model", "created": 0, "owned_by": "carryover", "max_model_len": self._max_tokens
-        }  # fmt: skip
+        described = {"id": name, "object": "model", "created": 0, "owned_by": "carryover"}
+        return {**described, "max_model_len": self._max_tokens}
 
     def _find(self, name: str) -> LoadedModel:
         if name not in self._models:
@@ -133,13 +126,13 @@ class ChatApi:
         if request.stream:
             return StreamingResponse(_stream(request, model, generation, working), media_type="text/event-stream")
         try:
-            while not (await asyncio.wait((working,), timeout=DISCONNECT_SECONDS))[0]:
+            while not (await asyncio.wait((working,), timeout=0.5))[0]:
                 if await http_request.is_disconnected():
                     raise ApiError(499, "ClientDisconnected", "the client closed the connection")
             reply = working.result()
             message = {"role": "assistant", "content": reply.text, "refusal": None}
             choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
-            identity = {**_identity(model.name), "object": "chat.completion"}
+            identity = _identity(model.name, "chat.completion")
             return JSONResponse({**identity, "choices": [choice], "usage": _usage(reply)})
         finally:
             working.cancel()
@@ -147,16 +140,13 @@ class ChatApi:
     def _render(self, model: LoadedModel, request: ChatRequest) -> list[int]:
         messages = [{"role": message.role, "content": message.text} for message in request.messages]
         variables = self._template_kwargs | request.chat_template_kwargs
+        render = model.tokenizer.apply_chat_template
         try:
-            text = model.tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, **variables
-            )
+            text = str(render(messages, tokenize=False, add_generation_prompt=True, **variables))
         except (TemplateError, TypeError, ValueError, RecursionError) as error:  # of this request only
             message = f"The chat template of `{model.name}` refuses the request: {error}"
             raise ApiError(400, "BadRequestError", message) from error
-        # The template writes the special tokens itself.
-        assert isinstance(text, str)
-        prompt_ids = model.tokenizer.encode(text, add_special_tokens=False)
+        prompt_ids = model.tokenizer.encode(text, add_special_tokens=False)  # the template writes those
         if not prompt_ids:
             raise ApiError(400, "BadRequestError", f"The chat template of `{model.name}` writes an empty prompt.")
         return prompt_ids
@@ -183,7 +173,7 @@ async def _stream(
     request: ChatRequest, model: LoadedModel, generation: GenerationRequest, working: asyncio.Future[Reply]
 ) -> AsyncIterator[str]:
     """Yield server-sent events: the text as far as it cannot change any more, the reason, the usage, and the end."""
-    identity = {**_identity(model.name), "object": "chat.completion.chunk"}
+    identity = _identity(model.name, "chat.completion.chunk")
     stops = generation.parameters.stop
     held_back = max((len(stop) - 1 for stop in stops), default=0)
     sent = 0
@@ -194,10 +184,11 @@ async def _stream(
     try:
         yield event({"role": "assistant", "content": ""})
         while not working.done():
-            await asyncio.wait((working,), timeout=STREAM_SECONDS)
+            await asyncio.wait((working,), timeout=0.02)
             text = str(model.tokenizer.decode(list(generation.generated), skip_special_tokens=True))
             ends = [text.find(stop) for stop in stops if stop in text]
-            safe = min([len(text.rstrip(UNFINISHED)) - held_back, *ends])
+            # The first bytes of a character are decoded to U+FFFD.
+            safe = min([len(text.rstrip("\ufffd")) - held_back, *ends])
             if not working.done() and safe > sent:
                 yield event({"content": text[sent:safe]})
                 sent = safe
@@ -229,8 +220,8 @@ async def answer_error(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse(error.body, status_code=error.status, headers=headers)
 
 
-def _identity(model_name: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": model_name}
+def _identity(model: str, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": model, "object": kind}
 
 
 def _usage(reply: Reply) -> dict[str, Any]:

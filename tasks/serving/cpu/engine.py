@@ -61,15 +61,6 @@ class GenerationRequest:
         return self._uniforms[start : start + count]
 
 
-class _Member(NamedTuple):
-    """A request in the batch of one pass."""
-
-    request: GenerationRequest
-    row: Row
-    draft: list[int]
-    """Guesses at the end of the row's tokens."""
-
-
 class ModelEngine:
     """One model with its queue and its running batch; every method but `submit` belongs to one thread."""
 
@@ -107,14 +98,14 @@ class ModelEngine:
     def step(self) -> None:
         """Compute one pass over every running request that the token budget allows, then over queued ones."""
         self._dismiss()
-        members: list[_Member] = []
+        batch: list[tuple[GenerationRequest, Row]] = []
         budget = self._max_batch_tokens
         candidates = iter(list(self._running))
         while budget > 0 and (request := next(candidates, None) or self._admit()) is not None:
-            members.append(self._enter(request, budget))
-            budget -= len(members[-1].row.token_ids)
-        if members:
-            self._advance(members)
+            batch.append((request, self._enter(request, budget)))
+            budget -= len(batch[-1][1].token_ids)
+        if batch:
+            self._advance(batch)
         self._dismiss()
 
     def fail(self, error: Exception) -> None:
@@ -136,7 +127,8 @@ class ModelEngine:
             if request.answer.set_running_or_notify_cancel():
                 request.answer.set_result(cast("Reply", request.reply))
 
-    def _enter(self, request: GenerationRequest, budget: int) -> _Member:
+    def _enter(self, request: GenerationRequest, budget: int) -> Row:
+        """Return what a pass computes of a request: tokens that its cache lacks, then guesses."""
         assert request.lease is not None
         held, prompt_length = len(request.lease.cache.token_ids), len(request.prompt_ids)
         # What is known and not in the cache: the rest of the prompt, or the last token.
@@ -146,38 +138,37 @@ class ModelEngine:
             left = request.parameters.max_tokens - len(request.generated)
             wanted = min(request.draft_length, self._max_draft_tokens, left - 1, budget - 1)
             draft = self._drafter.propose(request.generated, wanted)
-        return _Member(request, Row(request.lease.cache, pending + draft, 1 + len(draft)), draft)
+        return Row(request.lease.cache, pending + draft, 1 + len(draft))
 
     def _admit(self) -> GenerationRequest | None:
         while self._submitted and len(self._running) < self._max_running:
             if self._running and not self._pool.has_room():
-                return None
+                break
             request = self._submitted.popleft()
-            if request.answer.cancelled():
-                continue
-            self._running.append(request)
-            loaded = self.loaded
-            request.lease = self._pool.lease(loaded.name, loaded.cache_shape, request.prompt_ids, request.episode_id)
-            request.cached_tokens = len(request.lease.cache.token_ids)
-            return request
+            if not request.answer.cancelled():
+                self._running.append(request)
+                name, shape = self.loaded.name, self.loaded.cache_shape
+                request.lease = self._pool.lease(name, shape, request.prompt_ids, request.episode_id)
+                request.cached_tokens = len(request.lease.cache.token_ids)
+                return request
         return None
 
-    def _advance(self, members: Sequence[_Member]) -> None:
+    def _advance(self, batch: Sequence[tuple[GenerationRequest, Row]]) -> None:
         """Compute the rows and take what they say, up to and including the first token that was guessed wrong.
 
         The rest of a prompt that is not all in its cache comes with the next pass.
         """
-        logits = self.loaded.forward([member.row for member in members])
-        counts = [member.row.logit_count for member in members]
-        parameters = [member.request.parameters for member in members for _ in range(member.row.logit_count)]
-        uniforms = [number for member in members for number in member.request.uniforms(member.row.logit_count)]
+        logits = self.loaded.forward([row for _, row in batch])
+        parameters = [request.parameters for request, row in batch for _ in range(row.logit_count)]
+        uniforms = [number for request, row in batch for number in request.uniforms(row.logit_count)]
         tokens = iter(choose_tokens(logits, parameters, uniforms))
-        for member, count in zip(members, counts, strict=True):
-            request, cache, chosen = member.request, member.row.cache, list(islice(tokens, count))
+        for request, row in batch:
+            cache, chosen = row.cache, list(islice(tokens, row.logit_count))
+            draft = row.token_ids[len(row.token_ids) + 1 - row.logit_count :]
             if len(cache.token_ids) < len(request.prompt_ids):
                 continue
             accepted = 0
-            for token, guess in zip_longest(chosen, member.draft):
+            for token, guess in zip_longest(chosen, draft):
                 self._drafter.learn(request.generated, token)
                 request.generated.append(token)
                 self._finish_if_done(request, token)
@@ -186,8 +177,8 @@ class ModelEngine:
                 accepted += 1
             # The last token is the next pass's input; wrong guesses leave the cache.
             cache.truncate(len(request.prompt_ids) + len(request.generated) - 1)
-            if member.draft:
-                request.draft_length = next_draft_length(len(member.draft), accepted, self._max_draft_tokens)
+            if draft:
+                request.draft_length = next_draft_length(len(draft), accepted, self._max_draft_tokens)
 
     def _finish_if_done(self, request: GenerationRequest, token: int) -> None:
         parameters, generated = request.parameters, request.generated
@@ -203,6 +194,4 @@ class ModelEngine:
             request.reply = Reply(text, reason, len(request.prompt_ids), request.cached_tokens, len(generated))
 
     def _decode(self, token_ids: list[int]) -> str:
-        text = self.loaded.tokenizer.decode(token_ids, skip_special_tokens=True)
-        assert isinstance(text, str)
-        return text
+        return str(self.loaded.tokenizer.decode(token_ids, skip_special_tokens=True))

@@ -52,21 +52,14 @@ def load_models(models: ServedModels, *, template_path: Path | None = None) -> l
 
     logging.disable_progress_bar()
     template = None if template_path is None else template_path.read_text(encoding="utf-8")
-    load_base = partial(_load, source=models.base, revision=models.base_revision)
-    loaded = [load_base(models.base_name, spare_template=template)]
-    loaded += [load_base(name, adapter=path, template=template) for name, path in models.adapters.items()]
-    loaded += [_load(name, str(path)) for name, path in models.checkpoints.items()]
-    return loaded
+    load_base = partial(_load, source=models.base, revision=models.base_revision, template=template)
+    loaded = [load_base(models.base_name)]
+    loaded += [load_base(name, adapter=path) for name, path in models.adapters.items()]
+    return loaded + [_load(name, str(path)) for name, path in models.checkpoints.items()]
 
 
 def _load(
-    name: str,
-    source: str,
-    adapter: Path | None = None,
-    *,
-    revision: str | None = None,
-    template: str | None = None,
-    spare_template: str | None = None,
+    name: str, source: str, adapter: Path | None = None, *, revision: str | None = None, template: str | None = None
 ) -> LoadedModel:
     import torch
 
@@ -92,7 +85,8 @@ def _load(
             "name a whole folder that training saved, an adapter with the base that it was trained on"
         ) from error
     model.eval().requires_grad_(False)
-    tokenizer.chat_template = template or tokenizer.chat_template or spare_template
+    own = tokenizer.chat_template
+    tokenizer.chat_template = own or template if adapter is None else template or own
     if tokenizer.chat_template is None:
         raise UserError(f"tokenizer of model {name!r} at {source} has no chat template")
     configured = model.generation_config and model.generation_config.eos_token_id
@@ -152,12 +146,12 @@ def _attend(
 
 
 def _cache_shape(name: str, config: Any) -> CacheShape:
-    layer_types = set(getattr(config, "layer_types", None) or ["full_attention"])
-    if layer_types != {"full_attention"} or getattr(config, "sliding_window", None):
-        kinds = ", ".join(sorted(layer_types))
+    kinds = ", ".join(sorted(set(getattr(config, "layer_types", None) or ["full_attention"])))
+    window = getattr(config, "sliding_window", None)
+    if kinds != "full_attention" or window:
         raise UserError(
-            f"model {name!r} ({config.model_type}) has layers of kind {kinds} with sliding window "
-            f"{getattr(config, 'sliding_window', None)}; the CPU server serves full attention only"
+            f"model {name!r} ({config.model_type}) has layers of kind {kinds} with sliding window {window}; "
+            "the CPU server serves full attention only"
         )
     heads = config.num_attention_heads
     return CacheShape(

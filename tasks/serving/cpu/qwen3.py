@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from carryover.tasks.serving.cpu.ragged import Row, RowViews, attend, close_pass, open_pass
+from carryover.tasks.serving.cpu.ragged import Row, attend, close_pass, open_pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,32 +67,26 @@ class Qwen3Forward:
     def __call__(self, rows: Sequence[Row]) -> Tensor:
         """Append every row's tokens to its cache and return the logits that rows want."""
         import torch
-        from torch.nn.functional import embedding, linear, silu
+        from torch.nn.functional import embedding, linear, rms_norm, silu
 
         opened = open_pass(rows)
         hidden = embedding(opened.token_ids, self._embedding)
         cosine, sine = self._cosine[opened.positions], self._sine[opened.positions]
+        queries, keys = self._query_heads, self._key_heads
         for index, layer in enumerate(self._layers):
-            hidden = self._attend(index, hidden, (cosine, sine), opened.views)
+            projected = linear(self._normalize(hidden, layer.attention_norm), layer.attention_input)
+            heads = projected.view(len(hidden), queries + 2 * keys, -1)
+            turning = heads.narrow(1, 0, queries + keys)
+            turning = rms_norm(turning, turning.shape[-1:], eps=self._epsilon) * layer.head_norm
+            turning = turning * cosine + turning.roll(turning.shape[-1] // 2, -1) * sine
+            added = torch.cat((turning.narrow(1, queries, keys), heads.narrow(1, queries + keys, keys)), 1)
+            query = turning.narrow(1, 0, queries).transpose(0, 1)
+            attended = attend(index, query, added.transpose(0, 1), opened.views)
+            hidden = torch.addmm(hidden, attended.transpose(0, 1).flatten(1), layer.attention_output)
             gate, value = linear(self._normalize(hidden, layer.mlp_norm), layer.mlp_input).chunk(2, -1)
             hidden = torch.addmm(hidden, silu(gate) * value, layer.mlp_output)
         close_pass(rows)
         return linear(self._normalize(hidden[opened.wanted], self._norm), self._head)
-
-    def _attend(self, index: int, hidden: Tensor, rotation: tuple[Tensor, Tensor], views: Sequence[RowViews]) -> Tensor:
-        import torch
-        from torch.nn.functional import linear, rms_norm
-
-        layer, queries, keys = self._layers[index], self._query_heads, self._key_heads
-        cosine, sine = rotation
-        projected = linear(self._normalize(hidden, layer.attention_norm), layer.attention_input)
-        heads = projected.view(len(hidden), queries + 2 * keys, -1)
-        turning = heads.narrow(1, 0, queries + keys)
-        turning = rms_norm(turning, turning.shape[-1:], eps=self._epsilon) * layer.head_norm
-        turning = turning * cosine + turning.roll(turning.shape[-1] // 2, -1) * sine
-        added = torch.cat((turning.narrow(1, queries, keys), heads.narrow(1, queries + keys, keys)), 1)
-        attended = attend(index, turning.narrow(1, 0, queries).transpose(0, 1), added.transpose(0, 1), views)
-        return torch.addmm(hidden, attended.transpose(0, 1).flatten(1), layer.attention_output)
 
     def _normalize(self, hidden: Tensor, weight: Tensor) -> Tensor:
         from torch.nn.functional import rms_norm

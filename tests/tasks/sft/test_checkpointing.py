@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from carryover.tasks.sft.checkpointing import checkpointing_settings
+from carryover.tasks.sft.trainer import checkpointing_settings
 
 
 @pytest.fixture(scope="module")

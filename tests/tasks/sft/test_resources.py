@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from carryover.tasks.sft.checkpointing import checkpointing_settings, keep_attention
 from carryover.tasks.sft.load import choose_attention
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES
 from carryover.tasks.sft.resources import (
@@ -15,6 +14,7 @@ from carryover.tasks.sft.resources import (
     training_flops,
 )
 from carryover.tasks.sft.spec import TRAINING
+from carryover.tasks.sft.trainer import checkpointing_settings, keep_attention
 
 QWEN3_8B = KNOWN_SHAPES["Qwen/Qwen3-8B"]
 PAPER = TRAINING["paper"]
