@@ -25,7 +25,7 @@ class StatisticGroup(NamedTuple):
     def row(self, analysis: str, comparison_group: str, metric: str, *sides: Arm, **values: Any) -> StatisticRow:
         """Return a row; its id is a digest of plan, group, analysis, metric, arms and the method's name.
 
-        `values` are the row's other columns; `pair_count` and `method` among them. The name of a method is what stands
+        `values` are the row's other columns, `pair_count` and `method` among them. The name of a method is what stands
         before the first comma: how many units were resampled is no part of the identity, so that a statistic computed
         again replaces the one before.
         """
