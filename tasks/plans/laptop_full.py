@@ -1,7 +1,7 @@
 """The parts of the laptop study: one recipe, and every arm as that recipe with one thing changed."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.spec import EpisodeSpec
@@ -9,7 +9,7 @@ from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, OwnBaseSpec, StudyPart, TeacherSpec
-from carryover.tasks.sft.spec import TRAINING, TrainingSpec
+from carryover.tasks.sft.spec import TRAINING
 
 TRAIN_SEED = 10_000
 """First seed of the training instances."""
@@ -31,9 +31,7 @@ BINDING_CAP = 12
 """Tool calls per turn of the cap ablation: fewer than a stateless block makes, more than a persistent one does."""
 
 
-def laptop_part(
-    *, train_count: int = 1000, evaluation_count: int = 100, training_seeds: tuple[int, ...] = (0,), **changes: Any
-) -> StudyPart:
+def laptop_part(*, train_count: int = 1000, **changes: Any) -> StudyPart:
     """Return the recipe of `make demo`, with other fields of the part as `changes`.
 
     Compact prompts, matched scripted teachers that show repairs of injected faults, equal training tokens in both
@@ -50,11 +48,8 @@ def laptop_part(
         ),
         # equal tokens leave some 0.94 million per arm; 1.25 passes are 1.2 million, under 4 minutes on one core
         "training": TRAINING["laptop_scratch"].model_copy(update={"epochs": 1.25}),
-        "training_seeds": training_seeds,
-        "evaluations": (
-            evaluation(count=evaluation_count).model_copy(update={"has_scripted_rows": True}),
-            untrained_evaluation(count=evaluation_count),
-        ),
+        "training_seeds": (0,),
+        "evaluations": (evaluation(has_scripted_rows=True), untrained_evaluation()),
     }
     return StudyPart(**{**fields, **changes})
 
@@ -76,57 +71,46 @@ def evaluation(
     bucket: str = "small",
     *,
     count: int = 100,
-    visibility: Literal["declared", "as_trained"] = "declared",
-    header: Literal["names", "none"] = "names",
-    replicates: int = 1,
+    max_turns: int | None = None,
     tool_call_cap: int | None = None,
+    has_base_rows: bool = False,
+    **fields: Any,
 ) -> EvaluationSpec:
-    """Return an evaluation on fresh instances of a bucket, with the bucket's own cap where none is given."""
+    """Return an evaluation on fresh instances of a bucket, with the bucket's own turns and cap where none are given."""
     return EvaluationSpec(
         instances=InstanceSetSpec(bucket=bucket, split="evaluation", count=count, first_seed=EVALUATION_SEEDS[bucket]),
         episode=EpisodeSpec(
             prompt_set="compact",
-            max_turns=2 * MAX_TURNS if bucket == "small_large" else MAX_TURNS,
+            max_turns=max_turns or (2 * MAX_TURNS if bucket == "small_large" else MAX_TURNS),
             timeout_seconds=TIMEOUT_SECONDS,
             tool_call_cap=tool_call_cap or KNAPSACK[bucket].tool_call_cap,
             max_completion_tokens=320,
         ),
-        visibility=visibility,
-        header=header,
-        has_base_rows=False,
-        replicates=replicates,
+        has_base_rows=has_base_rows,
+        **fields,
     )
 
 
 def untrained_evaluation(bucket: str = "small", *, count: int = 100) -> EvaluationSpec:
     """Return an evaluation of the base alone, on the instances of `evaluation`, in few turns."""
-    trained = evaluation(bucket, count=count)
-    episode = trained.episode.model_copy(update={"max_turns": UNTRAINED_TURNS})
-    return trained.model_copy(update={"episode": episode, "has_base_rows": True, "has_trained_rows": False})
+    return evaluation(bucket, count=count, max_turns=UNTRAINED_TURNS, has_base_rows=True, has_trained_rows=False)
 
 
-def common_part(*, training_seeds: tuple[int, ...] = (0,), **changes: Any) -> StudyPart:
+def common_part(**changes: Any) -> StudyPart:
     """Return the recipe on a base that knows neither idiom, with an adapter per contract (the paper's protocol)."""
     own_base = OwnBaseSpec(
         corpus="plain",
         instances=InstanceSetSpec(bucket="small", split="train", count=1500, first_seed=PLAIN_SEED),
         training=TRAINING["laptop_base"],
     )
-    fields: dict[str, Any] = {"base": "common", "own_base": own_base, "training": adapter_training()}
-    based = evaluation().model_copy(update={"has_base_rows": True})
-    return laptop_part(training_seeds=training_seeds, **{**fields, "evaluations": (based,), **changes})
-
-
-def both_part(*, training_seeds: tuple[int, ...] = (0,), **changes: Any) -> StudyPart:
-    """Return the recipe on a base that was trained on both contracts' traces, with an adapter per contract."""
-    scratch = laptop_part().training
-    own_base = OwnBaseSpec(corpus="both", training=scratch.model_copy(update={"name": "laptop_both", "epochs": 0.6}))
-    return common_part(training_seeds=training_seeds, **{"base": "both", "own_base": own_base, **changes})
-
-
-def adapter_training(epochs: float = 1.0) -> TrainingSpec:
-    """Return how an adapter is trained on a base of this study: one pass, some 0.9 million tokens per arm."""
-    return TRAINING["laptop_common"].model_copy(update={"epochs": epochs})
+    fields: dict[str, Any] = {
+        "base": "common",
+        "own_base": own_base,
+        # one pass, some 0.9 million tokens per arm
+        "training": TRAINING["laptop_common"].model_copy(update={"epochs": 1.0}),
+        "evaluations": (evaluation(has_base_rows=True),),
+    }
+    return laptop_part(**{**fields, **changes})
 
 
 def laptop_full_parts() -> Iterator[StudyPart]:
@@ -134,28 +118,26 @@ def laptop_full_parts() -> Iterator[StudyPart]:
 
     Per training seed and base: four trained cells, in and out of distribution, prompts declared and as trained. An
     untrained base has no contract to declare and no traces to be as trained on: it plays once per bucket, in few turns.
-    The common base plays with its adapters. Then, with one seed and the four trained cells: the same models under other
-    rules; A/A, in which one model plays every instance again with other decoding seeds; a base of both contracts, alone
-    and with a whole, a quarter and a sixteenth of the adapter's training; instances on which mistakes cost score;
-    ablations of teacher, data and training. Shuffled labels have seeds of their own, and other halves in each. Last,
-    further seeds of both bases at the main setting: in distribution, prompts declared.
+    Then, with one seed and the four trained cells: other rules, A/A (one model plays every instance again with other
+    decoding seeds), a base of both contracts, shuffled labels and ablations. Last, further seeds at the main setting.
     """
     protocol = read_hypotheses().protocol
     first, count = protocol.training_seeds[0], protocol.instances_per_cell
-    grid = tuple(
-        evaluation(bucket, count=count, visibility=visibility)
-        for bucket in ("small", "small_large")
-        for visibility in ("declared", "as_trained")
-    )
+    in_distribution = (evaluation(count=count),)
+    untrained, grid = [], []
+    for bucket in ("small", "small_large"):
+        untrained.append(untrained_evaluation(bucket, count=count))
+        grid += [evaluation(bucket, count=count, visibility=shown) for shown in ("declared", "as_trained")]
     for seed in protocol.training_seeds:
-        yield laptop_part(name=f"scratch-{seed}", training_seeds=(seed,), evaluations=grid)
-    yield laptop_part(name="scratch-rules", training_seeds=(first,), evaluations=tuple(_other_rules(count)))
-    again = evaluation(count=count, replicates=REPLICATES).model_copy(update={"variant": "a-a"})
+        yield laptop_part(name=f"scratch-{seed}", training_seeds=(seed,), evaluations=tuple(grid))
+    without_names = evaluation(count=count, header="none", variant="header-none")
+    capped = evaluation(count=count, tool_call_cap=BINDING_CAP, variant="cap-binding")
+    yield laptop_part(name="scratch-rules", training_seeds=(first,), evaluations=(*untrained, without_names, capped))
+    again = evaluation(count=count, replicates=REPLICATES, variant="a-a")
     yield laptop_part(name="a-a", training_seeds=(first,), evaluations=(again,))
     with_base = tuple(each.model_copy(update={"has_base_rows": each.visibility == "declared"}) for each in grid)
     for seed in protocol.training_seeds:
         yield common_part(name=f"common-{seed}", training_seeds=(seed,), evaluations=with_base)
-    in_distribution = (evaluation(count=count),)
     yield from _both_idioms(first, count)
     plain = laptop_part(training_seeds=(first,), evaluations=in_distribution)
     yield from _shuffled_labels(plain, protocol.shuffled_seeds)
@@ -167,23 +149,15 @@ def laptop_full_parts() -> Iterator[StudyPart]:
 
 def _both_idioms(seed: int, count: int) -> Iterator[StudyPart]:
     """Yield a base that has learnt both idioms, alone and with an adapter per contract, by the adapter's dose."""
-    with_base = (evaluation(count=count).model_copy(update={"has_base_rows": True}),)
-    plain = both_part(name="both", training_seeds=(seed,), evaluations=(evaluation(count=count),))
-    yield plain.model_copy(update={"evaluations": with_base})
+    training = laptop_part().training.model_copy(update={"name": "laptop_both", "epochs": 0.6})
+    own_base = OwnBaseSpec(corpus="both", training=training)
+    based = evaluation(count=count, has_base_rows=True)
+    plain = common_part(name="both", training_seeds=(seed,), base="both", own_base=own_base, evaluations=(based,))
+    yield plain
+    plain = plain.model_copy(update={"evaluations": (evaluation(count=count),)})
     for dose, divisor in SMALLER_DOSES.items():
-        less = adapter_training(epochs=plain.training.epochs / divisor)
+        less = plain.training.model_copy(update={"epochs": plain.training.epochs / divisor})
         yield plain.model_copy(update={"name": f"both-{dose}-adapter", "variant": f"{dose}-adapter", "training": less})
-
-
-def _other_rules(count: int) -> Iterator[EvaluationSpec]:
-    """Yield what models that are trained already play under other rules.
-
-    A control and two factors: the untrained base; a header without names; a cap that binds.
-    """
-    for bucket in ("small", "small_large"):
-        yield untrained_evaluation(bucket, count=count)
-    yield evaluation(count=count, header="none").model_copy(update={"variant": "header-none"})
-    yield evaluation(count=count, tool_call_cap=BINDING_CAP).model_copy(update={"variant": "cap-binding"})
 
 
 def _shuffled_labels(plain: StudyPart, seeds: tuple[int, ...]) -> Iterator[StudyPart]:

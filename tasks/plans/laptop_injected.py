@@ -27,9 +27,9 @@ def laptop_injected_parts() -> Iterator[StudyPart]:
     had, which would count against it wherever objects are injected.
     """
     protocol = read_hypotheses().protocol
-    declared = evaluation(count=protocol.injected_instances_per_cell)
-    with_base = declared.model_copy(update={"has_base_rows": True})
-    as_trained = declared.model_copy(update={"visibility": "as_trained"})
+    count = protocol.injected_instances_per_cell
+    declared, with_base = evaluation(count=count), evaluation(count=count, has_base_rows=True)
+    as_trained = evaluation(count=count, visibility="as_trained")
     for seed in protocol.injected_seeds:
         yield all_contracts(laptop_part(name=f"scratch-{seed}", training_seeds=(seed,), evaluations=(declared,)))
         yield all_contracts(common_part(name=f"common-{seed}", training_seeds=(seed,), evaluations=(with_base,)))

@@ -1,17 +1,14 @@
 """The plans by name."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Literal
 
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.plans.identity import current_source
-from carryover.tasks.plans.laptop_full import laptop_full_parts, laptop_part
-from carryover.tasks.plans.laptop_injected import (
-    all_contracts,
-    laptop_injected_control_parts,
-    laptop_injected_parts,
-)
+from carryover.tasks.plans.laptop_full import evaluation, laptop_full_parts, laptop_part
+from carryover.tasks.plans.laptop_injected import all_contracts, laptop_injected_control_parts, laptop_injected_parts
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.running.errors import UserError
@@ -24,10 +21,8 @@ PlanName = Literal[
     "paper_injected",
 ]  # fmt: skip
 
-EVALUATION_SEED = 123_456_789
-"""First seed of the fixed evaluation instances (the authors' configuration)."""
-HARD_SEED = 223_456_789
-"""First seed of the Hard ones; apart, so that no seed serves two buckets."""
+EVALUATION_SEEDS = {"easy": 123_456_789, "hard": 223_456_789}
+"""First seed of a bucket's fixed evaluation instances: the authors' configuration; apart, so that none serves two."""
 EPISODE_TOKENS = 1_000_000
 """Prompt and completion tokens of an episode at most: three times the mean of the base rows, which Table 2 finds to use
 most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends on the machine and on its load."""
@@ -40,25 +35,10 @@ def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
     return apply_overrides(PLANS[name](current_source()), overrides or Overrides())
 
 
-def _laptop(
-    name: str, source: str, parts: Iterable[StudyPart], scale: Scale = "laptop", concurrency: int = 100
-) -> StudyPlan:
-    return StudyPlan(
-        name=name,
-        scale=scale,
-        runtime=RuntimeSpec(),
-        serving=ServingSpec(context_tokens=8192, max_concurrent=concurrency),
-        parts=tuple(parts),
-        source=source,
-    )
-
-
 def _smoke_part() -> StudyPart:
-    part = laptop_part(train_count=40, evaluation_count=6)
-    short = part.evaluations[0].episode.model_copy(update={"max_turns": 4, "max_completion_tokens": 64})
-    rows = {"has_base_rows": True, "has_scripted_rows": True, "episode": short}
-    changes = {"training": TRAINING["smoke"], "evaluations": (part.evaluations[0].model_copy(update=rows),)}
-    return part.model_copy(update=changes)
+    played = evaluation(count=6, max_turns=4, has_base_rows=True, has_scripted_rows=True)
+    short = played.model_copy(update={"episode": played.episode.model_copy(update={"max_completion_tokens": 64})})
+    return laptop_part(train_count=40, training=TRAINING["smoke"], evaluations=(short,))
 
 
 def _paper_part() -> StudyPart:
@@ -74,8 +54,8 @@ def _paper_part() -> StudyPart:
         episode=EpisodeSpec(temperature=None, max_completion_tokens=None, max_tokens=EPISODE_TOKENS),
     )
     evaluation_sets = (
-        InstanceSetSpec(bucket="easy", split="evaluation", count=100, first_seed=EVALUATION_SEED),
-        InstanceSetSpec(bucket="hard", split="evaluation", count=100, first_seed=HARD_SEED),
+        InstanceSetSpec(bucket=bucket, split="evaluation", count=100, first_seed=seed)
+        for bucket, seed in EVALUATION_SEEDS.items()
     )
     return StudyPart(
         base="hub",
@@ -93,29 +73,28 @@ def _paper_part() -> StudyPart:
     )
 
 
-def _paper(name: str, source: str, part: StudyPart) -> StudyPlan:
-    return StudyPlan(
-        name=name,
-        scale="paper",
-        runtime=RuntimeSpec(require_sandbox="landlock+seccomp"),
-        serving=ServingSpec(engine="vllm"),
-        parts=(part,),
-        source=source,
-    )
-
-
-PLANS: dict[str, Callable[[str], StudyPlan]] = {
-    "smoke": lambda source: _laptop("smoke", source, [_smoke_part()], "smoke", 16),
-    "smoke_injected": lambda source: _laptop("smoke_injected", source, [all_contracts(_smoke_part())], "smoke", 16),
-    "laptop": lambda source: _laptop("laptop", source, [laptop_part()]),
-    "laptop_full": lambda source: _laptop("laptop_full", source, laptop_full_parts()),
-    "laptop_injected": lambda source: _laptop("laptop_injected", source, laptop_injected_parts()),
-    "laptop_injected_control": lambda source: _laptop(
-        "laptop_injected_control", source, laptop_injected_control_parts()
-    ),
-    "paper": lambda source: _paper("paper", source, _paper_part()),
-    "paper_injected": lambda source: _paper("paper_injected", source, all_contracts(_paper_part())),
+_PARTS: dict[PlanName, tuple[Scale, Callable[[], Iterable[StudyPart]]]] = {
+    "smoke": ("smoke", lambda: [_smoke_part()]),
+    "smoke_injected": ("smoke", lambda: [all_contracts(_smoke_part())]),
+    "laptop": ("laptop", lambda: [laptop_part()]),
+    "laptop_full": ("laptop", laptop_full_parts),
+    "laptop_injected": ("laptop", laptop_injected_parts),
+    "laptop_injected_control": ("laptop", laptop_injected_control_parts),
+    "paper": ("paper", lambda: [_paper_part()]),
+    "paper_injected": ("paper", lambda: [all_contracts(_paper_part())]),
 }
+
+
+def _compose(name: PlanName, source: str) -> StudyPlan:
+    """Return a plan of its parts, run and served as its scale asks."""
+    (scale, parts), runtime = _PARTS[name], RuntimeSpec()
+    serving = ServingSpec(context_tokens=8192, max_concurrent=16 if scale == "smoke" else 100)
+    if scale == "paper":
+        runtime, serving = RuntimeSpec(require_sandbox="landlock+seccomp"), ServingSpec(engine="vllm")
+    return StudyPlan(name=name, scale=scale, runtime=runtime, serving=serving, parts=tuple(parts()), source=source)
+
+
+PLANS: dict[str, Callable[[str], StudyPlan]] = {name: partial(_compose, name) for name in _PARTS}
 """The plans by name, as functions of the source's digest."""
 
 
