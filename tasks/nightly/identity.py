@@ -39,7 +39,11 @@ def identify(episodes: pl.DataFrame, facts: RunFacts) -> Identity:
         "prompt": sorted({str(each.get("prompt_digest")) for each in declared}),
         "contract": [{name: value for name, value in each.items() if name not in apart} for each in declared],
         "environment": {name: facts.environment.get(name) for name in ENVIRONMENT},
-        "server": [_without_paths(server) for server in facts.servers],
+        # without folders and models, which lie elsewhere on another machine
+        "server": [
+            {**server, "command": [word for word in server.get("command", ()) if "/" not in word]}
+            for server in facts.servers
+        ],
         "weights": None if episodes["model_digest"].null_count() else sorted(episodes["model_digest"].unique()),
     }
 
@@ -67,9 +71,3 @@ def describe(identity: Identity, baseline: Identity, names: tuple[str, ...]) -> 
     sentences = describe_difference({name: baseline[name] for name in told}, {name: identity[name] for name in told})
     more = f"; {len(sentences) - SENTENCES} more" if len(sentences) > SENTENCES else ""
     return "; ".join(sentences[:SENTENCES]) + more if sentences else None
-
-
-def _without_paths(server: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a server's description without folders and models, which lie elsewhere on another machine."""
-    command = [word for word in server.get("command", ()) if "/" not in word]
-    return {**server, "command": command}

@@ -10,7 +10,7 @@ import polars as pl
 
 from carryover.tasks.analysis.alignment import align, arm_table
 from carryover.tasks.analysis.decisions import holm
-from carryover.tasks.analysis.intervals import Interval, bootstrap_intervals, difference, point_estimate, ratio
+from carryover.tasks.analysis.intervals import bootstrap_intervals, difference, point_estimate, ratio
 from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import StatisticsSpec
 from carryover.tasks.nightly.identity import PARTS, RunFacts, describe, differing, digests, identify
@@ -49,10 +49,7 @@ class _Comparison(NamedTuple):
     """Fields of its row."""
     ended_share: float
     """Of the night's episodes, those that ended without `error`."""
-    score_difference: float | None
-    token_ratio: Interval | None
-    p_values: tuple[float | None, float | None]
-    """Of scores and of tokens, before the correction."""
+    score_difference: float | None = None
 
 
 def judge_night(episodes: pl.DataFrame, night: Night) -> list[NightVerdictRow]:
@@ -62,15 +59,23 @@ def judge_night(episodes: pl.DataFrame, night: Night) -> list[NightVerdictRow]:
         episodes: A plan's evaluation episodes, every attempt, as `sql/commands/judged_episodes.sql` returns them.
         night: The run that is judged.
     """
-    cells = [_compare(frame, episodes, night) for frame in _cells(episodes, night)]
-    corrected = holm([p_value for cell in cells for p_value in cell.p_values])
-    pairs = zip(corrected[::2], corrected[1::2], strict=True)
-    return [_row(cell, pair, night) for cell, pair in zip(cells, pairs, strict=True)]
-
-
-def _cells(episodes: pl.DataFrame, night: Night) -> Sequence[pl.DataFrame]:
     played = _newest(episodes.filter(pl.col("run_id") == night.run_id)).sort(*CELL, *PAIR)
-    return played.partition_by(CELL, maintain_order=True)
+    cells = [_compare(frame, episodes, night) for frame in played.partition_by(CELL, maintain_order=True)]
+    corrected = holm([cell.values[name] for cell in cells for name in ("score_p_value", "token_p_value")])
+    shared = dict.fromkeys(NightVerdictRow.model_fields) | {
+        "run_id": night.run_id,
+        "plan_digest": night.plan_digest,
+        "series": night.series,
+        "threshold_json": night.thresholds.model_dump_json(),
+        "method": "no baseline",
+        "judged_at": night.judged_at,
+    }
+    rows = []
+    for cell, score, tokens in zip(cells, corrected[::2], corrected[1::2], strict=True):
+        verdict = _verdict(cell, (score, tokens), night.thresholds)
+        told = {"score_p_holm": score, "token_p_holm": tokens, "verdict": verdict}
+        rows.append(NightVerdictRow.model_validate(shared | told | cell.values))
+    return rows
 
 
 def _newest(episodes: pl.DataFrame) -> pl.DataFrame:
@@ -108,9 +113,11 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
         "differing": (),
         "identity_json": json.dumps(digests(identity)),
         "note": None,
+        "score_p_value": None,
+        "token_p_value": None,
     }
     if not baseline.height:
-        return _Comparison(values, ended_share, None, None, (None, None))
+        return _Comparison(values, ended_share)
     before = baseline.sort("started_at")["run_id"][-1]
     was = identify(baseline, night.facts[before])
     names = differing(identity, was)
@@ -134,26 +141,10 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
         "high": interval.high,
         "method": f"{tests[0].method}; tokens: {interval.method}",
     }
-    p_values = tests[0].p_value, tests[1].p_value
-    return _Comparison(values, ended_share, point_estimate(scores, difference), interval, p_values)
+    return _Comparison(values, ended_share, point_estimate(scores, difference))
 
 
-def _row(cell: _Comparison, corrected: tuple[float | None, float | None], night: Night) -> NightVerdictRow:
-    told = {
-        "run_id": night.run_id,
-        "plan_digest": night.plan_digest,
-        "series": night.series,
-        "score_p_holm": corrected[0],
-        "token_p_holm": corrected[1],
-        "threshold_json": night.thresholds.model_dump_json(),
-        "verdict": _verdict(cell, corrected, night.thresholds),
-        "method": "no baseline",
-        "judged_at": night.judged_at,
-    }
-    return NightVerdictRow.model_validate(dict.fromkeys(NightVerdictRow.model_fields) | told | cell.values)
-
-
-def _verdict(cell: _Comparison, corrected: tuple[float | None, float | None], thresholds: Thresholds) -> str:
+def _verdict(cell: _Comparison, corrected: Sequence[float | None], thresholds: Thresholds) -> str:
     """Return what the corrected tests and the sizes of the differences allow one to say."""
     paired, unpaired = cell.values["pair_count"], cell.values["unpaired_count"]
     if cell.values["baseline_run_id"] is None:
@@ -162,8 +153,7 @@ def _verdict(cell: _Comparison, corrected: tuple[float | None, float | None], th
         return "incomplete"
     if cell.values["identical_count"] == paired and not unpaired:
         return "identical"
-    change = cell.score_difference or 0.0
-    tokens = cell.token_ratio.estimate if cell.token_ratio is not None else None
+    change, tokens = cell.score_difference or 0.0, cell.values["token_ratio"]
     has_score, has_tokens = (p_value is not None and p_value < thresholds.alpha for p_value in corrected)
     rise, most = 1.0 if tokens is None else tokens, 1 + thresholds.token_rise
     if (has_score and change <= -thresholds.score_drop) or (has_tokens and rise >= most):
