@@ -44,16 +44,10 @@ def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Study
 
 def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel:
     """Return the base: the weights that a scratch training starts from, or the model that the adapters sit on."""
-    path, revision = part.training.base_model, part.training.base_revision
-    identity = ""
-    if path is not None:
-        identity = base_identity(path, revision)
-    if part.own_base is not None:
-        base = find_trained(run, training_name(part, None, part.own_base.seed))
-        path, identity = str(base.path), base.digest
-    if part.training.architecture is not None:
+    training, architecture = part.training, part.training.architecture
+    if architecture is not None:
         assert tokenizer is not None
-        architecture, seed = part.training.architecture, part.training_seeds[0]
+        seed = part.training_seeds[0]
         words = tokenizer_identity(part, tokenizer)
         folder = run.places.models / f"untrained-{stage_digest(Stage.TRAINING, architecture, seed, words)}"
         if not folder.exists():
@@ -61,14 +55,10 @@ def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel
             with written_whole(folder) as unfinished:
                 save_untrained(architecture, tokenizer, unfinished, seed)
         path, identity = str(folder), f"{digest_of_tensors(folder)}-{words}"
-    assert path is not None
-    return StudyModel(
-        name=BASE_NAME,
-        kind="base",
-        path=path,
-        revision=revision,
-        digest=None,
-        identity=identity,
-        train_contract=None,
-        training_seed=None,
-    )
+    elif part.own_base is not None:
+        base = find_trained(run, training_name(part, None, part.own_base.seed))
+        path, identity = str(base.path), base.digest
+    else:
+        assert training.base_model is not None
+        path, identity = training.base_model, base_identity(training.base_model, training.base_revision)
+    return StudyModel(name=BASE_NAME, kind="base", path=path, revision=training.base_revision, identity=identity)

@@ -89,15 +89,8 @@ class NightObject(FrozenModel):
         """Return the endpoint's model, of which no contract and no weights are known; none for the study's models."""
         if self.endpoint_model is None:
             return None
-        return StudyModel(
-            name=self.endpoint_model,
-            kind="base",
-            path="",
-            digest=None,
-            identity=f"{self.endpoint_model} at {self.endpoint_url}",
-            train_contract=None,
-            training_seed=None,
-        )
+        identity = f"{self.endpoint_model} at {self.endpoint_url}"
+        return StudyModel(name=self.endpoint_model, kind="base", path="", identity=identity)
 
     def shard(self, shard: ShardSpec) -> ShardSpec:
         """Return a shard of the study in the night's series, with its decoding seeds."""

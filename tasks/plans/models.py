@@ -27,13 +27,13 @@ class StudyModel(FrozenModel):
     """Folder, or hub id of a base."""
     revision: str | None = None
     """Commit of a base's repository on the hub, where the plan names one."""
-    digest: str | None
+    digest: str | None = None
     """SHA-256 over its tensors, where known."""
     identity: str
     """What decides its replies: the digest over its tensors, or what it is made or loaded from."""
-    train_contract: str | None
+    train_contract: str | None = None
     """Contract of the training traces; none for the base."""
-    training_seed: int | None
+    training_seed: int | None = None
 
 
 class ChosenCells(FrozenModel):
