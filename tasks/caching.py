@@ -19,7 +19,6 @@ from prefect.settings import PREFECT_API_URL
 from carryover.storage.zone.objects import OBJECTS_FOLDER
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.run import Run
-from carryover.tasks.running.folders import Folders
 from carryover.tasks.running.source_digest import canonical_json
 
 P = ParamSpec("P")
@@ -80,14 +79,11 @@ def in_run(
     """
     is_again = stage in run.limits.refresh or not is_there
     tags = [f"stage:{stage}", *([] if contract is None else [f"contract:{contract}"])]
-    return task.with_options(result_storage=_result_storage(run.places), refresh_cache=is_again, tags=tags)
-
-
-def _result_storage(places: Folders) -> Path | str:
-    folder = f"{places.landing.rstrip('/')}/{OBJECTS_FOLDER}/results"
-    if not places.is_shared:
-        return places.home / "results"
-    return _saved_block(folder, PREFECT_API_URL.value()) if "://" in folder else Path(folder)
+    storage: Path | str = run.home / "results"
+    if run.places.is_shared:
+        folder = f"{run.landing.rstrip('/')}/{OBJECTS_FOLDER}/results"
+        storage = _saved_block(folder, PREFECT_API_URL.value()) if "://" in folder else Path(folder)
+    return task.with_options(result_storage=storage, refresh_cache=is_again, tags=tags)
 
 
 @cache

@@ -39,9 +39,9 @@ class Collected(FrozenModel):
 
     planned_count: int
     """Episodes that the plan asks for."""
-    played_count: int
+    played_count: int = 0
     """Episodes played now; the others had landed before."""
-    error_count: int
+    error_count: int = 0
     """Of those played now, how many ended with `error`: they stay as attempts and run again on the next start."""
     given_up_count: int = 0
     """Of those that ended with `error`, how many had their last attempt and do not run again."""
@@ -70,7 +70,7 @@ def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
     missing = missing_episodes(run, zone, shard, plays_again=shard.stage in run.limits.refresh)
     planned_count = shard.instances.count * shard.replicates
     if not missing:
-        return Collected(planned_count=planned_count, played_count=0, error_count=0)
+        return Collected(planned_count=planned_count)
     keeper = _play(run, zone, shard, missing)
     given_up_count = 0
     if keeper.errors and shard.maximum_attempts is not None:  # every other episode of those played has landed
@@ -89,11 +89,11 @@ def is_collected(run: Run, shard: ShardSpec) -> bool:
     return not missing_episodes(run, LandingZone(run.landing), shard)
 
 
-def note_episodes(run: Run, shard: ShardSpec) -> int:
-    """Land that the plan has the shard's episodes, and return how many of them it reuses from other plans."""
+def note_episodes(run: Run, shard: ShardSpec) -> None:
+    """Land that the plan has the shard's episodes, and which of them it reuses from other plans."""
     zone = LandingZone(run.landing)
     note_stage(run, shard.stage, shard.name, shard.stage_digest)
-    return note_reuse(run, zone, landed_episode_ids(run, zone, shard))
+    note_reuse(run, zone, landed_episode_ids(run, zone, shard))
 
 
 class _Keeper:
@@ -101,7 +101,8 @@ class _Keeper:
 
     def __init__(self, run: Run, shard: ShardSpec, meter: Meter, batch: BatchedLanding, advance: Advance) -> None:
         self.errors: list[str] = []
-        self._run_id, self._meter, self._batch, self._advance = run.run_id, meter, batch, advance
+        self.batch = batch
+        self._run_id, self._meter, self._advance = run.run_id, meter, advance
         is_endpoint = isinstance(shard.client, EndpointClientSpec)
         self._is_billed = is_endpoint and (shard.is_billed or run.plan.is_billed(shard.condition.purpose))
         self._failures_in_a_row = 0
@@ -119,7 +120,7 @@ class _Keeper:
             UserError: Too many in a row failed for the endpoint: it is down, and others would be lost on it.
         """
         row = recorded.episode
-        self._batch.add(recorded.rows)
+        self.batch.add(recorded.rows)
         spent = Spent()
         if row.token_source == "server":  # a scripted policy asks an endpoint for nothing, and no reply is paid twice
             turns = [turn for turn in recorded.turns if not turn.is_replayed]
@@ -145,7 +146,7 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
         keeper = _Keeper(run, shard, meter, batch, advance)
         runtime = open_runtime(run.plan.runtime_under(condition.runtime_contract))
         try:
-            asyncio.run(_play_beside_landing(run, shard, missing, runtime, keeper=keeper, batch=batch))
+            asyncio.run(_play_beside_landing(run, shard, missing, runtime, keeper))
         except Exception as error:
             meter.stop(error)
             raise
@@ -155,13 +156,7 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
 
 
 async def _play_beside_landing(
-    run: Run,
-    shard: ShardSpec,
-    missing: Sequence[EpisodePlace],
-    runtime: Runtime,
-    *,
-    keeper: _Keeper,
-    batch: BatchedLanding,
+    run: Run, shard: ShardSpec, missing: Sequence[EpisodePlace], runtime: Runtime, keeper: _Keeper
 ) -> None:
     count_tokens = None if shard.tokenizer is None else TokenCounter(load_tokenizer(shard.tokenizer))
     instances = read_instances(LandingZone(run.landing), [place.instance_id for place in missing])
@@ -181,7 +176,7 @@ async def _play_beside_landing(
             scale=run.plan.scale,
             count_tokens=count_tokens,
         )
-        landing = asyncio.create_task(batch.land_regularly())
+        landing = asyncio.create_task(keeper.batch.land_regularly())
         try:
             await run_shard(planned, context, slots=shard.client.slots(), check=keeper.check, on_recorded=keeper.keep)
         finally:

@@ -13,7 +13,7 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import InstanceSetSpec
 from carryover.tasks.running.progress import progress_bar
-from carryover.tasks.traces.rows import InstanceRow, Row
+from carryover.tasks.traces.rows import InstanceRow, ItemRow
 
 
 @task(
@@ -24,18 +24,19 @@ from carryover.tasks.traces.rows import InstanceRow, Row
 def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> list[str]:
     """Sample, validate and land the instances of a set; return their ids in the order of its seeds."""
     spec = open_bucket(instance_set.bucket)
-    rows: dict[str, list[Row]] = {"instances": [], "items": []}
+    instances: list[InstanceRow] = []
+    items: list[ItemRow] = []
     label = f"instances, {instance_set.bucket} for {instance_set.split}"
     with progress_bar(label, instance_set.count, "instances") as advance:
         for seed in instance_set.seeds:
             instance = sample_instance(spec, seed)
             validate(instance)
             instance_row, item_rows = instance_rows(instance, run.run_id, instance_set.split)
-            rows["instances"].append(instance_row)
-            rows["items"] += item_rows
+            instances.append(instance_row)
+            items += item_rows
             advance(1)
-    LandingZone(run.landing).write(rows, run.run_id)
-    ids = [row.instance_id for row in rows["instances"] if isinstance(row, InstanceRow)]
+    LandingZone(run.landing).write({"instances": instances, "items": items}, run.run_id)
+    ids = [row.instance_id for row in instances]
     note_instances(run, instance_set, ids)
     return ids
 

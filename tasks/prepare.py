@@ -156,16 +156,15 @@ def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
     missing = [place for shard in traces.shards for place in missing_episodes(run, traces.zone, shard)]
     total = part.train_instances.count * len(part.teacher.contracts)
     failed = sum(place.attempt > 0 for place in missing)
+    plan = f"plan {run.plan.name}"
     if len(missing) == total and not failed:
-        raise UserError(
-            f"no teacher traces of plan {run.plan.name} in {run.landing}; run the flow collect_traces first"
-        )
+        raise UserError(f"no teacher traces of {plan} in {run.landing}; run the flow collect_traces first")
     if missing:
         way_out = "start again to play them"
         if failed and part.teacher.maximum_attempts is None:
             way_out += ", or give up with --teacher-attempts 1 those that fail every time (kept replies cost nothing)"
         raise UserError(
-            f"{len(missing)} of {total} teacher episodes of plan {run.plan.name}, {part.variant}, are missing "
+            f"{len(missing)} of {total} teacher episodes of {plan}, {part.variant}, are missing "
             f"({failed} ended with an error): nothing is trained on the rest; {way_out}"
         )
 
@@ -176,23 +175,21 @@ def read_training_data(run: Run, part: StudyPart) -> TrainingData:
     Raises:
         UserError: They are not prepared yet, or a file is gone or changed.
     """
-    noted = stage_result(run, Stage.DATA, part.variant)
+    noted, what = stage_result(run, Stage.DATA, part.variant), f"training data of plan {run.plan.name}"
     if noted is None:
-        raise UserError(
-            f"no training data of plan {run.plan.name} in {run.places.datasets}; run the flow prepare_training first"
-        )
+        raise UserError(f"no {what} in {run.places.datasets}; run the flow prepare_training first")
     data = TrainingData.model_validate_json(noted).opened(run.places)
     if changed := data.changed_files():
+        files = ", ".join(map(str, changed))
         raise UserError(
-            f"training data of plan {run.plan.name} are gone or changed since they were prepared: "
-            f"{', '.join(map(str, changed))}; run the flow prepare_training again"
+            f"{what} are gone or changed since they were prepared: {files}; run the flow prepare_training again"
         )
     return data
 
 
 def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
     """Write the conversations of a base and return their file; equal plans give equal bytes."""
-    path = base_corpus_file(run, part)
+    path = run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     if own_base.instances is not None:
         write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds, part.teacher.contracts)
@@ -200,8 +197,3 @@ def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
         data = read_training_data(run, part)
         path.write_bytes(b"".join(data.paths[contract].read_bytes() for contract in sorted(data.paths)))
     return path
-
-
-def base_corpus_file(run: Run, part: StudyPart) -> Path:
-    """Return where the conversations of a part's own base are written."""
-    return run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from uuid import UUID
 
@@ -20,16 +20,11 @@ UPDATE_SECONDS = 5.0
 @contextmanager
 def shown_progress(label: str, total: int, unit: str) -> Iterator[Advance]:
     """Show a bar and, inside a Prefect task, a progress artifact with the rate and the time left."""
-    is_in_task = total > 0 and TaskRunContext.get() is not None
-    with (
-        progress_bar(label, total, unit) as bar,
-        _reported(label, total, unit) if is_in_task else nullcontext() as done,
-    ):
+    with progress_bar(label, total, unit) as bar, _reported(label, total, unit) as progress:
 
         def advance(count: int, detail: str = "") -> None:
             bar(count, detail)
-            if done is not None:
-                done.add(count, detail)
+            progress.add(count, detail)
 
         yield advance
 
@@ -38,14 +33,15 @@ def shown_progress(label: str, total: int, unit: str) -> Iterator[Advance]:
 def _reported(label: str, total: int, unit: str) -> Iterator[StageProgress]:
     """Keep an artifact up to date from a thread of its own: episodes are played on an event loop that must not wait."""
     progress = StageProgress(label, total, unit)
-    try:
-        artifact = create_progress_artifact(0.0, description=progress.describe(0.0)[1])
-    except httpx.HTTPError:  # the task goes on without a display
+    artifact = None
+    if total > 0 and TaskRunContext.get() is not None:
+        with suppress(httpx.HTTPError):  # the task goes on without a display
+            artifact = create_progress_artifact(0.0, description=progress.describe(0.0)[1])
+    if artifact is None:
         yield progress
         return
     is_over = threading.Event()
-    context = copy_context()
-    reporter = threading.Thread(target=context.run, args=(_report, progress, artifact, is_over), daemon=True)
+    reporter = threading.Thread(target=copy_context().run, args=(_report, progress, artifact, is_over), daemon=True)
     reporter.start()
     try:
         yield progress
@@ -55,13 +51,11 @@ def _reported(label: str, total: int, unit: str) -> Iterator[StageProgress]:
 
 
 def _report(progress: StageProgress, artifact: UUID, is_over: threading.Event) -> None:
-    started, told = time.monotonic(), -1
-    while True:
+    started, told, is_last = time.monotonic(), -1, False
+    while not is_last:
         is_last = is_over.wait(UPDATE_SECONDS)
         if is_last or progress.done != told:
             told = progress.done
             share, text = progress.describe(time.monotonic() - started)
             with suppress(httpx.HTTPError):  # the next update tells more
                 update_progress_artifact(artifact, share, description=text)
-        if is_last:
-            return

@@ -119,12 +119,11 @@ def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
     if Stage.TRAINING in run.limits.refresh:
         clear(output, partial(check_uninterrupted, run.run_id))
     trained = read_trained(output) if training.is_finished else _train_with_progress(run, training)
-    training_run_id = trained.path.name
+    ids = {"run_id": run.run_id, "training_run_id": trained.path.name}
     shared = set(TrainingRunRow.model_fields) & set(TrainedModel.model_fields)
     row = TrainingRunRow(
         **trained.model_dump(include=shared),
-        run_id=run.run_id,
-        training_run_id=training_run_id,
+        **ids,
         dataset_id=training.dataset_id,
         variant=training.variant,
         base=training.base,
@@ -132,12 +131,8 @@ def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
         output_path=str(trained.path),
         settings_json=trained.spec.model_dump_json(),
     )
-    metrics = [
-        TrainingMetricRow(
-            run_id=run.run_id, training_run_id=training_run_id, **metric.model_dump(exclude={"total_steps"})
-        )
-        for metric in trained.metrics
-    ]
+    logged = (metric.model_dump(exclude={"total_steps"}) for metric in trained.metrics)
+    metrics = [TrainingMetricRow(**ids, **metric) for metric in logged]
     LandingZone(run.landing).write({"training_runs": [row], "training_metrics": metrics}, run.run_id)
     return TrainedFolder(**dict(keep_folder(run.places, output)), digest=trained.model_digest)
 
@@ -153,9 +148,8 @@ def submit_training(run: Run, training: PlannedTraining) -> PrefectFuture[Traine
 def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -> None:
     """Land that the plan has a trained model; it is made anew where a cached one is gone for other workers."""
     if not has_objects(run.places, trained.files.values()):
-        trained = in_run(train_model, run, Stage.TRAINING, is_there=False, contract=training.job.contract)(
-            run, training
-        )
+        train = in_run(train_model, run, Stage.TRAINING, is_there=False, contract=training.job.contract)
+        trained = train(run, training)
     note_stage(run, Stage.TRAINING, training.name, training.identity, trained)
 
 

@@ -137,9 +137,8 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
         endpoint = EndpointSpec(base_url=overrides.teacher_url, extra_body={})
         teacher = _with(teacher, kind="endpoint", endpoint=endpoint)
     if teacher.endpoint is not None:
-        endpoint = _with(
-            teacher.endpoint, api_key_variable=overrides.teacher_key_variable, concurrency=overrides.concurrency
-        )
+        key = overrides.teacher_key_variable
+        endpoint = _with(teacher.endpoint, api_key_variable=key, concurrency=overrides.concurrency)
         teacher = _with(teacher, endpoint=endpoint, model_name=overrides.teacher_model)
     elif overrides.teacher_key_variable is not None:
         raise UserError("teacher_key_variable names the key of no endpoint; give teacher_url with it")
