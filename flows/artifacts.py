@@ -9,7 +9,6 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact, cr
 from carryover.flows.cli.documents import draw_cells, write_report
 from carryover.flows.cli.tables import read_table
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.analysis.figures import Drawing
 from carryover.tasks.analysis.queries import command_sql, table_names, table_query
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import findings
@@ -23,14 +22,12 @@ def show_study(plan: StudyPlan) -> None:
     places = name_places()
     with Warehouse.open(places.warehouse) as warehouse:
         settings = read_table(warehouse, table_query("mechanism"), plan.digest)
-        lines = [
-            f"# {plan.name}: {plan.label}",
-            *findings(settings),
-            *map(_picture, draw_cells(warehouse, plan.digest)),
-        ]
-        create_markdown_artifact(
-            "\n\n".join(lines), key=_key(plan, "result"), description=f"The 2x2 of plan {plan.digest}."
-        )
+        lines = [f"# {plan.name}: {plan.label}", *findings(settings)]
+        for drawing in draw_cells(warehouse, plan.digest):  # an image that needs no other file
+            data = base64.b64encode(drawing.svg.encode()).decode()
+            lines += [f"![{drawing.name}](data:image/svg+xml;base64,{data})", drawing.caption]
+        told = f"The 2x2 of plan {plan.digest}."
+        create_markdown_artifact("\n\n".join(lines), key=_key(plan, "result"), description=told)
         for query in map(table_query, table_names()):
             frame = read_table(warehouse, query, plan.digest)
             if frame.height:
@@ -39,7 +36,11 @@ def show_study(plan: StudyPlan) -> None:
         checks = warehouse.sql(command_sql("plan_checks"), plan_digest=plan.digest).polars()
         places.documents.mkdir(exist_ok=True)
         report = write_report(warehouse, plan.digest, places.documents / f"report-{plan.digest}.html")
-    create_table_artifact(checks.to_dicts(), key=_key(plan, "checks"), description=_describe_checks(checks))
+    broken = checks.filter(pl.col("result") == "broken")
+    told = f"{checks.height - broken.height} of {checks.height} checks passed."
+    if broken.height:
+        told += f" Broken: {', '.join(f'{suite}: {name}' for suite, name in broken.select('suite', 'check').rows())}."
+    create_table_artifact(checks.to_dicts(), key=_key(plan, "checks"), description=told)
     create_link_artifact(
         report.as_uri(),
         link_text=f"{report} on the machine that ran the analysis",
@@ -50,9 +51,8 @@ def show_study(plan: StudyPlan) -> None:
 
 def show_verdicts(plan: StudyPlan, verdicts: Sequence[NightVerdictRow], message: str) -> None:
     """Add a night's verdicts to the current run as a table."""
-    create_table_artifact(
-        [_verdict_cells(row) for row in verdicts], key=_key(plan, "verdicts"), description=f"{message}."
-    )
+    rows = [_verdict_cells(row) for row in verdicts]
+    create_table_artifact(rows, key=_key(plan, "verdicts"), description=f"{message}.")
 
 
 def _verdict_cells(row: NightVerdictRow) -> dict[str, str]:
@@ -70,19 +70,6 @@ def _verdict_cells(row: NightVerdictRow) -> dict[str, str]:
         "p of score, tokens": f"{shown(row.score_p_holm, 4)}, {shown(row.token_p_holm, 4)}",
         "differs": ", ".join(row.differing),
     }
-
-
-def _describe_checks(checks: pl.DataFrame) -> str:
-    broken = checks.filter(pl.col("result") == "broken")
-    names = ", ".join(f"{suite}: {name}" for suite, name in broken.select("suite", "check").rows())
-    passed = f"{checks.height - broken.height} of {checks.height} checks passed."
-    return f"{passed} Broken: {names}." if names else passed
-
-
-def _picture(drawing: Drawing) -> str:
-    """Return a drawing as an image that needs no other file."""
-    data = base64.b64encode(drawing.svg.encode()).decode()
-    return f"![{drawing.name}](data:image/svg+xml;base64,{data})\n\n{drawing.caption}"
 
 
 def _key(plan: StudyPlan, name: str) -> str:

@@ -59,9 +59,8 @@ def evaluate_part(
     for restarts_left in reversed(range(SERVER_STARTS)):
         try:
             play()
+            break
         except DeadServerError as error:
             if not restarts_left:
                 raise
             warn(f"{first_line(error)}; starting it again")
-        else:
-            break

@@ -83,7 +83,6 @@ def _play(run: Run, plan: StudyPlan, cells: ChosenCells, night: NightObject) -> 
     parts = [part for part in plan.parts if part.variant == study_variant(plan)]
     for part in parts[:1] if night.endpoint_model is not None else parts:
         played = night.part(part)
-        for evaluation in played.evaluations:
-            if night.endpoint_model is not None:
-                provide_instances(run, evaluation.instances)
+        for evaluation in played.evaluations if night.endpoint_model is not None else ():
+            provide_instances(run, evaluation.instances)
         evaluate_part(run.model_copy(update={"limits": again}), played, chosen=cells, night=night)

@@ -58,24 +58,21 @@ def reproduce_study(
         return
     if not limits.refresh and is_finished(plan):
         analyse_study(scale, overrides, limits)
-        print_study(plan)
-        show_study(plan)
-        return
-    gpu_count = limits.gpus_per_training
-    check_needs(plan, gpu_pool_lacks, trains_here=train_on == "here", gpus_per_training=gpu_count)
-    with start_run("reproduce_study", plan, limits) as run:
-        for stage in (generate_instances, collect_traces, prepare_training):
-            stage(scale, overrides, limits, run.run_id)
-        if train_on == "gpu_pool":
-            own = limits.model_copy(update={"refresh": tuple({Stage.TRAINING}.intersection(limits.refresh))})
-            handed = {"overrides": overrides, "limits": own}
-            shown = {name: value.model_dump(mode="json", exclude_defaults=True) for name, value in handed.items()}
-            train_on_gpu_pool({"scale": scale, **shown, "run_id": run.run_id}, run.places)
-        else:
-            train_models(scale, overrides, limits, run.run_id)
-        for stage in (evaluate_models, analyse_study):
-            stage(scale, overrides, limits, run.run_id)
-    merge_landing(run)  # the run's own end
+    else:
+        check_needs(plan, gpu_pool_lacks, trains_here=train_on == "here", gpus_per_training=limits.gpus_per_training)
+        with start_run("reproduce_study", plan, limits) as run:
+            for stage in (generate_instances, collect_traces, prepare_training):
+                stage(scale, overrides, limits, run.run_id)
+            if train_on == "gpu_pool":
+                own = limits.model_copy(update={"refresh": tuple({Stage.TRAINING}.intersection(limits.refresh))})
+                handed = {"overrides": overrides, "limits": own}
+                shown = {name: value.model_dump(mode="json", exclude_defaults=True) for name, value in handed.items()}
+                train_on_gpu_pool({"scale": scale, **shown, "run_id": run.run_id}, run.places)
+            else:
+                train_models(scale, overrides, limits, run.run_id)
+            for stage in (evaluate_models, analyse_study):
+                stage(scale, overrides, limits, run.run_id)
+        merge_landing(run)  # the run's own end
     print_study(plan)
     show_study(plan)
 
@@ -91,13 +88,13 @@ def is_answered(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> bool:
     """
     if dry_run:
         print_estimate(plan, limits)
-    elif not limits.refresh and is_finished(plan) and is_analysed(plan):
+        return True
+    is_done = not limits.refresh and is_finished(plan) and is_analysed(plan)
+    if is_done:
         places = name_places()
         merge(places.landing, places.warehouse, open_bar=progress_bar)
         print_study(plan)
-    else:
-        return False
-    return True
+    return is_done
 
 
 def answer_study(parameters: Mapping[str, Any]) -> bool:
@@ -107,6 +104,6 @@ def answer_study(parameters: Mapping[str, Any]) -> bool:
         return True
     if limits.refresh or not is_finished(plan):
         load_keys(plan)
-        is_here, gpu_count = parameters["train_on"] == "here", limits.gpus_per_training
-        check_needs(plan, gpu_pool_lacks, trains_here=is_here, gpus_per_training=gpu_count)
+        is_here = parameters["train_on"] == "here"
+        check_needs(plan, gpu_pool_lacks, trains_here=is_here, gpus_per_training=limits.gpus_per_training)
     return False

@@ -27,8 +27,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 MENDABLE = (UserError, ParameterTypeError, FailedRun)
 """Errors that a person can mend, as flows raise them and as Prefect hands them on."""
-NAME_DIGITS = 4
-"""Digits of a plan's digest in the name of a run."""
 
 
 def name_run() -> str:
@@ -36,7 +34,7 @@ def name_run() -> str:
     context = FlowRunContext.get()
     parameters = context.parameters if context is not None and context.parameters is not None else {}
     plan = _plan_of(parameters)
-    return str(parameters.get("scale")) if plan is None else f"{plan.name}-{plan.digest[:NAME_DIGITS]}"
+    return str(parameters.get("scale")) if plan is None else f"{plan.name}-{plan.digest[:4]}"
 
 
 def keep_to_a_line(record: logging.LogRecord) -> bool:

@@ -19,8 +19,17 @@ def declare_automations(path: Path) -> list[str]:
 
 def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> str:
     """Create an automation, or change the one of its name, and return a line about it."""
+    actions: list[dict[str, Any]] = []
     lacking: list[str] = []
-    actions = [_resolve(client, action, lacking) for action in declared["actions"]]
+    for action in declared["actions"]:
+        if (name := action.get("block")) is None:
+            actions.append(action)
+        elif named := [each.id for each in client.read_block_documents() if each.name == name]:
+            rest = {field: value for field, value in action.items() if field != "block"}
+            actions.append({**rest, "block_document_id": named[0]})
+        else:
+            actions.append({"type": "do-nothing"})
+            lacking.append(name)
     automation = AutomationCore.model_validate({**declared, "actions": actions})
     found = client.read_automations_by_name(automation.name)
     if found:
@@ -30,18 +39,6 @@ def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> s
     told = f"automation {automation.name!r} is {'changed' if found else 'created'}"
     blocks = ", ".join(map(repr, lacking))
     return f"{told}; it notifies nobody: make a notification block {blocks} and deploy again" if lacking else told
-
-
-def _resolve(client: SyncPrefectClient, action: dict[str, Any], lacking: list[str]) -> dict[str, Any]:
-    """Return an action with the id of the block that it names; one that does nothing where there is no such block."""
-    if "block" not in action:
-        return action
-    named = [each.id for each in client.read_block_documents() if each.name == action["block"]]
-    if not named:
-        lacking.append(action["block"])
-        return {"type": "do-nothing"}
-    rest = {name: value for name, value in action.items() if name != "block"}
-    return {**rest, "block_document_id": named[0]}
 
 
 if __name__ == "__main__":

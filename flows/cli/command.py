@@ -83,10 +83,8 @@ def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: Answer | No
         cause = error.__context__
         raise UserError(one_line(cause if isinstance(cause, ValidationError) else error)) from error
     except httpx.HTTPError as error:
-        said = " ".join(str(error).split()) or "no message"
-        raise UserError(
-            f"an HTTP request failed ({type(error).__name__}: {said}); run the command again when its server answers"
-        ) from error
+        told = f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
+        raise UserError(f"an HTTP request failed ({told}); run the command again when its server answers") from error
     except KeyboardInterrupt:
         raise StoppedError("stopped; the same command resumes the run") from None
 

@@ -24,10 +24,8 @@ def print_health(home: Path | None) -> None:
     """Print versions, the sandbox level that agent code gets here, and what the warehouse holds."""
     console = screen()
     environment = describe_environment()
-    console.print(
-        f"Python {environment['python']} on {environment['system']}, {environment['processor_count']} cores, "
-        f"GPU {environment['gpu'] or 'none'}"
-    )
+    machine = "Python {python} on {system}, {processor_count} cores, GPU ".format(**environment)
+    console.print(machine + (environment["gpu"] or "none"))
     versions = Table("package", "version", box=None)
     for package, version in environment["packages"].items():
         versions.add_row(package, version)
@@ -80,10 +78,8 @@ def _warehouse_lines(home: Path | None) -> list[str]:
     elif not has_current_copy(places.warehouse):
         lines.append("the readers' copy is older than the warehouse; `carryover merge` replaces it")
     if run_count:
-        lines.append(
-            f"{run_count} re-evaluations ran on other source than their study: {episode_count:,} episodes; their rows "
-            "in night_verdicts name what differs"
-        )
+        found = f"{run_count} re-evaluations ran on other source than their study: {episode_count:,} episodes"
+        lines.append(f"{found}; their rows in night_verdicts name what differs")
     if broken:
         lines.append(f"latest checks failed: {', '.join(broken)}; see the table check_results")
     return lines

@@ -77,15 +77,12 @@ def _report_tables(warehouse: Warehouse, query: TableQuery, plan_digest: str) ->
     if query.name != "claims":
         return [ReportTable(query.name, query.title, frame)]
     quiet = {"unverifiable": "what nothing published gives", "holds": "what holds"}
-    return [
-        ReportTable(
-            "claims", f"{query.title}: what does not simply hold", frame.filter(~pl.col("verdict").is_in([*quiet]))
-        ),
-        *(
-            ReportTable(f"claims_{verdict}", f"{query.title}: {title}", frame.filter(pl.col("verdict") == verdict))
-            for verdict, title in quiet.items()
-        ),
-    ]
+    loud = frame.filter(~pl.col("verdict").is_in([*quiet]))
+    tables = [ReportTable("claims", f"{query.title}: what does not simply hold", loud)]
+    for verdict, title in quiet.items():
+        rows = frame.filter(pl.col("verdict") == verdict)
+        tables.append(ReportTable(f"claims_{verdict}", f"{query.title}: {title}", rows))
+    return tables
 
 
 def _figures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:

@@ -37,11 +37,7 @@ Results = Annotated[
 Format = Annotated[TableFormat, typer.Option("--format", help="How rows are printed.")]
 SCREEN_ROWS = 200
 """Rows of a query that are drawn for a screen: each takes milliseconds, and a warehouse has millions."""
-FLOW_OPTIONS: dict[str, Any] = {
-    "allow_extra_args": True,
-    "ignore_unknown_options": True,
-    "help_option_names": [],
-}
+FLOW_OPTIONS: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Settings of a command whose options are a flow's parameters: importing Prefect for every command takes seconds."""
 STAGES = {
     "generate-instances": "Sample, validate and land the instance sets of a plan.",
@@ -63,9 +59,8 @@ def _add_flow(parent: typer.Typer, command: str, module: str, summary: str) -> N
         from carryover.flows.cli.command import run_as_command
 
         found = import_module(f"..{module}", __package__)
-        run_as_command(
-            getattr(found, module), context.args, name=context.command_path, answer=getattr(found, "answer_study", None)
-        )
+        answer = getattr(found, "answer_study", None)
+        run_as_command(getattr(found, module), context.args, name=context.command_path, answer=answer)
 
     parent.command(command, help=summary, context_settings=FLOW_OPTIONS)(call)
 
@@ -223,8 +218,7 @@ def diff(first_run: str, second_run: str, home: Home = None) -> None:
 
     with open_warehouse(home) as warehouse:
         described = [describe_run(warehouse, run) for run in (first_run, second_run)]
-    sentences = describe_difference(*described)
-    for sentence in sentences or ["nothing differs: same plan, same source, same environment"]:
+    for sentence in describe_difference(*described) or ["nothing differs: same plan, same source, same environment"]:
         typer.echo(sentence)
 
 

@@ -63,13 +63,10 @@ def say_errors(collected: Sequence[Collected]) -> None:
     if count:
         first = next(one.first_error for one in collected if one.first_error is not None)
         given_up = sum(one.given_up_count for one in collected)
+        kept = "they are kept as attempts and excluded from the tables"
         becomes = f"the next start plays {count - given_up} of them again"
-        if given_up:
-            becomes += f" and gives up {given_up}"
-        say(
-            f"{count} episodes ended with an error ({first}); they are kept as attempts and excluded from the tables; "
-            f"{becomes}"
-        )
+        becomes += f" and gives up {given_up}" if given_up else ""
+        say(f"{count} episodes ended with an error ({first}); {kept}; {becomes}")
 
 
 def refuse_failure(collected: Sequence[Collected]) -> None:

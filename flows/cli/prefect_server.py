@@ -20,8 +20,6 @@ from carryover.tasks.serving.process import ManagedProcess, start_on_free_port
 
 STARTUP_SECONDS = 600.0
 """How long our own server may take while its process lives: some seconds on idle cores, minutes on busy ones."""
-LOCAL_URL = "http://127.0.0.1:4200/api"
-"""Default address of `prefect server start`."""
 QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_UI_ENABLED": "false"}
 """Settings without telemetry and user interface."""
 
@@ -71,7 +69,8 @@ def unavailable_server() -> str | None:
     """Return why no configured Prefect server can be used; `None` where one answers."""
     url = PREFECT_API_URL.value()
     if url is None:
-        return f"no Prefect server is configured: run `prefect server start` and export PREFECT_API_URL={LOCAL_URL}"
+        local = _address(4200)  # the port of `prefect server start`
+        return f"no Prefect server is configured: run `prefect server start` and export PREFECT_API_URL={local}"
     with get_client(sync_client=True) as client:
         problem = client.api_healthcheck()
     return None if problem is None else f"no answer from the Prefect server {url} ({' '.join(str(problem).split())})"

@@ -45,18 +45,15 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
     matches = warehouse.sql(command_sql("found_episodes"), start=start).arrow().to_pylist()
     digest = choose_plan(warehouse, plan) if plan else warehouse.latest_plan()
     found = [row for row in matches if digest in (None, row["plan_digest"])]
-    if not found and matches:
+    if not matches:
+        way_out = '`carryover query "select episode_id from episodes"` lists them'
+        raise UserError(f"no episode starts with {start!r}; {way_out}")
+    if not found:
         others = ", ".join(sorted({row["plan_digest"] for row in matches}))
         raise UserError(f"no episode of plan {digest} starts with {start!r}; name a plan that has one: --plan {others}")
-    if not found:
-        raise UserError(
-            f'no episode starts with {start!r}; `carryover query "select episode_id from episodes"` lists them'
-        )
     if len(found) > 1:
-        ids = ", ".join(row["episode_id"] for row in found[:5])
-        raise UserError(
-            f"several episodes start with {start!r}: {ids}{', ...' if len(found) > 5 else ''}; give more digits"
-        )
+        ids = ", ".join(row["episode_id"] for row in found[:5]) + (", ..." if len(found) > 5 else "")
+        raise UserError(f"several episodes start with {start!r}: {ids}; give more digits")
     (episode,) = found
     console = screen()
     trained = episode["train_contract"] or ("teacher" if episode["purpose"] == "teacher" else "base")
@@ -75,9 +72,8 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
     score = "unknown" if episode["score"] is None else f"{episode['score']:.3f}"
     tokens = episode["prompt_tokens"] + episode["completion_tokens"]
     counted = f"{tokens:,}" if tokens or episode["token_source"] != "imported" else "unknown"
-    console.print(
-        Rule(f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {counted} tokens")
-    )
+    ended = f"{episode['finish_reason']} after {episode['turn_count']} turns"
+    console.print(Rule(f"{ended}, score {score}, {counted} tokens"))
 
 
 def _turn(turn: dict) -> Group:
