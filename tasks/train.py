@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from prefect import task
 from prefect.futures import PrefectFuture
@@ -119,7 +120,7 @@ def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
     if Stage.TRAINING in run.limits.refresh:
         clear(output, partial(check_uninterrupted, run.run_id))
     trained = read_trained(output) if training.is_finished else _train_with_progress(run, training)
-    ids = {"run_id": run.run_id, "training_run_id": trained.path.name}
+    ids: dict[str, Any] = {"run_id": run.run_id, "training_run_id": trained.path.name}
     shared = set(TrainingRunRow.model_fields) & set(TrainedModel.model_fields)
     row = TrainingRunRow(
         **trained.model_dump(include=shared),
