@@ -43,9 +43,12 @@ class Conversation(BaseModel):
 
 def write_conversations(path: Path, conversations: Iterable[Conversation]) -> int:
     """Write one JSON line per conversation and return their count; equal conversations give equal bytes."""
-    lines = [f"{conversation.model_dump_json()}\n" for conversation in conversations]
-    path.write_text("".join(lines), encoding="utf-8", newline="\n")
-    return len(lines)
+    count = 0
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for conversation in conversations:
+            file.write(conversation.model_dump_json() + "\n")
+            count += 1
+    return count
 
 
 def read_conversations(path: Path) -> list[Conversation]:

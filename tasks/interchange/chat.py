@@ -58,9 +58,12 @@ def conversation(opening: list[dict[str, Any]], replies: Iterable[tuple[str, str
 
 def write_chat_jsonl(traces: Iterable[RecordedTrace], path: Path) -> int:
     """Write one conversation per line, in ASCII, and return their count."""
-    lines = [f"{json.dumps(chat_record(trace))}\n" for trace in traces]
-    path.write_text("".join(lines), encoding="ascii", newline="\n")
-    return len(lines)
+    count = 0
+    with path.open("w", encoding="ascii", newline="\n") as file:
+        for trace in traces:
+            file.write(json.dumps(chat_record(trace)) + "\n")
+            count += 1
+    return count
 
 
 def write_chat_parquet(traces: Iterable[RecordedTrace], path: Path) -> int:

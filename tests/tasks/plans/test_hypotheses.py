@@ -26,7 +26,8 @@ def statistic(
     **numbers,
 ):
     group = StatisticGroup("run", "plan", variant, base, visibility, "names", bucket)
-    return group.row(analysis, "any", metric, a, b, pair_count=100, method=method, **numbers)
+    sides = [arm for arm in (a, b) if arm is not None]
+    return group.row(analysis, "any", metric, *sides, pair_count=100, method=method, **numbers)
 
 
 def hypothesis(**fields):
