@@ -80,7 +80,7 @@ def open_places(home: Path | None = None) -> Folders:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".writable-{os.getpid()}"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another thread may have opened the same folder
     except OSError as error:
         raise UserError(
             f"cannot write to the data folder {folder}: {error.strerror}; name another one with {HOME_VARIABLE}"

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from carryover.tasks.running.errors import UserError
@@ -56,6 +58,12 @@ def test_the_landing_zone_may_be_elsewhere(tmp_path, monkeypatch):
 def test_opening_leaves_nothing_behind(tmp_path):
     open_places(tmp_path / "home")
     assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_threads_open_one_folder_at_once(tmp_path):
+    with ThreadPoolExecutor(8) as threads:
+        opened = set(threads.map(lambda _: open_places(tmp_path / "home").home, range(400)))
+    assert opened == {tmp_path / "home"}
 
 
 def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(tmp_path):
