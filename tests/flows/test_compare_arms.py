@@ -11,6 +11,7 @@ import pytest
 from carryover.storage.warehouse.reader import Warehouse
 from tests.flows.flow_process import run_flow
 
+ARMS = ("persistent_code", "stateless_code", "code_without_injection", "json", "json_python")
 SMALL = ("--suites", "multi_variable", "--case-limit", "2", "--replicates", "2")
 
 
@@ -26,17 +27,11 @@ def home(prefect_api, tmp_path_factory):
 def test_every_episode_is_played_once(home):
     with Warehouse.open(home / "warehouse.duckdb") as warehouse:
         counts = dict(warehouse.sql("select arm, count(*) from cave_turns group by all").rows())
-        assert counts == dict.fromkeys(
-            ("persistent_code", "stateless_code", "code_without_injection", "json", "json_python"), 2 * 2 * 3
-        )
+        assert counts == dict.fromkeys(ARMS, 2 * 2 * 3)
         assert warehouse.sql("select count(distinct run_id) from episodes").rows() == [(2,)]
-        compared = warehouse.sql("select distinct comparison_group from statistics order by all").rows()
-        assert [name for (name,) in compared] == [
-            "persistent_code-code_without_injection",
-            "persistent_code-json",
-            "persistent_code-json_python",
-            "persistent_code-stateless_code",
-        ]
+        groups = warehouse.sql("select distinct analysis, comparison_group from statistics").rows()
+    first, *others = ARMS
+    assert set(groups) == {*(("arm_mean", arm) for arm in ARMS), *(("paired", f"{first}-{arm}") for arm in others)}
 
 
 @pytest.mark.prefect
@@ -54,9 +49,7 @@ def test_runs_are_named_and_tagged(prefect_api):
 def test_table_3_stands_beside_the_published_one(home):
     printed = run_flow(home, "cave tables cave_table_3 --format csv")
     rows = [row for row in csv.DictReader(io.StringIO(printed)) if row["tier"] == "05"]
-    assert {row["arm"] for row in rows} == {
-        "persistent_code", "stateless_code", "code_without_injection", "json", "json_python",
-    }  # fmt: skip
+    assert {row["arm"] for row in rows} == set(ARMS)
     assert {row["played_by"] for row in rows} == {"oracle: shows only that the harness loses nothing"}
     assert {float(row["passed_pct"]) for row in rows} == {100.0}
     assert "Qwen3 Coder 94.4" in rows[0]["published_passed_pct"]

@@ -15,13 +15,13 @@ from carryover.storage.zone.landing import LandingZone
 @pytest.fixture(scope="module")
 def options(bucket_address) -> dict[str, Any]:
     options = {"endpoint_url": bucket_address, "key": "test", "secret": "test"}
-    fsspec.filesystem("s3", **options).mkdir("carryover")
+    fsspec.filesystem("s3", **options).mkdir("bundles")
     return options
 
 
 @pytest.fixture
 def landing(options, request) -> LandingZone:
-    return LandingZone(f"s3://carryover/{request.node.name}", options)
+    return LandingZone(f"s3://bundles/{request.node.name}", options)
 
 
 def test_bundles_on_object_storage_are_merged_like_local_ones(landing, tmp_path, make_episode):

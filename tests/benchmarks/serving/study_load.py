@@ -15,6 +15,7 @@ from carryover.storage.study.runs import start_run
 from carryover.storage.study.stages import note_stage
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.generate import provide_instances
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.presets import resolve_plan
@@ -75,6 +76,8 @@ def cross_evaluate(plan: StudyPlan, adapters: dict[str, Path]) -> tuple[Speed, p
     """Evaluate the adapters and their base by the study's flow; return its speed and the episodes that landed."""
     with prefect_server(), start_run("measure_serving", plan, Limits()) as run:
         (part,) = plan.parts
+        for evaluation in part.evaluations:
+            provide_instances(run, evaluation.instances)
         for contract, adapter in adapters.items():
             name = training_name(part, contract, part.training_seeds[0])
             note_stage(run, Stage.TRAINING, name, "measured", TrainedFolder(path=adapter, digest=name))
