@@ -83,9 +83,9 @@ def wait_for_end(
                 lacking = lacking + 1 if lack else 0
                 if lacking == CHECKS_WITHOUT_WORKER:
                     server.set_flow_run_state(flow_run_id, Cancelling())
-                    raise UserError(f"the training is cancelled after an hour without {lack}")
+                    raise UserError(f"training cancelled after an hour; missing: {lack}")
                 if lack:
-                    warn(f"the training waits for {lack}")
+                    warn(f"training is waiting; missing: {lack}")
             pause()
     except STOPPED:
         told = f"stopping: the training on the work pool {GPU_POOL!r} is cancelled"

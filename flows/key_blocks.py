@@ -21,9 +21,9 @@ def load_keys(*specs: object) -> None:
     dumps = [spec.model_dump_json() for spec in specs if isinstance(spec, BaseModel)]
     for name in sorted({name for dump in dumps for name in _NAMED_BLOCK.findall(dump)}):
         if lack := unavailable_server():
-            raise UserError(f"the endpoint wants the key of the Secret block {name}; {lack}")
+            raise UserError(f"the endpoint requires the Secret block {name}; {lack}")
         try:
             block = Secret.load(name.removeprefix(BLOCK_PREFIX), _sync=True)
         except ValueError as error:
-            raise UserError(f"unknown Secret block {name}; make it in Prefect's UI (Blocks)") from error
+            raise UserError(f"unknown Secret block {name}; create it in Prefect's UI (Blocks)") from error
         hold_key(name, str(block.get()))

@@ -40,7 +40,7 @@ def reproduce_study(
     train_on: Literal["here", "gpu_pool"] = "here",
     dry_run: bool = False,
 ) -> None:
-    """Run the whole study at one scale and print its tables; what is done already is not done again.
+    """Run the whole study at one scale and print its tables. Finished stages are reused.
 
     Args:
         scale: Name of the plan: smoke (two minutes, numbers without meaning), laptop (small models on two cores),
@@ -49,7 +49,7 @@ def reproduce_study(
         overrides: Fields of the plan to change.
         limits: When to stop cleanly, to be resumed.
         train_on: Train in this process, or hand the training to the deployment on the work pool `gpu`.
-        dry_run: Only print what every stage would take.
+        dry_run: Print estimated episodes, tokens, cost and hours; run nothing.
     """
     plan = _resolve(scale, overrides)  # pyright: ignore[reportArgumentType] - frozen, so hashable
     if is_answered(plan, limits, dry_run=dry_run):

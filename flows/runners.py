@@ -94,7 +94,7 @@ def interruptible(run_id: str, tasks: Sequence[PrefectFuture[Any]]) -> Iterator[
         yield
     except STOPPED:
         interrupt(run_id)
-        say("stopping: trainings end now, episodes that run end first; Ctrl-C again ends all at once")
+        say("stopping: trainings stop now, running episodes finish first; press Ctrl-C again to stop all at once")
         handlers = {sent: signal.signal(sent, signal.SIG_DFL) for sent in (signal.SIGINT, signal.SIGTERM)}
         try:
             wait(list(tasks))

@@ -133,8 +133,8 @@ class _Keeper:
         self._failures_in_a_row = self._failures_in_a_row + 1 if is_down else 0
         if self._failures_in_a_row >= self._most_failures:
             raise UserError(
-                f"{self._failures_in_a_row} episodes in a row failed for the endpoint ({row.error_message}); "
-                "everything so far is kept, start again when it answers"
+                f"endpoint unavailable: {self._failures_in_a_row} consecutive episodes failed ({row.error_message}); "
+                "progress is saved; run again when it responds"
             )
 
 

@@ -38,7 +38,7 @@ def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> s
         client.create_automation(automation)
     told = f"automation {automation.name!r} is {'changed' if found else 'created'}"
     blocks = ", ".join(map(repr, lacking))
-    return f"{told}; it notifies nobody: make a notification block {blocks} and deploy again" if lacking else told
+    return f"{told}; notifications are disabled: create the block {blocks} and deploy again" if lacking else told
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, whe
     """Write a plan's counted episodes that fulfil a SQL condition and return their count.
 
     Raises:
-        UserError: No episode fulfils it, or the authors' layout is asked for and no plan named where there are several.
+        UserError: No episode matches it, or the authors' layout is asked for and no plan named where there are several.
     """
     known = [digest for (digest,) in warehouse.sql(command_sql("known_plans")).rows()]
     if format_name == "authors" and plan is None and len(known) > 1:
@@ -63,7 +63,7 @@ def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, whe
     counted = f"select * from ({command_sql('counted_episodes')}) as episodes where {where}"
     chosen = warehouse.sql(counted, plan_digest=_default_plan(warehouse, plan)).polars()
     if chosen.is_empty():
-        raise UserError(f"no episode fulfils {where!r}; the condition is on the columns of the table episodes")
+        raise UserError(f"no episode matches {where!r}; use columns of the table episodes")
     ids = chosen.lazy().select("episode_id")
     turns, steps = (warehouse.scan(table).join(ids, on="episode_id", how="semi") for table in ("turns", "steps"))
     return export_traces(recorded_traces(chosen, turns, steps, warehouse.scan("instances")), folder, format_name)

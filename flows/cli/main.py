@@ -203,7 +203,7 @@ def questions(
 
 @app.command()
 def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
-    """Replay an episode turn by turn: reflection, code, observation, live names. The first digits of an id do."""
+    """Replay an episode turn by turn: reflection, code, observation, live names. An unambiguous id prefix is enough."""
     from carryover.flows.cli.replay import print_episode
 
     with open_warehouse(home) as warehouse:
@@ -212,7 +212,7 @@ def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
 
 @app.command()
 def diff(first_run: str, second_run: str, home: Home = None) -> None:
-    """Say what differs between two runs: plan, source, environment, servers. The first digits of an id are enough."""
+    """Say what differs between two runs: plan, source, environment, servers. An unambiguous id prefix is enough."""
     from carryover.flows.cli.replay import describe_run
     from carryover.tasks.plans.difference import describe_difference
 
@@ -290,7 +290,7 @@ def lint(
 ) -> None:
     """Report what the code of agent traces assumes about its interpreter, without a model.
 
-    Tokens here are words and signs of the code, since no tokenizer is at hand for foreign traces.
+    Tokens are words and symbols of the code; foreign traces name no tokenizer.
     """
     from carryover.flows.cli.exchange import lint_files, lint_warehouse
 
@@ -339,7 +339,7 @@ def import_command(
     ] = "import",
     plan: Annotated[str, typer.Option(help="Name under which `tables --plan` shows the rows.")] = "import",
 ) -> None:
-    """Land foreign episodes (the authors' JSON, chat data or ATIF) and merge them; one model and condition a call."""
+    """Land foreign episodes (the authors' JSON, chat data or ATIF) and merge them: one model and condition per call."""
     from carryover.flows.cli.imports import import_episodes
 
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}

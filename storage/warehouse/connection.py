@@ -121,9 +121,9 @@ def query_error(error: duckdb.Error) -> QueryError:
 
 
 def _why_no_query(kind: str) -> str:
-    """Return the refusal of what is no query, with the way out; `kind` says what it is."""
+    """Return the refusal of a statement that is not a query, with the way out; `kind` names it."""
     return (
-        f"a warehouse is read-only: {kind} is no query; "
+        f"unsupported statement: {kind}; the warehouse is read-only; "
         f"write select, from, with, describe, summarize, pivot, values or explain; {_WAY_AROUND}"
     )
 

@@ -182,7 +182,7 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
     # The first bundle's files are written before its manifest: without one, files of a landing zone may be there.
     folders = {*TABLES, MANIFEST_FOLDER, QUARANTINE_FOLDER, OBJECTS_FOLDER}
     if not bundles and (not store.has("") or any(file.path.split("/")[0] not in folders for file in store.find())):
-        raise WarehouseError(f"{store.url} is no landing zone; open a landing zone, or a warehouse file by its path")
+        raise WarehouseError(f"not a landing zone: {store.url}; open a landing zone, or a warehouse file by its path")
     connection = open_memory()
     if not store.is_local:
         connection.register_filesystem(store.filesystem)

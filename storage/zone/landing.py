@@ -141,7 +141,7 @@ class LandingZone:
 
 def _check_rows(tables: Mapping[str, Sequence[Row]], run_id: str) -> None:
     if not _RUN_ID.fullmatch(run_id):
-        raise ValueError(f"run id {run_id!r} is no folder name; use letters, digits, '.', '_' and '-'")
+        raise ValueError(f"invalid run id {run_id!r}; use letters, digits, '.', '_' and '-'")
     for table, rows in tables.items():
         model = row_model(table)
         for row in rows:

@@ -59,7 +59,7 @@ def read_answer(body: bytes) -> Completion:
     """Return what a chat completion says, without its time; one with text and no finish reason counts as finished.
 
     Raises:
-        BadAnswerError: The body is no JSON, or lacks a choice with a message, token usage, or text and reason alike.
+        BadAnswerError: The body is invalid JSON, or lacks a choice with a message, usage, or both text and reason.
     """
     try:
         parsed = _ChatCompletion.model_validate(json.loads(body))
@@ -71,7 +71,7 @@ def read_answer(body: bytes) -> Completion:
         named = f"with a bad {place} {value}: {first['msg']}" if place else f"with no chat completion: {value}"
         raise BadAnswerError(named) from None
     except ValueError:
-        raise BadAnswerError(f"with what is no JSON: {body[:200].decode(errors='replace')!r}") from None
+        raise BadAnswerError(f"with invalid JSON: {body[:200].decode(errors='replace')!r}") from None
     choice, usage = parsed.choices[0], parsed.usage
     text, calls = choice.message.content or "", choice.message.tool_calls or []
     if choice.finish_reason is None and not text and not calls:

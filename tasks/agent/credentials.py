@@ -37,7 +37,7 @@ def read_key(variable: str | None) -> SecretStr | None:
         return None
     key = find_key(variable)
     if not key:
-        raise UserError(f"the endpoint wants a key in {place_of_key(variable)}, which is not set; export it")
+        raise UserError(f"missing API key: {place_of_key(variable)} is not set; export it")
     return SecretStr(key)
 
 
@@ -57,8 +57,7 @@ def plain_address(address: str) -> str:
         raise UserError("an endpoint's url carries a credential; name an environment variable that holds it instead")
     if "?" in address or "#" in address:
         raise UserError(
-            "an endpoint's url ends with its path, and nothing after ? or # is sent; leave that out, and name an "
-            "environment variable that holds the key"
+            "endpoint URL has a query or fragment; remove it, and name an environment variable that holds the key"
         )
     return address.rstrip("/")
 

@@ -135,7 +135,7 @@ def _pass_or_raise(rows: list[CheckResultRow], details: dict[str, str], docs_fol
         return rows
     found = "; ".join(f"{suite}: {', '.join(names)}{details[suite]}" for suite, names in failed.items())
     raise FailedChecksError(
-        f"checks stop the training: {found}; see {docs_folder / 'index.html'}, then mend the teacher or its traces, or "
+        f"checks stop the training: {found}; see {docs_folder / 'index.html'}, then fix the teacher or its traces, or "
         "change the plan's thresholds",
         rows,
     )

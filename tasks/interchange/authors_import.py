@@ -52,8 +52,8 @@ def read_authors(
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             said = " ".join(str(error).split())
             raise UserError(
-                f"{path} has another layout than the repository of arXiv 2603.01209: {type(error).__name__} {said}; "
-                "leave it and its result file out"
+                f"unsupported layout: {path} differs from the repository of arXiv 2603.01209: "
+                f"{type(error).__name__} {said}; leave it and its result file out"
             ) from error
         cell = (rows.episode.instance_id, rows.episode.runtime_contract, rows.episode.train_contract)
         if cell in path_of:

@@ -26,7 +26,7 @@ def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: Fo
         UserError: A file stands where the folder is to be.
     """
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; name a folder for the episodes")
+        raise UserError(f"not a folder: {folder}; pass a folder for the episodes")
     folder.mkdir(parents=True, exist_ok=True)
     match format_name:
         case "authors":

@@ -74,7 +74,7 @@ def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[Co
             yield trace._replace(declared_contract=declared)
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path} has another layout than {layout}: {type(error).__name__} {error}; "
+            f"unsupported layout: {path} differs from {layout}: {type(error).__name__} {error}; "
             "leave it out, or give chats as .jsonl or .parquet"
         ) from error
 

@@ -61,7 +61,7 @@ class NightObject(FrozenModel):
     def _endpoint_has_an_address(self) -> Self:
         for field in ("endpoint_model", "endpoint_key_variable"):
             if self.endpoint_url is None and getattr(self, field) is not None:
-                raise ValueError(f"{field} {getattr(self, field)!r} belongs to no endpoint; give endpoint_url with it")
+                raise ValueError(f"{field} {getattr(self, field)!r} requires endpoint_url")
         return self
 
     @property

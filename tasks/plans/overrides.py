@@ -108,7 +108,7 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
         external = {"engine": "external", "url": overrides.endpoint_url, "api_key_variable": key_variable}
         serving = ServingSpec(**{**serving.model_dump(), **external})
     elif overrides.endpoint_key_variable is not None:
-        raise UserError("endpoint_key_variable names the key of no endpoint; give endpoint_url with it")
+        raise UserError("endpoint_key_variable requires endpoint_url")
     serving = _with(serving, max_concurrent=overrides.concurrency)
     known = {part.name: part for part in plan.parts}
     for name in overrides.parts or ():
@@ -122,7 +122,7 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise UserError(f"with these overrides {place or plan.name} is refused: {first['msg']}") from error
+        raise UserError(f"invalid overrides for {place or plan.name}: {first['msg']}") from error
 
 
 def _with(spec: Spec, **changes: Any) -> Spec:
@@ -141,9 +141,9 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
         endpoint = _with(teacher.endpoint, api_key_variable=key, concurrency=overrides.concurrency)
         teacher = _with(teacher, endpoint=endpoint, model_name=overrides.teacher_model)
     elif overrides.teacher_key_variable is not None:
-        raise UserError("teacher_key_variable names the key of no endpoint; give teacher_url with it")
+        raise UserError("teacher_key_variable requires teacher_url")
     elif overrides.teacher_model is not None:
-        raise UserError("teacher_model names the model of no endpoint; give teacher_url with it")
+        raise UserError("teacher_model requires teacher_url")
     base = overrides.model_dump(include={"base_model", "base_revision"}, exclude_none=True)
     if base and training.base != "hub":
         field, value = next(iter(base.items()))

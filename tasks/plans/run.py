@@ -35,10 +35,10 @@ class Limits(FrozenModel):
     )
     prices: Prices = Field(
         default=Prices(),
-        description="Of endpoints given by URL, per million tokens: prompt, cached_prompt, completion.",
+        description="Prices per million tokens of endpoints given by URL: prompt, cached_prompt, completion.",
     )
     refresh: tuple[Stage, ...] = Field(
-        default=(), description="Stages to run again although nothing behind them has changed, e.g. traces,training."
+        default=(), description="Stages to run again although their cache key is unchanged, e.g. traces,training."
     )
 
     gpus_per_training: int = Field(

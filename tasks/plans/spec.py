@@ -111,7 +111,7 @@ class OwnBaseSpec(FrozenModel):
     @model_validator(mode="after")
     def _plain_corpus_has_instances(self) -> Self:
         if (self.corpus == "plain") != (self.instances is not None):
-            raise ValueError(f"a base of corpus {self.corpus!r}: give instances exactly for corpus 'plain'")
+            raise ValueError(f"a base of corpus {self.corpus!r}: corpus 'plain' needs instances, others none")
         return self
 
 
@@ -139,7 +139,7 @@ class StudyPart(FrozenModel):
     @model_validator(mode="after")
     def _fields_fit_together(self) -> Self:
         if (self.base in ("common", "both")) != (self.own_base is not None):
-            raise ValueError(f"part {self.name!r} of base {self.base!r}: give own_base exactly for common and both")
+            raise ValueError(f"part {self.name!r} of base {self.base!r}: common and both need own_base, others none")
         if len(set(self.training_seeds)) < len(self.training_seeds):
             raise ValueError(f"part {self.name!r}: training_seeds {self.training_seeds} name a seed twice")
         longest, taken = self.dataset.maximum_sequence_tokens, self.training.batch.max_length

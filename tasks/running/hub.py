@@ -60,7 +60,7 @@ def explained(source: str, what: str) -> Iterator[None]:
     from huggingface_hub.errors import GatedRepoError
 
     if is_local(source) and not Path(source).is_dir():
-        raise UserError(f"no {what} at {source}: there is no such folder; train or copy it there, or name a hub id")
+        raise UserError(f"{what} not found: {source}; train or copy it there, or pass a hub id")
     try:
         yield
     except (OSError, ValueError) as error:

@@ -17,4 +17,4 @@ def interrupt(run_id: str) -> None:
 def check_uninterrupted(run_id: str) -> None:
     """Raise `InterruptedRunError` where the run is interrupted."""
     if run_id in _interrupted:
-        raise InterruptedRunError(f"run {run_id} is interrupted; everything so far is kept, start again to go on")
+        raise InterruptedRunError(f"run {run_id} is interrupted; progress is saved; run again to resume")

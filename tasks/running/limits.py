@@ -97,4 +97,4 @@ class Meter:
             met = f"{cost:.2f} is spent of max_cost {self.max_cost:.2f}"
         else:
             return
-        raise LimitReachedError(f"{met}; everything so far is kept, start again with a higher limit to go on")
+        raise LimitReachedError(f"{met}; progress is saved; resume with a higher limit")

@@ -238,7 +238,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         if journal.contract != self.contract:
             raise ValueError(f"it was recorded under {journal.contract.name}, this is {self.contract.name}")
         if missing := self._state.not_installed(journal.entries):
-            raise ValueError(f"it had {', '.join(missing)} injected; inject the same before it is reloaded")
+            raise ValueError(f"missing injected objects: {', '.join(missing)}; inject them before `reload`")
         self._identity = Identity(journal.instance_id, journal.salt)
         found = self._state.reload(journal.entries)
         self._step = journal.step_count

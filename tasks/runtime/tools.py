@@ -203,7 +203,7 @@ def _as_json(name: str, value: Any) -> str:
         check_keys(value)
         text = json.dumps(value)
     except (TypeError, ValueError, RecursionError) as cause:
-        raise ToolRuntimeException(f"{name} returned what is no plain JSON value: {cause}") from cause
+        raise ToolRuntimeException(f"{name} returned a value that is not JSON: {cause}") from cause
     if len(text) > _RESULT_LIMIT:
         raise ToolRuntimeException(f"{name} returned {len(text)} characters; {_RESULT_LIMIT} are allowed")
     return text

@@ -116,7 +116,7 @@ def _check_models(base_url: str, models: ServedModels, api_key_variable: str | N
     try:
         listed = tuple(str(model["id"]) for model in json.loads(answer.body)["data"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ServerError(f"{base_url}/models does not list models: its answer is no list of them") from error
+        raise ServerError(f"{base_url}/models does not list models: malformed response") from error
     if missing := [name for name in models.names if name not in listed]:
         raise ServerError(f"{base_url} serves {', '.join(listed)}, but not {', '.join(missing)}")
     return listed

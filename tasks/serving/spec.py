@@ -48,7 +48,7 @@ class ServingSpec(FrozenModel):
     @model_validator(mode="after")
     def _url_belongs_to_external(self) -> "ServingSpec":
         if (self.engine == "external") != (self.url is not None):
-            raise ValueError(f"engine {self.engine!r} with url {self.url!r}: give a url exactly for engine 'external'")
+            raise ValueError(f"engine {self.engine!r} with url {self.url!r}: 'external' needs a url, others none")
         return self
 
 

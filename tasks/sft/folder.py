@@ -46,7 +46,7 @@ def base_identity(source: str, revision: str | None) -> str:
         status = ((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(Path(folder).iterdir()))
         return _content_digest(folder, tuple(status))
     if revision is None and not is_local(source):
-        raise UserError(f"base model {source} names no commit of the hub; give one with --base-revision")
+        raise UserError(f"base model {source} has no revision; pass --base-revision")
     return f"{source}@{revision}"
 
 
@@ -85,7 +85,7 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
         return
     if path.exists() and ((output / CARD_NAME).exists() or last_checkpoint(output / CHECKPOINTS) is not None):
         raise UserError(
-            f"{output} holds a training of another start, contract, data, seed or settings; "
+            f"{output} holds a different training (start, contract, data, seed or settings differ); "
             "choose another folder or delete it"
         )
     write_whole(path, text)

@@ -60,8 +60,8 @@ def _with_template(spec: TrainingSpec, tokenizer: "PreTrainedTokenizerBase") -> 
         tokenizer.chat_template = get_training_chat_template(tokenizer) or tokenizer.chat_template
     except ValueError as error:
         raise UserError(
-            "the base's chat template does not mark replies and TRL has no patch for it, so nothing but whole "
-            "conversations could be learned; set chat_template to 'chatml' or 'qwen3'"
+            "unsupported chat template of the base: it does not mark replies, and TRL has no patch for it; "
+            "set chat_template to 'chatml' or 'qwen3'"
         ) from error
     return tokenizer
 

@@ -188,8 +188,8 @@ def unknown_size(spec: TrainingSpec, source: str) -> str | None:
     if find_shape(spec, source) is not None:
         return None
     return (
-        f"the size of base model {source} is unknown, as its config.json is no Qwen3 model's: whether disk and memory "
-        f"suffice for training {spec.name} is not checked"
+        f"base model {source} of unknown size (its config.json is not Qwen3's); "
+        f"disk and memory check skipped for training {spec.name}"
     )
 
 

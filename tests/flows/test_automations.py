@@ -43,8 +43,8 @@ class Server:
 def test_a_regression_is_recorded_and_a_block_makes_it_a_notification():
     server: Any = Server()  # of the client, the methods above
     assert declare_automation(server, REGRESSION) == (
-        "automation 'carryover-regression' is created; it notifies nobody: make a notification block "
-        "'carryover-alerts' and deploy again"
+        "automation 'carryover-regression' is created; notifications are disabled: "
+        "create the block 'carryover-alerts' and deploy again"
     )
     (automation,) = server.kept.values()
     assert automation.trigger.expect == {REGRESSION_EVENT}

@@ -110,7 +110,7 @@ def test_a_study_that_limits_stop_is_finished_with_higher_ones_and_pays_for_ever
         assert by_tokens.code == 1
         assert re.fullmatch(
             r"carryover: \d+ tokens are spent of max_tokens_total 300; "
-            "everything so far is kept, start again with a higher limit to go on",
+            "progress is saved; resume with a higher limit",
             by_tokens.last_line,
         )
         paid = len(endpoint.asked)
@@ -121,7 +121,7 @@ def test_a_study_that_limits_stop_is_finished_with_higher_ones_and_pays_for_ever
         assert by_cost.code == 1
         assert re.fullmatch(
             rf"carryover: [\d.]+ is spent of max_cost {float(limit):.2f}; "
-            "everything so far is kept, start again with a higher limit to go on",
+            "progress is saved; resume with a higher limit",
             by_cost.last_line,
         )
         assert len(endpoint.asked) > paid

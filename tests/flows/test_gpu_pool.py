@@ -84,12 +84,12 @@ def test_a_pool_without_a_worker_is_said_within_a_minute_and_again(capsys):
     assert LOOKS_PER_CHECK * SECONDS_PER_LOOK < 60
     found = iter(["an online worker", "an online worker", None])
     assert wait(server, lambda: None, lambda: next(found)).is_completed()
-    assert capsys.readouterr().err.count("the training waits for an online worker") == 2
+    assert capsys.readouterr().err.count("training is waiting; missing: an online worker") == 2
     assert server.told == []
 
 
 def test_a_pool_that_stays_without_a_worker_ends_the_wait():
     server = Server(*[Pending()] * (LOOKS_PER_CHECK * CHECKS_WITHOUT_WORKER))
-    with pytest.raises(UserError, match="the training is cancelled after an hour without an online worker"):
+    with pytest.raises(UserError, match="training cancelled after an hour; missing: an online worker"):
         wait(server, lambda: None, lambda: "an online worker")
     assert server.told == [(TRAINING, "Cancelling")]

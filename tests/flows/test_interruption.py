@@ -50,7 +50,7 @@ def test_a_flow_that_is_stopped_keeps_its_episodes_and_goes_on(tmp_path):
 
     code, said = stop_flow(tmp_path, zone, signal.SIGTERM)
     assert code == -signal.SIGTERM, said
-    assert "stopping: trainings end now, episodes that run end first" in said
+    assert "stopping: trainings stop now, running episodes finish first" in said
     ends = zone.scan("run_ends").sort("finished_at").collect()
     assert ends.row(2, named=True)["message"] == "ended by TerminationSignal"
     assert list(ends["status"]) == ["finished", "stopped", "stopped"]

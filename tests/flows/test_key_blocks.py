@@ -45,7 +45,7 @@ def server(prefect_api, tmp_path, monkeypatch):
 @pytest.mark.prefect
 @pytest.mark.slow
 def test_a_missing_block_is_named(server):
-    with pytest.raises(UserError, match="unknown Secret block secret/nowhere; make it in Prefect's UI"):
+    with pytest.raises(UserError, match="unknown Secret block secret/nowhere; create it in Prefect's UI"):
         load_keys(named("secret/nowhere"))
 
 

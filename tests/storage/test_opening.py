@@ -117,7 +117,7 @@ def test_a_database_of_something_else_is_named(tmp_path):
 def test_a_place_that_is_no_landing_zone_is_no_empty_warehouse(merged, place):
     (merged.parent / "notes").mkdir()
     (merged.parent / "notes" / "of_mine.txt").touch()
-    with pytest.raises(WarehouseError, match="is no landing zone; open a landing zone, or a warehouse file"):
+    with pytest.raises(WarehouseError, match=r"not a landing zone: .*; open a landing zone, or a warehouse file"):
         Warehouse.open(place.format(folder=merged.parent, file=merged.name))
 
 

@@ -78,7 +78,7 @@ def collect(client, limits=Limits(), condition=PERSISTENT):  # noqa: B008 - froz
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])
 def test_an_endpoint_that_is_down_costs_few_episodes_and_stops_the_run_in_one_line(home, status):
-    with serve(status) as client, pytest.raises(UserError, match=rf"(?s)10 episodes in a row .*HTTP {status}.*again"):
+    with serve(status) as client, pytest.raises(UserError, match=rf"(?s)10 consecutive episodes.*HTTP {status}.*again"):
         collect(client)
     assert LandingZone(home / "landing").scan("episodes").collect().height == FAILURES_IN_A_ROW
 
@@ -87,9 +87,9 @@ def test_a_run_goes_on_after_an_outage_once_its_meter_is_closed():
     with start_run("toy", PLAN, Limits()) as run:
         generate_instance_set.fn(run, PART.train_instances)
         shard = teacher_shards(run, PART, None)[0]
-        with serve(503) as client, pytest.raises(UserError, match="episodes in a row"):
+        with serve(503) as client, pytest.raises(UserError, match="consecutive episodes failed"):
             collect_episodes.fn(run, shard.model_copy(update={"client": client}))
-        with pytest.raises(UserError, match="episodes in a row"):  # conditions beside it stop for the same
+        with pytest.raises(UserError, match="consecutive episodes failed"):  # conditions beside it stop for the same
             collect_episodes.fn(run, shard)
         close_meter(run)
         assert collect_episodes.fn(run, shard).played_count == COUNT
@@ -98,7 +98,7 @@ def test_a_run_goes_on_after_an_outage_once_its_meter_is_closed():
 @pytest.mark.parametrize("purpose", ["teacher", "evaluation"])
 def test_an_endpoint_that_nobody_listens_at_stops_the_run_whoever_started_it(home, purpose):
     nobody = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", concurrency=1, max_retries=0))
-    with pytest.raises(UserError, match="episodes in a row failed for the endpoint"):
+    with pytest.raises(UserError, match=r"endpoint unavailable: \d+ consecutive episodes failed"):
         collect(nobody, condition=PERSISTENT.model_copy(update={"purpose": purpose}))
     assert LandingZone(home / "landing").scan("episodes").collect().height == FAILURES_IN_A_ROW
 

@@ -120,7 +120,7 @@ def test_a_base_whose_size_nobody_tells_is_named_once_and_others_are_not(part, t
     training = TRAINING["paper"].model_copy(update={"base_model": str(tmp_path / "base")})
     of_hub = part.model_copy(update={"training": training})
     (line,) = unknown_sizes([part, of_hub, of_hub])
-    assert line.startswith(f"the size of base model {tmp_path / 'base'} is unknown")
+    assert line.startswith(f"base model {tmp_path / 'base'} of unknown size")
 
 
 def test_a_base_and_its_tokenizer_count_by_content_and_not_by_path(run, part, tmp_path):

@@ -17,7 +17,7 @@ _ANCILLARY_BYTES = _socket.CMSG_SPACE(_DESCRIPTORS_LIMIT * _DESCRIPTOR_BYTES)
 
 
 def _refuse(value: Any) -> None:
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not JSON serializable")
 
 
 _chunks = c_make_encoder(None, _refuse, encode_basestring_ascii, None, ":", ",", False, False, True)
@@ -157,4 +157,4 @@ def _parse(payload: bytes) -> Any:
     try:
         return _scan(payload.decode(), 0)[0]
     except (ValueError, RecursionError, StopIteration) as error:
-        raise FrameError(f"a frame that is no JSON: {error}") from error
+        raise FrameError(f"frame is not valid JSON: {error}") from error

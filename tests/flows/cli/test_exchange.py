@@ -86,7 +86,7 @@ def test_lint_leaves_out_what_failed_as_the_export_does(home, tmp_path):
 
 
 def test_lint_says_what_its_tokens_are():
-    assert "words and signs" in run("lint", "--help")
+    assert "words and symbols" in run("lint", "--help")
 
 
 def test_an_import_brings_the_published_claims(home):
@@ -211,7 +211,7 @@ def test_export_writes_what_is_asked_for(home, tmp_path, to, pattern, count):
 def test_export_takes_a_condition(home, tmp_path):
     condition = "runtime_contract = 'stateless'"
     assert run("export", tmp_path / "out", "--where", condition, "--home", home).startswith("1 episodes")
-    with pytest.raises(UserError, match="no episode fulfils"):
+    with pytest.raises(UserError, match="no episode matches"):
         run("export", tmp_path / "out", "--where", "score > 2", "--home", home)
 
 

@@ -117,7 +117,7 @@ def test_rows_that_do_not_belong_together_are_refused(landing, make_row, rows, m
 
 
 def test_a_run_id_that_is_no_folder_name_is_refused(landing, make_row):
-    with pytest.raises(ValueError, match=r"run id '\.\./x' is no folder name"):
+    with pytest.raises(ValueError, match=r"invalid run id '\.\./x'; use letters"):
         landing.write({"runs": [make_row(RunRow, run_id="../x")]}, "../x")
 
 

@@ -240,9 +240,9 @@ WHOLE = make_answer()[1]
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        pytest.param(b"<html>Sign in to go on</html>", "no JSON: '<html>Sign in", id="a page"),
-        pytest.param(json.dumps(WHOLE).encode()[:-40], "no JSON: '{", id="torn"),
-        pytest.param(b"\xff\xfe\xfd", "no JSON", id="no text"),
+        pytest.param(b"<html>Sign in to go on</html>", "invalid JSON: '<html>Sign in", id="a page"),
+        pytest.param(json.dumps(WHOLE).encode()[:-40], "invalid JSON: '{", id="torn"),
+        pytest.param(b"\xff\xfe\xfd", "invalid JSON", id="no text"),
         pytest.param([], r"no chat completion: \[\]", id="a list"),
         pytest.param({}, "without choices", id="empty"),
         pytest.param({**WHOLE, "choices": []}, r"bad choices \[\]", id="no choice"),
@@ -348,5 +348,5 @@ def test_the_key_goes_to_the_endpoint_and_nowhere_else(endpoint, tmp_path, monke
 def test_a_key_that_is_not_set_is_named(monkeypatch):
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
 
-    with pytest.raises(UserError, match=f"environment variable {KEY_VARIABLE}, which is not set"):
+    with pytest.raises(UserError, match=f"missing API key: the environment variable {KEY_VARIABLE} is not set"):
         OpenAIClient(EndpointSpec(base_url="http://127.0.0.1:9/v1", api_key_variable=KEY_VARIABLE), "tiny")

@@ -257,10 +257,10 @@ def test_files_of_another_layout_are_named(tmp_path):
     with pytest.raises(UserError, match=r"no \*.trace.json under"):
         list(read_authors(tmp_path, SETTING))
     write_pair(tmp_path, {"steps": []})
-    with pytest.raises(UserError, match=r"knapsack-knapsack-0000000007.trace.json has another layout .* 'summary'"):
+    with pytest.raises(UserError, match=r"knapsack-knapsack-0000000007.trace.json differs from .* 'summary'"):
         list(read_authors(tmp_path, SETTING))
     write_pair(tmp_path, authors_trace([step("1")]), {"result": {"score": "high", "metrics": {}}})
-    with pytest.raises(UserError, match=r"0000000007.trace.json has another layout .* score .*; leave it"):
+    with pytest.raises(UserError, match=r"0000000007.trace.json differs from .* score .*; leave it"):
         list(read_authors(tmp_path, SETTING))
 
 

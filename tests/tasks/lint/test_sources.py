@@ -127,12 +127,12 @@ FOREIGN = {
     "latin.jsonl": (b"\xff\xfe{}", "line 1 of .*latin.jsonl is not JSON in UTF-8: .* in position 0"),
     "a.trace.json": (
         b'{"steps": []}',
-        "a.trace.json has another layout than .* KeyError 'events'; leave it out",
+        "unsupported layout: .*a.trace.json differs from .* KeyError 'events'; leave it out",
     ),
-    "b.trace.json": (b"[]", "b.trace.json has another layout than .*TypeError"),
+    "b.trace.json": (b"[]", "unsupported layout: .*b.trace.json differs from .*TypeError"),
     "c.atif.json": (
         b'{"messages": []}',
-        "c.atif.json has another layout than an ATIF .* KeyError 'steps'; leave",
+        "unsupported layout: .*c.atif.json differs from an ATIF .* KeyError 'steps'; leave",
     ),
 }
 

@@ -20,7 +20,7 @@ def test_every_plan_has_a_variant_that_a_night_plays():
 
 @pytest.mark.parametrize("field", ["endpoint_model", "endpoint_key_variable"])
 def test_what_belongs_to_no_endpoint_is_refused(field):
-    with pytest.raises(ValidationError, match=f"{field} 'x' belongs to no endpoint; give endpoint_url with it"):
+    with pytest.raises(ValidationError, match=f"{field} 'x' requires endpoint_url"):
         NightObject.model_validate({field: "x"})
 
 

@@ -145,9 +145,9 @@ def test_the_base_of_both_contracts_plays_alone_and_is_adapted_more_and_less():
 
 
 def test_a_base_that_is_trained_here_says_how():
-    with pytest.raises(ValueError, match="give own_base exactly for common and both"):
+    with pytest.raises(ValueError, match="common and both need own_base, others none"):
         laptop_part(base="common")
-    with pytest.raises(ValueError, match="give instances exactly for corpus 'plain'"):
+    with pytest.raises(ValueError, match="corpus 'plain' needs instances, others none"):
         OwnBaseSpec(corpus="plain", training=laptop_part().training)
 
 

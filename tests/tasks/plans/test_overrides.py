@@ -78,7 +78,8 @@ def test_what_the_overrides_make_is_held_against_the_plan_s_own_rules():
     longest = part.training.batch.max_length
     dataset = part.dataset.model_copy(update={"maximum_sequence_tokens": longest + 1})
     broken = SMOKE.model_copy(update={"parts": (part.model_copy(update={"dataset": dataset}),)})
-    with pytest.raises(UserError, match=rf"parts\.0 is refused: .*maximum_sequence_tokens {longest + 1} is beyond"):
+    said = rf"invalid overrides for parts\.0: .*maximum_sequence_tokens {longest + 1} is beyond"
+    with pytest.raises(UserError, match=said):
         apply_overrides(broken, Overrides(train_count=3))
 
 
@@ -134,9 +135,9 @@ def test_the_paper_s_own_teacher_may_have_its_key_elsewhere():
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (Overrides(teacher_key_variable="KEY"), "give teacher_url with it"),
-        (Overrides(teacher_model="sage"), "teacher_model names the model of no endpoint; give teacher_url with it"),
-        (Overrides(endpoint_key_variable="KEY"), "give endpoint_url with it"),
+        (Overrides(teacher_key_variable="KEY"), "teacher_key_variable requires teacher_url"),
+        (Overrides(teacher_model="sage"), "teacher_model requires teacher_url"),
+        (Overrides(endpoint_key_variable="KEY"), "endpoint_key_variable requires endpoint_url"),
         (Overrides(base_model="Qwen/Qwen3-8B"), "trains from base 'scratch'"),
     ],
 )

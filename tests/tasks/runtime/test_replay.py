@@ -222,7 +222,7 @@ def test_reload_where_something_is_not_injected_names_it_and_changes_nothing(ope
     first.save(tmp_path / "episode.json")
     second = open_one(contract)
     second.inject("basket", [1])
-    with pytest.raises(ValueError, match="had bag, basket, double, halve injected; inject the same before"):
+    with pytest.raises(ValueError, match="missing injected objects: bag, basket, double, halve; inject them before"):
         second.reload(tmp_path / "episode.json")
     assert second.run_block("basket").result == "[1]"
 

@@ -65,7 +65,7 @@ def test_calls_are_recorded_in_order_with_named_arguments(interpreter):
         ("add(1, 2, 3)", "too many positional arguments"),
         ("add(1, third=2)", "got an unexpected keyword argument 'third'"),
         ("add('1')", "add: first must be int, got str '1'"),
-        ("echo({1, 2})", "echo: arguments must be plain JSON values (set is no JSON value)"),
+        ("echo({1, 2})", "echo: arguments must be plain JSON values (set is not JSON serializable)"),
         ("echo([{'a': ({1: 'b'},)}])", "echo: arguments must be plain JSON values (keys must be str, not int)"),
     ],
 )
@@ -107,15 +107,15 @@ def shout() -> None:
 
 
 NO_ANSWERS = {
-    "root": (lambda number: number**0.5, "root(-1)", "root returned what is no plain JSON value: "),
-    "keys": (lambda: {(1, 2): 3}, "keys()", "keys returned what is no plain JSON value: keys must be str, "),
+    "root": (lambda number: number**0.5, "root(-1)", "root returned a value that is not JSON: "),
+    "keys": (lambda: {(1, 2): 3}, "keys()", "keys returned a value that is not JSON: keys must be str, "),
     "numbers": (
         lambda: [{1: "a"}],
         "numbers()",
-        "numbers returned what is no plain JSON value: keys must be str, not int",
+        "numbers returned a value that is not JSON: keys must be str, not int",
     ),
-    "long": (lambda: 10**10_000, "long()", "long returned what is no plain JSON value: Exceeds the limit "),
-    "nested": (nested, "nested(5000)", "nested returned what is no plain JSON value: maximum recursion depth "),
+    "long": (lambda: 10**10_000, "long()", "long returned a value that is not JSON: Exceeds the limit "),
+    "nested": (nested, "nested(5000)", "nested returned a value that is not JSON: maximum recursion depth "),
     "leave": (sys.exit, "leave(3)", "SystemExit: 3"),
     "drop": (lambda: (_ for _ in ()).throw(GeneratorExit("gone")), "drop()", "GeneratorExit: gone"),
     "panic": (panic, "panic()", "PanicException: "),

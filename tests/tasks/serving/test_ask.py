@@ -75,7 +75,7 @@ def test_the_key_of_an_external_endpoint_stays_there_when_it_redirects(tmp_path,
 def test_an_answer_that_lists_no_models_is_one_line(body, tmp_path):
     with serve(body) as endpoint, pytest.raises(ServerError) as raised:
         names_of(endpoint, tmp_path)
-    assert str(raised.value) == f"{endpoint.url}/models does not list models: its answer is no list of them"
+    assert str(raised.value) == f"{endpoint.url}/models does not list models: malformed response"
 
 
 def test_a_refused_key_is_one_line_with_the_status(tmp_path):

@@ -60,14 +60,14 @@ def test_a_folder_keeps_the_first_training_that_reached_a_checkpoint(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     _checkpoint(tmp_path / "checkpoints", 10)
     claim(tmp_path, {"seed": 2})
-    with pytest.raises(UserError, match="holds a training of another start"):
+    with pytest.raises(UserError, match="holds a different training"):
         claim(tmp_path, {"seed": 1})
 
 
 def test_a_finished_training_keeps_its_folder(tmp_path):
     claim(tmp_path, {"seed": 1})
     (tmp_path / "carryover.json").write_text("{}")
-    with pytest.raises(UserError, match="holds a training of another start"):
+    with pytest.raises(UserError, match="holds a different training"):
         claim(tmp_path, {"seed": 2})
 
 
@@ -117,7 +117,7 @@ def test_a_base_is_told_by_its_content_or_commit(tmp_path):
     (tmp_path / "two" / "model.safetensors").write_bytes(b"2")
     assert base_identity(str(tmp_path / "two"), None) != one
     assert base_identity("somebody/base", "1" * 40) != base_identity("somebody/base", "2" * 40)
-    with pytest.raises(UserError, match="base model somebody/base names no commit of the hub; give one"):
+    with pytest.raises(UserError, match="base model somebody/base has no revision; pass --base-revision"):
         base_identity("somebody/base", None)
 
 

@@ -64,8 +64,8 @@ def test_a_hub_model_s_size_is_in_its_config(cache):
 def test_a_model_of_another_architecture_is_named_in_one_line_and_trained_unchecked(tmp_path, cache):
     keep(cache, "some/body", "config.json", json.dumps({"n_embd": 8}))
     assert unknown_size(PAPER, "some/body") == (
-        "the size of base model some/body is unknown, as its config.json is no Qwen3 model's: whether disk and memory "
-        "suffice for training paper is not checked"
+        "base model some/body of unknown size (its config.json is not Qwen3's); "
+        "disk and memory check skipped for training paper"
     )
     check_room(PAPER.model_copy(update={"kept_checkpoints": 10**6}), "some/body", tmp_path)
 

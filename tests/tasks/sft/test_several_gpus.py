@@ -154,7 +154,7 @@ def _train_sharded(job, monkeypatch):
 @pytest.mark.timeout(600)
 def test_what_one_of_two_processes_refuses_is_one_line(job):
     missing = _shared(job, "missing").model_copy(update={"base_model": "/nowhere/base"})
-    with pytest.raises(UserError, match=r"^no base model at /nowhere/base"):
+    with pytest.raises(UserError, match=r"^base model not found: /nowhere/base"):
         train_in_process(missing)
 
 

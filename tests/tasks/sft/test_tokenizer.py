@@ -74,7 +74,7 @@ def test_counts_are_those_of_the_rendered_conversation(tmp_path):
 
 
 def test_a_missing_tokenizer_is_one_line(tmp_path):
-    with pytest.raises(UserError, match=r"no tokenizer at .*nowhere") as caught:
+    with pytest.raises(UserError, match=r"tokenizer not found: .*nowhere") as caught:
         load_tokenizer(tmp_path / "nowhere")
     assert "\n" not in str(caught.value)
     (tmp_path / "empty").mkdir()

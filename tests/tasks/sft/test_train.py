@@ -236,7 +236,7 @@ def test_a_finished_training_is_returned_as_it_is(trained, world):
 
 def test_a_folder_of_another_training_is_refused(trained, world):
     for seed, contract in ((5, "persistent"), (0, "stateless")):
-        with pytest.raises(UserError, match="holds a training of another start, contract, data, seed or settings"):
+        with pytest.raises(UserError, match=r"training \(start, contract, data, seed or settings differ\)"):
             _train(SMOKE, world, trained.path, tokenizer=world / "tokenizer", seed=seed, contract=contract)
 
 
@@ -275,7 +275,7 @@ def test_an_adapter_is_small_and_names_its_base(world, base, tmp_path):
     [
         (SMOKE, {}, "starts from scratch and needs a tokenizer"),
         (ADAPTER, {}, "adapts a base of our own and needs base_model"),
-        (ADAPTER, {"base_model": "/nowhere/base"}, "no base model at /nowhere/base"),
+        (ADAPTER, {"base_model": "/nowhere/base"}, "base model not found: /nowhere/base"),
     ],
 )
 def test_a_missing_start_is_one_line(world, tmp_path, spec, arguments, message):
