@@ -1,4 +1,4 @@
-"""Stage 5 as a flow: landed rows into the warehouse, statistics, and checks on the merged tables."""
+"""Stage 6 as a flow: landed rows into the warehouse, statistics, and checks on the merged tables."""
 
 from prefect import flow
 

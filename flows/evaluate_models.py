@@ -1,4 +1,4 @@
-"""Stage 4 as a flow: every model of a plan under both contracts, over HTTP."""
+"""Stage 5 as a flow: every model of a plan under both contracts, over HTTP."""
 
 from prefect import flow
 

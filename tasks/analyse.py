@@ -1,4 +1,4 @@
-"""Stage 5: statistics of the merged episodes."""
+"""Stage 6: statistics of the merged episodes."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Stage 5: checks on the merged tables."""
+"""Stage 6: checks on the merged tables."""
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE

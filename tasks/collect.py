@@ -1,4 +1,4 @@
-"""Stages 2 and 4: the episodes of one condition, by a teacher or by a trained model."""
+"""Stages 2 and 5: the episodes of one condition, by a teacher or by a trained model."""
 
 import asyncio
 from collections.abc import Sequence

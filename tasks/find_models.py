@@ -1,4 +1,4 @@
-"""Stage 4: the models that an evaluation asks for."""
+"""Stage 5: the models that an evaluation asks for."""
 
 from itertools import product
 from pathlib import Path

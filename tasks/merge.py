@@ -1,4 +1,4 @@
-"""Stage 5: landed rows into the warehouse."""
+"""Stage 6: landed rows into the warehouse."""
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE

@@ -1,4 +1,4 @@
-"""Stage 4: the endpoint that answers for the trained models."""
+"""Stage 5: the endpoint that answers for the trained models."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -25,7 +25,7 @@ REPLY_SECONDS = 1230.0
 
 
 class ShardSpec(FrozenModel):
-    """The episodes of one condition: what one task of stage 2 or 4 plays."""
+    """The episodes of one condition: what one task of stage 2 or 5 plays."""
 
     stage: Stage
     stage_digest: str
