@@ -31,7 +31,7 @@ _PAUSE = partial(time.sleep, SECONDS_PER_LOOK)
 
 
 def gpu_pool_lacks() -> str | None:
-    """Return what a training on the work pool `gpu` would wait for in vain, in words; nothing where it can run."""
+    """Return the missing prerequisite of the work pool `gpu`, or None."""
     if PREFECT_API_URL.value() is None:
         return "a Prefect server with a work pool 'gpu' (name it with PREFECT_API_URL)"
     with get_client(sync_client=True) as client:
@@ -69,7 +69,7 @@ def wait_for_end(
     """Return the state in which a flow run ends; Ctrl-C and SIGTERM before that cancel it.
 
     Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint. A server
-    that fails ends the wait alone: the training goes on. What the pool lacks is said again and again.
+    that fails ends the wait alone: the training goes on. Missing prerequisites are logged repeatedly.
 
     Raises:
         UserError: The pool lacked it for an hour; the flow run is cancelled.

@@ -1,4 +1,4 @@
-"""How a run looks in Prefect's UI: its name, its tags, and a failure that a person can mend as one line."""
+"""How a run looks in Prefect's UI: its name, its tags, and user errors as one line."""
 
 import atexit
 import logging
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 MENDABLE = (UserError, ParameterTypeError, FailedRun)
-"""Errors that a person can mend, as flows raise them and as Prefect hands them on."""
+"""User errors, as flows raise them and as Prefect hands them on."""
 
 
 def name_run() -> str:
@@ -38,7 +38,7 @@ def name_run() -> str:
 
 
 def keep_to_a_line(record: logging.LogRecord) -> bool:
-    """Filter a log: the traceback of what a person can mend goes, and so does the engine's repetition of a failure."""
+    """Filter a log: drop the traceback of a user error, and the engine's repetition of a failure."""
     error = record.exc_info[1] if record.exc_info else None
     if not isinstance(error, MENDABLE):
         return True
@@ -49,7 +49,7 @@ def keep_to_a_line(record: logging.LogRecord) -> bool:
 def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator for a flow's function that tags its run with plan and stage, and its tasks with the plan.
 
-    A run of a deployment that fails for what a person can mend ends as `Failed` with that line, without a traceback.
+    A run of a deployment that fails with a user error ends as `Failed` with that line, without a traceback.
     """
     for name in ("prefect.flow_runs", "prefect.task_runs"):
         logging.getLogger(name).addFilter(keep_to_a_line)

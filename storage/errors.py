@@ -16,7 +16,7 @@ class UnreachableZoneError(LandingError):
 
 
 class WarehouseError(StorageError):
-    """A warehouse cannot be opened or written: not one, of another version, or missing."""
+    """Not a warehouse, an unsupported version, or a missing file."""
 
 
 class WarehouseBusyError(WarehouseError):

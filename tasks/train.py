@@ -168,7 +168,7 @@ def find_trained(run: Run, name: str) -> TrainedFolder:
 
 
 def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:
-    """Return a line for every base whose size nobody tells, so that its training's room is not checked.
+    """Return a warning for every base of unknown size; its memory check is skipped.
 
     Raises:
         UserError: A base is missing, gated or out of reach.

@@ -1,1 +1,1 @@
-"""The person's door: the `carryover` command."""
+"""The `carryover` command line."""

@@ -28,7 +28,7 @@ from carryover.tasks.sft.resources import GIB, GPU_GIB, estimate_resources, hour
 
 COLUMNS = ("stage", "episodes", "prompt", "completion", "trained on", "steps", "GiB", "hours", "cost")
 SHOWN_HOURS = 0.01
-"""Fewest hours that a dry run tells apart."""
+"""Smallest hours shown."""
 GPU_COUNTS = (1, 2, 8)
 UNKNOWN_SHAPE = "Base model of unknown size: memory is not estimated, and the hours of training are those of Qwen3-8B."
 
@@ -80,7 +80,7 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], *, has_prices: bool) -> I
 
 
 def _cells(row: StageEstimate, *, has_prices: bool) -> list[str]:
-    """Return a row's cells; what a stage has none of is a dash, a cost where no endpoint is asked too."""
+    """Return a row's cells; a dash marks a value that does not apply."""
     counts = (row.episodes, row.prompt_tokens, row.completion_tokens, row.training_tokens, row.steps)
     memory = f"{row.memory_bytes / GIB:.1f}" if row.memory_bytes else "-"
     cost = f"{row.cost:.2f}" if has_prices and row.prompt_tokens else "-"

@@ -35,7 +35,7 @@ def run_as_command(
 ) -> None:
     """Run a flow with parameters from the command line and exit.
 
-    An error that the user can mend is one line on standard error and exit code 1, or 2 for a bad option. Where
+    A user error is one line on standard error and exit code 1, or 2 for a bad option. Where
     `answer` is enough, no Prefect server is started.
     """
     schema = parameter_schema(flow.fn)

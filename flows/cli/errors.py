@@ -21,7 +21,7 @@ class StoppedError(UserError):
 
 
 class _OneLine:
-    """Prints every error that the user can mend as one line, and exits with its code."""
+    """Prints every user error as one line, and exits with its code."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command and exit; outside of standalone mode, return its value and let errors through."""

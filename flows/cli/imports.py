@@ -85,7 +85,7 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
 
 
 def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
-    """Raise `UserError` where rows of the import would stand among rows that are not its model's."""
+    """Raise `UserError` when the plan holds rows of another flow, or of another model in the same cells."""
     if flows := warehouse.sql(command_sql("other_flows"), plan=setting.plan).rows():
         raise UserError(f"plan {setting.plan!r} belongs to flow {flows[0][0]}; choose another name with --plan")
     models = warehouse.sql(

@@ -35,7 +35,7 @@ def warn(text: str) -> None:
 
 
 def keep_logs_off_terminal() -> None:
-    """Let Prefect print none of its log in this process; libraries go on to warn."""
+    """Suppress Prefect's console log; library warnings still print."""
     for handler in _log_printers():
         handler.addFilter(_is_not_prefects)
 

@@ -18,7 +18,7 @@ select * exclude (content_digest)
 from main.training_examples
 where episode_id in (select unnest($episode_ids))"""
 _NAMES = ("run_id", "dataset_id")
-"""What tells a training set from another one that holds the same."""
+"""Key that distinguishes training sets of equal content."""
 
 
 def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, episode_ids: pl.Series) -> None:

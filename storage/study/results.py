@@ -33,7 +33,7 @@ EPISODES = "episodes.parquet"
 STATISTICS = "statistics.parquet"
 PLANS = "plans.json"
 EPISODE_KEY = tuple(column for column in EpisodeRow.SAME_EPISODE if column not in ("plan_digest", "model_name"))
-"""What tells one row of a study from another, under whichever plan and name of its model it was played."""
+"""Key of an episode within a study, regardless of plan and model name."""
 
 _RUNS = """
 select runs.run_id, runs.plan_name, runs.plan_digest, runs.scale, runs.plan_json, runs.environment_json,

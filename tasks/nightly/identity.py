@@ -57,7 +57,7 @@ def digests(identity: Identity) -> dict[str, str | None]:
 
 
 def differing(identity: Identity, baseline: Identity) -> tuple[str, ...]:
-    """Return the names whose known values differ; a run with more servers has one for every part of its plan."""
+    """Return the names whose known values differ. A run with several servers has one per plan part."""
     known = [name for name in identity if None not in (identity[name], baseline[name])]
     names = [name for name in known if name != "server" and identity[name] != baseline[name]]
     if any(server not in baseline["server"] for server in identity["server"]):

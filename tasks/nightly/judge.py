@@ -145,7 +145,7 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
 
 
 def _verdict(cell: _Comparison, corrected: Sequence[float | None], thresholds: Thresholds) -> str:
-    """Return what the corrected tests and the sizes of the differences allow one to say."""
+    """Return the verdict from corrected p-values and effect sizes."""
     paired, unpaired = cell.values["pair_count"], cell.values["unpaired_count"]
     if cell.values["baseline_run_id"] is None:
         return "first" if cell.ended_share >= LEAST_SHARE else "incomplete"

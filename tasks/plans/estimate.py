@@ -170,7 +170,7 @@ def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[ContractNam
 
 
 def known_as(contract: ContractName) -> ContractName:
-    """Return the contract whose figures stand for one that nobody has measured: the same without injected objects."""
+    """Return the measured contract that stands in for another: the same without injected objects."""
     return ContractName.PERSISTENT if contract.keeps_names else ContractName.STATELESS
 
 

@@ -20,7 +20,7 @@ EVALUATION_SEEDS = {"small": 123_456_789, "small_large": 223_456_789, "small_cos
 MAX_TURNS = 24
 """Twice what the policy needs for the largest instance of `small`, so that a model may repair every other turn."""
 TIMEOUT_SECONDS = 3600.0
-"""Turns end a small model's episode, on a busy machine too: were it the clock, the load would be part of the result."""
+"""Turns end a small model's episode, on a busy machine too; a time limit would make results depend on load."""
 UNTRAINED_TURNS = 2
 """Turns of the untrained base: random weights write noise up to the token limit in every one of them."""
 SMALLER_DOSES = {"quarter": 4, "sixteenth": 16}

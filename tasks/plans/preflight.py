@@ -1,4 +1,4 @@
-"""What a plan needs and this machine lacks, said before any work starts."""
+"""Preflight: missing prerequisites, reported before any work starts."""
 
 import json
 import re
@@ -133,7 +133,7 @@ def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Ite
 
 
 def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: str | None = None) -> list[str]:
-    """Return what an endpoint lacks, in words; an endpoint that lists no models is taken at its word.
+    """Return what an endpoint lacks, in words; the model check is skipped when the endpoint lists no models.
 
     `whose` says who is reached there, e.g. `the teacher's`; `model` is a name that it must know.
     """

@@ -18,7 +18,7 @@ _HAS_A_PRICE = {
 
 
 class Limits(FrozenModel):
-    """How a run goes on and when it stops, apart from the plan: the same plan resumes under other limits."""
+    """Limits and resume options of a run, apart from the plan: the same plan resumes under other limits."""
 
     model_config = ConfigDict(json_schema_extra={"dependentSchemas": needs("max_cost", "prices", _HAS_A_PRICE)})
 

@@ -91,7 +91,7 @@ class EvaluationSpec(FrozenModel):
     runtime_contracts: tuple[ContractName, ...] = Field(
         default=PAPER_CONTRACTS, exclude_if=lambda contracts: contracts == PAPER_CONTRACTS
     )
-    """Contracts that every model plays under; the usual two stand in no dump, so that digests stay."""
+    """Contracts that every model plays under; the default is excluded from the dump, so that digests stay stable."""
     variant: str | None = None
     """Variant to land the episodes under, where the same models play under other rules; the part's own without it."""
 

@@ -41,7 +41,7 @@ def describe_environment() -> dict[str, Any]:
 
 
 def command_line(words: list[str]) -> str:
-    """Return a call as one typed it: a script without its interpreter, and the program without its folder."""
+    """Return the command line as typed: a script without its interpreter, and the program without its folder."""
     program, *arguments = words[1:] if len(words) > 1 and not words[1].startswith("-") else words
     return shlex.join([Path(program).name, *arguments])
 

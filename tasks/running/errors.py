@@ -1,4 +1,4 @@
-"""The errors that a person can mend."""
+"""User errors."""
 
 import errno
 
@@ -7,7 +7,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class UserError(Exception):
-    """A problem that the user can mend: its text is one line with what happened, the value and the way out."""
+    """An error the user can fix; its message is one line with what happened, the value and the way out."""
 
 
 def first_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[str | None]:
-    """Hold a lock file for the block and yield `None`; yield who holds it where another process does."""
+    """Hold a lock file for the block and yield `None`, or the current holder if it is another process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
         try:

@@ -1,4 +1,4 @@
-"""Runs that the keyboard interrupts: the thread that waits for work tells those that do it."""
+"""Interrupted runs: the waiting thread notifies the workers."""
 
 from carryover.tasks.running.errors import UserError
 
@@ -6,7 +6,7 @@ _interrupted: set[str] = set()
 
 
 class InterruptedRunError(UserError):
-    """The run is interrupted: its work ends as it would at a limit, and the next start goes on."""
+    """The run is interrupted: its work ends as it would at a limit, and the next start resumes."""
 
 
 def interrupt(run_id: str) -> None:

@@ -52,7 +52,7 @@ class Spent(NamedTuple):
 
 
 class LimitReachedError(UserError):
-    """A limit is spent: the run stops cleanly and goes on with a higher one."""
+    """A limit is reached: the run stops cleanly; resume with a higher one."""
 
 
 @dataclass(eq=False)
@@ -84,7 +84,7 @@ class Meter:
         """Let another episode start; one that is not billed may where the money is spent.
 
         Raises:
-            LimitReachedError: A limit is spent.
+            LimitReachedError: A limit is reached.
             Exception: The failure that the study ends with.
         """
         with self._lock:

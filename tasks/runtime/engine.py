@@ -84,7 +84,7 @@ Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
 
 
 class Engine(ABC):
-    """One episode's processes; what asks one of them raises `StateLostError` where none holds the state."""
+    """One episode's processes; requests raise `StateLostError` once the state is lost."""
 
     def __init__(self, lifetime: Lifetime, spec: RuntimeSpec) -> None:
         self._lifetime = lifetime

@@ -198,12 +198,12 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return other
 
     def save(self, path: Path) -> None:
-        """Write what brings the state about again; `reload` reads it, in this worker or in another."""
+        """Write the journal that restores the state; `reload` reads it, in this worker or in another."""
         path.write_text(self.journal(has_digests=True).model_dump_json(), encoding="utf-8")
         self._note("save")
 
     def journal(self, *, has_digests: bool = False) -> Journal:
-        """Return what brings the state about again; with digests, what is another then is told by name."""
+        """Return the journal that restores the state; with digests, differing variables are named on replay."""
         return Journal(
             contract=self.contract,
             instance_id=self._identity.instance_id,
@@ -214,7 +214,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         )
 
     def reload(self, path: Path) -> tuple[Difference, ...]:
-        """Run a saved episode's blocks with their recorded tool replies, and go on from there.
+        """Run a saved episode's blocks with their recorded tool replies, and continue from there.
 
         Returns every observation that came out otherwise. Inject beforehand what the episode had injected: each is
         bound again where it was bound then, before, between or after the blocks.

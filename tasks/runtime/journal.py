@@ -1,4 +1,4 @@
-"""What was done to an episode's interpreter, in order: enough to bring its state about again."""
+"""Journal of an episode's interpreter, in order: enough to restore its state by replay."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -31,7 +31,7 @@ class RetrievalError(Exception):
 class Memory:
     """Shared memory of a fixed size, freed with the last reference to it.
 
-    The sandbox cannot shrink it, which would end a reader by a bus error.
+    The sandbox cannot shrink it, which would crash a reader with SIGBUS.
     """
 
     def __init__(self, size: int) -> None:

@@ -84,7 +84,7 @@ class EpisodeState:
         self._canaries: list[str] = []
         """Of every block that ran."""
         self.journal: list[Entry] = []
-        """What brings the state about."""
+        """Steps whose replay restores the state."""
         self._history = object()
 
     def is_as_promised(self) -> bool:
@@ -192,7 +192,7 @@ class EpisodeState:
         installed = tuple(self.engine.installed)
         try:
             found = self._do_again(entries, list(installed))
-            self.engine.canary()  # a state whose process ends again is not brought about
+            self.engine.canary()  # a state whose process ends again is not restored
         except (StateLostError, InjectionError) as error:
             self._begin_again(installed)
             raise StateLostError(str(error)) from error

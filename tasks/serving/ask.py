@@ -24,7 +24,7 @@ class NoAnswer(NamedTuple):
     """Nothing came back over HTTP."""
 
     reason: str
-    """What kept it, in words that hold neither the key nor more of the address than its host."""
+    """Reason, without the key; of the URL only the host."""
 
 
 def ask(url: str, key: str | None = None, *, timeout_seconds: float = 5.0) -> Answer | NoAnswer:

@@ -27,7 +27,7 @@ class ServerError(UserError):
 
 
 class DeadServerError(ServerError):
-    """A server that answered has died since, or was killed before it did, for want of memory say."""
+    """A server that answered has died since, or was killed before it did, e.g. out of memory."""
 
 
 class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
@@ -102,7 +102,7 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
         """Raise `DeadServerError` with the last log lines when the server has ended, or is about to."""
         if not self.is_healthy():
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(30)  # seconds, for its supervisor to say that it has ended
+                self._process.wait(30)  # seconds, for its supervisor to report the exit
         self.check_running(DeadServerError)
 
     def stop(self) -> None:

@@ -77,7 +77,7 @@ def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[Non
 def claim(output: Path, identity: dict[str, Any]) -> None:
     """Make the folder this training's own; raise `UserError` where it holds checkpoints of another one.
 
-    A training that broke off before its first checkpoint gives way.
+    A training without a checkpoint is overwritten.
     """
     text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
     path = output / "training.json"

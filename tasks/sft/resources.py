@@ -184,7 +184,7 @@ def telling_of_memory(spec: TrainingSpec) -> Iterator[None]:
 
 
 def unknown_size(spec: TrainingSpec, source: str) -> str | None:
-    """Return in a line that a training's room cannot be checked, or none where it can; raise what `find_shape` does."""
+    """Return a warning when the base's size is unknown, else None; raise what `find_shape` does."""
     if find_shape(spec, source) is not None:
         return None
     return (

@@ -31,18 +31,18 @@ DESCRIPTION_NAME = "training_job.json"
 REFUSAL_NAME = "training_refusal.txt"
 """The line of one of several processes for the user; their starter's exit code does not tell it from a crash."""
 ROOM_BYTES = 1 << 20
-"""A training that ended on a disk with less room than this is taken to have ended for want of it."""
+"""A training that fails with less free space than this is reported as disk full."""
 POLL_SECONDS = 0.5
 UNTIL_INPUT_ENDS = "--until-input-ends"
 AS_ONE_OF_SEVERAL = "--as-one-of-several"
 LAUNCH = ("--multi_gpu", "--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0")
 """Settings in place of those of the user's own file; `trainer_settings` names what is shared between the GPUs."""
 USER_ERROR_CODE = 2
-"""Exit code for a problem that the user can mend, told in the last line."""
+"""Exit code for a user error, which the last line reports."""
 
 
 class KilledTrainingError(UserError):
-    """A training's process was killed, for want of memory say; the next one goes on from its last checkpoint."""
+    """A training's process was killed, e.g. out of memory; the next one resumes from its last checkpoint."""
 
 
 def train_in_process(
@@ -137,7 +137,7 @@ def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpus:
 def compute_in_several(job: TrainingJob) -> None:
     """Compute a job in as many processes as it shall have GPUs, started by `accelerate launch`.
 
-    Raise `UserError` where one of them found what the user can mend, `CalledProcessError` where one ended otherwise.
+    Raise `UserError` if one of them met a user error, `CalledProcessError` if one failed otherwise.
     """
     refusal = job.output / REFUSAL_NAME
     refusal.unlink(missing_ok=True)

@@ -90,7 +90,7 @@ def test_a_bad_override_is_one_line_with_its_place_and_value(capsys):
     assert line == "carryover: bad value 0 for overrides.count: Input should be greater than or equal to 1"
 
 
-def test_an_error_that_the_user_can_mend_is_one_line(capsys):
+def test_a_user_error_is_one_line(capsys):
     def fail(_):
         raise UserError("no key in GEMINI_API_KEY;\n set it")
 

@@ -1,4 +1,4 @@
-"""Failures that a person can mend are one line in Prefect, and parameters that contradict each other are refused."""
+"""User errors are one line in Prefect, and parameters that contradict each other are refused."""
 
 import logging
 
@@ -18,7 +18,7 @@ def record(error, message="Encountered exception during execution"):
 
 
 @pytest.mark.parametrize("error", [UserError("no part"), ParameterTypeError("bad"), FailedRun("failed")])
-def test_what_a_person_can_mend_has_no_traceback(error):
+def test_a_user_error_has_no_traceback(error):
     said = record(error)
     assert keep_to_a_line(said)
     assert said.exc_info is None

@@ -27,7 +27,7 @@ class ForkTreeRuntime(Runtime):
         return ForkTreeEngine(lifetime, self.spec, lambda output: self._open_root(tools, output))
 
     def _open_root(self, tools: dict[str, str], output: int) -> Node:
-        """Fork a root from the zygote, or from a new one where it was killed, for want of memory say."""
+        """Fork a root from the zygote, or from a new one if it was killed, e.g. out of memory."""
         zygote = self._zygote
         try:
             return self._fork_root(zygote, tools, output)

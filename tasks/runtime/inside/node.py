@@ -195,7 +195,7 @@ class Server:
             return f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]
 
     def answer_bind(self, name: str, is_user: bool, size: int, descriptor: int) -> str | None:
-        """Bind a value from shared memory, in a root when it is left; return what keeps the value from being built."""
+        """Bind a value from shared memory, in a root when it is left; return the error, if any."""
         from .values import transfer, tree
 
         try:
@@ -226,7 +226,7 @@ class Server:
             return {"error": f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]}
 
     def answer_fill(self, descriptor: int) -> str | None:
-        """Write the blob that waits into shared memory; return what keeps it from that."""
+        """Write the waiting blob into shared memory; return the error, if any."""
         from .values import transfer
 
         try:

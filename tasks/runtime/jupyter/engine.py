@@ -57,7 +57,7 @@ class JupyterEngine(Engine):
         return self._kernel.ask(*message)
 
     def finish(self, dropped: list[str] | None) -> None:
-        """Drop names, or go on in the next warm kernel."""
+        """Drop names, or continue in the next warm kernel."""
         if self._lifetime.runs_in == "fresh":
             self._renew()
         elif dropped is None or dropped:
@@ -66,12 +66,12 @@ class JupyterEngine(Engine):
                 self._kernel.ask(("drop", dropped))
 
     def roll_back(self) -> Recovery:
-        """Begin with a new kernel, in which the state is to be brought about again."""
+        """Start a new kernel, to be restored by replay."""
         self._renew()
         return self.thaw(None)
 
     def restart(self, installed: Sequence[Binding]) -> None:
-        """Go on in the next warm kernel."""
+        """Continue in the next warm kernel."""
         self.installed = list(installed)
         self._renew()
 
@@ -83,14 +83,14 @@ class JupyterEngine(Engine):
             self.keep(binding)
 
     def freeze(self) -> None:
-        """Freeze nothing: a kernel's state can only be brought about again."""
+        """Freeze nothing: a kernel's state can only be replayed."""
 
     def thaw(self, frozen: None) -> Recovery:
-        """Ask for the state to be brought about again; a fresh lifetime has none."""
+        """Ask for a replay of the state; a fresh lifetime has none."""
         return "incomplete" if self._lifetime.runs_in == "live" else "complete"
 
     def branch(self) -> tuple["JupyterEngine", Recovery]:
-        """Return another kernel, in which the state is to be brought about again."""
+        """Return another kernel, to be restored by replay."""
         other = JupyterEngine(self._lifetime, self._spec, self._take, self._tools)
         for binding in self.installed:
             other.install(binding)

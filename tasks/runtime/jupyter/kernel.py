@@ -37,7 +37,7 @@ class Kernel:
             self._start(spec, level, started)
             undo = started.pop_all()
         self.close = weakref.finalize(self, undo.close)
-        """Ends the kernel, before Python takes its modules apart: what is open then, ZeroMQ may wait for, for ever."""
+        """Ends the kernel. Runs before interpreter shutdown: ZeroMQ can hang on open sockets."""
 
     def _start(self, spec: RuntimeSpec, level: SandboxLevel, started: contextlib.ExitStack) -> None:
         """Start the process and connect; put what ends it again on a stack, also when it does not come that far.

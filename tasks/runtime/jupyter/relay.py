@@ -1,4 +1,4 @@
-"""The way between Jupyter's client and a kernel's socket: it carries so many bytes of answers and no more.
+"""Relay between Jupyter's client and a kernel's socket, with a byte limit on responses.
 
 A block can write to its kernel's socket whatever it likes, and the client keeps every part of a message until the last
 one comes. So what comes is counted before it reaches the client.

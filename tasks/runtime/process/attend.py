@@ -99,7 +99,7 @@ class _Clock:
         self._set(spec.block_timeout_seconds)
 
     def check(self) -> None:
-        """Interrupt a late block; raise `BlockKilledError` where that was in vain, or memory is exceeded."""
+        """Interrupt a late block; raise `BlockKilledError` if that fails or memory is exceeded."""
         self.look_at_memory()
         if time.monotonic() >= self._deadline:
             self.interrupt(self._late())

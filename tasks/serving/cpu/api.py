@@ -30,7 +30,7 @@ EPISODE_HEADER = "x-episode-id"
 BODY_BYTES = 8 * 2**20
 """Largest request; the longest context of the study takes a hundredth of it."""
 UNREAD_BYTES = 8 * BODY_BYTES
-"""Of a larger request so much is taken and dropped: most clients read an answer only when they have sent all."""
+"""Bytes of an oversized request that are read and discarded: most clients read an answer only after sending all."""
 
 
 class ChatApi:

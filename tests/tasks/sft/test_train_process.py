@@ -152,7 +152,7 @@ def test_a_training_over_two_gpus_waits_until_both_are_free(tmp_path):
         pass
 
 
-def test_a_problem_that_the_user_can_mend_is_its_own_line(job, tmp_path):
+def test_a_user_error_is_its_own_line(job, tmp_path):
     missing = job.model_copy(update={"dataset": tmp_path / "nothing.jsonl", "output": tmp_path / "model"})
     with pytest.raises(UserError, match=r"^no training data at .*nothing.jsonl; prepare the dataset first$"):
         train_in_process(missing)

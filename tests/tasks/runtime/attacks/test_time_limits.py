@@ -7,7 +7,7 @@ import pytest
 
 LIMIT_SECONDS, GRACE_SECONDS = 1.5, 0.5
 KERNEL_SECONDS = 20
-"""For another kernel to start, and for the state to be brought about in it."""
+"""For another kernel to start, and for the state to be replayed in it."""
 SOCKETS = """
 import os, signal, stat, struct, threading, time
 def is_socket(fd):
