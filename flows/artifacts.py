@@ -1,4 +1,4 @@
-"""What a study and a night show in Prefect's UI: artifacts of their runs."""
+"""Artifacts of a study's and a night's runs, shown in Prefect's UI."""
 
 import base64
 from collections.abc import Sequence

@@ -22,11 +22,11 @@ from carryover.tasks.running.folders import DEPLOYED_VARIABLE, Folders
 GPU_POOL = "gpu"
 TRAINING_DEPLOYMENT = "train-models/training"
 SECONDS_PER_LOOK = 2.0
-"""How often a server is asked whether the training has ended."""
+"""Seconds between two polls for the training's end."""
 LOOKS_PER_CHECK = 25
-"""How often the training is looked at between two questions for a worker: less than a minute."""
+"""Polls of the training between two checks for a worker: less than a minute."""
 CHECKS_WITHOUT_WORKER = 72
-"""Questions in a row that may find no worker before the training is given up: an hour."""
+"""Consecutive checks without a worker before the training is cancelled: an hour."""
 _PAUSE = partial(time.sleep, SECONDS_PER_LOOK)
 
 
@@ -48,7 +48,7 @@ def gpu_pool_lacks() -> str | None:
 
 
 def train_on_gpu_pool(parameters: dict[str, object], places: Folders) -> None:
-    """Run the training deployment to its end, landing where the study does; raise `UserError` where it fails."""
+    """Run the training deployment to its end, landing where the study does; raise `UserError` if it fails."""
     # Typed as a coroutine; called from a flow that is not async, it returns the flow run, here without waiting for it.
     variables = {"env": {DEPLOYED_VARIABLE: places.landing}} if places.is_shared else None
     flow_run: Any = run_deployment(

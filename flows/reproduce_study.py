@@ -81,7 +81,7 @@ _resolve = lru_cache(maxsize=1)(resolve_plan)  # the command asks before it star
 
 
 def is_answered(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> bool:
-    """Print the estimate of a dry run, or the tables of a finished plan; tell whether that was all.
+    """Print the estimate of a dry run, or the tables of a finished plan; return whether that was all.
 
     The statistics of a finished plan are computed again once the analysis has changed. What it has landed is merged
     first: a run may have been killed between its end and its merge.

@@ -1,4 +1,4 @@
-"""How a stage becomes a flow of a plan, how flows run tasks side by side, and how Ctrl-C and SIGTERM stop them."""
+"""Stages as flows of a plan, tasks run side by side, and stops by Ctrl-C and SIGTERM."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.running.interruption import interrupt
 
 STOPPED = (KeyboardInterrupt, TerminationSignal)
-"""What Ctrl-C and SIGTERM raise in a flow."""
+"""Exceptions that Ctrl-C and SIGTERM raise in a flow."""
 _ARGUMENTS = """Args:
     scale: Name of the plan.
     overrides: Fields of the plan to change.

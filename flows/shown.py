@@ -1,4 +1,4 @@
-"""How a run looks in Prefect's UI: its name, its tags, and user errors as one line."""
+"""A run in Prefect's UI: its name, its tags, and user errors as one line."""
 
 import atexit
 import logging
@@ -82,7 +82,7 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def _plan_of(parameters: Mapping[str, Any]) -> "StudyPlan | SuitePlan | None":
-    """Return the plan of a flow's parameters; none where they name none, which the flow itself refuses."""
+    """Return the plan of a flow's parameters, or None if they name none; the flow itself refuses those."""
     if "plan" in parameters:
         return parameters["plan"]
     try:

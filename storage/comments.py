@@ -1,4 +1,4 @@
-"""What relations and columns mean, as comments in the database: from the row models, the SQL files and a glossary."""
+"""Comments on relations and columns in the database: from the row models, the SQL files and a glossary."""
 
 import csv
 import inspect
@@ -34,11 +34,11 @@ _BESIDE = {
     "_low_points": "{} Lower end of its interval.",
     "_high_points": "{} Upper end of its interval.",
 }
-"""What the name of a column adds to that of the column that it stands beside."""
+"""Comments by prefix or suffix of a column's name, around the comment of the column that it qualifies."""
 
 
 class Meanings(NamedTuple):
-    """What is written about relations and columns."""
+    """Comments on relations and columns."""
 
     relations: dict[str, str]
     """By name, e.g. `main.episodes`."""

@@ -1,4 +1,4 @@
-"""How Prefect caches a stage: a cache policy by the stage's identity, with results kept in the data folder."""
+"""Caching of stages in Prefect: a cache policy by the stage's identity, results in the data folder."""
 
 import hashlib
 import threading

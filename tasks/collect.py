@@ -35,7 +35,7 @@ _FAILURES_OF_AN_ENDPOINT = (EndpointDownError.__name__, NoReplyError.__name__)
 
 
 class Collected(FrozenModel):
-    """What came of a condition's episodes; small enough to be a task's result."""
+    """Outcome of a condition's episodes; small enough to be a task's result."""
 
     planned_count: int
     """Episodes that the plan asks for."""
@@ -46,7 +46,7 @@ class Collected(FrozenModel):
     given_up_count: int = 0
     """Of those that ended with `error`, how many had their last attempt and do not run again."""
     first_error: str | None = None
-    """What the first of them says."""
+    """Message of the first of them."""
 
 
 @task(
@@ -97,7 +97,7 @@ def note_episodes(run: Run, shard: ShardSpec) -> None:
 
 
 class _Keeper:
-    """Lands episodes as they end, and stops the shard where it must not go on."""
+    """Lands episodes as they end, and stops the shard at a limit or failure."""
 
     def __init__(self, run: Run, shard: ShardSpec, meter: Meter, batch: BatchedLanding, advance: Advance) -> None:
         self.errors: list[str] = []

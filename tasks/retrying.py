@@ -1,4 +1,4 @@
-"""Which faults of a task may pass, so that Prefect runs it again in a while."""
+"""Transient faults of a task, which Prefect retries."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from carryover.storage.errors import UnreachableZoneError, WarehouseBusyError
 from carryover.tasks.sft.train_process import KilledTrainingError
 
 PASSING = (UnreachableZoneError, WarehouseBusyError, KilledTrainingError)
-"""Failures that may be gone in a while."""
+"""Transient failures."""
 RETRIES: dict[str, Any] = {
     "retries": 3,
     "retry_delay_seconds": exponential_backoff(5),  # 5, 10 and 20 s
     "retry_condition_fn": lambda _task, _run, state: isinstance(state.data, PASSING),
 }
-"""Options of a task that goes on where it stopped."""
+"""Options of a task that resumes where it stopped."""

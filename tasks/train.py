@@ -47,7 +47,7 @@ class PlannedTraining(FrozenModel):
     """A training of a plan."""
 
     name: str
-    """What the plan calls it; its folder adds the identity, which plans share."""
+    """Name in the plan; its folder adds the identity, which plans share."""
     identity: str
     variant: str
     base: str

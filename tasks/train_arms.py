@@ -29,7 +29,7 @@ _TOKENIZER_SAMPLE = 200
 
 
 class Prepared(FrozenModel):
-    """What the arms' models are trained on."""
+    """Training data of the arms' models."""
 
     digest: str
     tokenizer: Path
@@ -58,7 +58,7 @@ def prepare_lessons(held_out_seed: int) -> Prepared:
 
 @task(task_run_name="training-{arm}", cache_policy=NO_CACHE)
 def train_arm(arm: ArmName, prepared: Prepared) -> Path:
-    """Return the folder of an arm's model; a training that finished is taken, and one that was killed goes on."""
+    """Return the folder of an arm's model; a finished training is reused, and a killed one resumes."""
     job = TrainingJob(
         spec=TRAINING_SPEC,
         dataset=prepared.datasets[arm],

@@ -1,4 +1,4 @@
-"""What a study's command prints: the estimate of a dry run, and the summary of a finished plan."""
+"""Output of a study's command: the estimate of a dry run, and the summary of a finished plan."""
 
 import os
 import shutil

@@ -18,7 +18,7 @@ HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in two minutes), `carryover mer
 
 
 def find_places(home: Path | None) -> Folders:
-    """Return the data folder; raise `UserError` where there is none: a reader never makes one."""
+    """Return the data folder; raise `UserError` if there is none: a reader never makes one."""
     places = name_places(home)
     if not places.home.is_dir():
         raise UserError(f"no data folder {places.home}; {HOW_TO_FILL}")
@@ -50,7 +50,7 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator[Wa
 
 
 def find_results(name_or_folder: str) -> Path:
-    """Return kept results by folder, or by a name that comes with Carryover; raise `UserError` where there are none."""
+    """Return kept results by folder, or by a name that comes with Carryover; raise `UserError` if there are none."""
     own = Path(str(files("carryover.sql") / "results"))
     names = sorted(entry.name for entry in own.iterdir() if entry.is_dir()) if own.is_dir() else []
     if name_or_folder in names:

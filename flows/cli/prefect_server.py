@@ -19,7 +19,7 @@ from carryover.tasks.running.progress import waiting_line
 from carryover.tasks.serving.process import ManagedProcess, start_on_free_port
 
 STARTUP_SECONDS = 600.0
-"""How long our own server may take while its process lives: some seconds on idle cores, minutes on busy ones."""
+"""Startup timeout of our own server while its process lives: some seconds on idle cores, minutes on busy ones."""
 QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_UI_ENABLED": "false"}
 """Settings without telemetry and user interface."""
 
@@ -66,7 +66,7 @@ def _address(port: int) -> str:
 
 
 def unavailable_server() -> str | None:
-    """Return why no configured Prefect server can be used; `None` where one answers."""
+    """Return why no configured Prefect server can be used; `None` if one answers."""
     url = PREFECT_API_URL.value()
     if url is None:
         local = _address(4200)  # the port of `prefect server start`

@@ -1,4 +1,4 @@
-"""Where results are printed: as wide as the terminal or `COLUMNS`, or wide enough for every table without either."""
+"""Console for results: as wide as the terminal or `COLUMNS`, or wide enough for every table without either."""
 
 import shutil
 

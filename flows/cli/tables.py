@@ -47,7 +47,7 @@ def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.
 
 
 def choose_comparison(warehouse: Warehouse, plan_digest: str | None) -> str:
-    """Return the plan that was named, by default that of CaveAgent's latest comparison; empty where there is none."""
+    """Return the plan that was named, by default that of CaveAgent's latest comparison; empty if there is none."""
     found = warehouse.sql(command_sql("latest_comparison")).rows() if plan_digest is None else [(plan_digest,)]
     return found[0][0] if found else ""
 
@@ -85,7 +85,7 @@ def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) 
 
 
 def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: Container[int]) -> list[int]:
-    """Write answers into a copy of `sql/README.md` and return their numbers; raise `UserError` where it asks none."""
+    """Write answers into a copy of `sql/README.md` and return their numbers; raise `UserError` if it asks none."""
     text = path.read_text(encoding="utf-8")
     asked = [question for question in read_questions(text) if question.number in numbers]
     if not asked:

@@ -1,4 +1,4 @@
-"""What has landed of a shard's episodes, and which attempts are still to be played."""
+"""Landed episodes of a shard, and attempts still to be played."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

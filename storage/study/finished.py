@@ -1,4 +1,4 @@
-"""Whether a plan needs to run at all."""
+"""Checks whether a plan needs to run at all."""
 
 import json
 

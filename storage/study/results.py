@@ -53,7 +53,7 @@ where plan_digest in (select unnest($digests)) and is_counted"""
 
 
 class KeptPlan(FrozenModel):
-    """What a plan digest in the rows stands for."""
+    """A plan by its digest in the rows."""
 
     run_id: str
     plan_name: str
@@ -65,7 +65,7 @@ class KeptPlan(FrozenModel):
     """Python, package versions, CPU or GPU."""
     started_at: datetime
     finished_at: datetime | None
-    """When the run ended with all of the plan done; none for one that was still going."""
+    """When the run ended with all of the plan done; None if it was still running."""
 
 
 def keep_results(
@@ -124,7 +124,7 @@ def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
 
 
 def read_plans(folder: Path) -> list[KeptPlan]:
-    """Return the plans of a folder of results, none where there is no folder."""
+    """Return the plans of a folder of results; empty if there is no folder."""
     path = folder / PLANS
     return [KeptPlan.model_validate(plan) for plan in json.loads(path.read_text("utf-8"))] if path.exists() else []
 

@@ -23,9 +23,9 @@ from carryover.tasks.running.limits import LimitReachedError
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow, RunStatus
 
 ANALYSIS_KEY = "analysis_source"
-"""Key of a run's environment under which the source of its statistics stands, as a digest."""
+"""Key of a run's environment for the digest of its statistics' source."""
 JOINED_KEY = "joined_run"
-"""Key under which the run stands that another process opened and that this one plays a stage of."""
+"""Key of the run that another process opened and that this one plays a stage of."""
 SERVER_KEY = "server"
 """Key under which a run that is a server's describes it: its program, version and command line."""
 

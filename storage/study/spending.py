@@ -1,4 +1,4 @@
-"""What the landed episodes of a plan asked endpoints for, as a meter that goes on from there."""
+"""Spending of a plan's landed episodes, as a meter that continues from there."""
 
 import threading
 from typing import get_args

@@ -1,4 +1,4 @@
-"""What a plan has of its stages: results that its runs made, or found made for another plan; first its instances."""
+"""Stage results of a plan: made by its runs, or found made for another plan; first its instances."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _Ids = RootModel[list[str]]
 
 
 class NotedStage(NamedTuple):
-    """What has landed of a stage of a plan."""
+    """Landed result of a stage of a plan."""
 
     stage_digest: str
     result_json: str | None
@@ -75,7 +75,7 @@ def note_instances(run: Run, instances: InstanceSetSpec, ids: list[str]) -> None
 
 
 def instance_ids(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> list[str]:
-    """Return the ids of a set's instances in the order of its seeds; raise `UserError` where none have landed."""
+    """Return the ids of a set's instances in the order of its seeds; raise `UserError` if none have landed."""
     noted = noted_stage(zone, run, Stage.INSTANCES, _set_name(instances))
     if noted is None or noted.result_json is None:
         raise UserError(

@@ -24,10 +24,10 @@ _WAY_AROUND = (
     "for files, settings and statements of your own, attach the copy that readers open in DuckDB: "
     "attach 'warehouse.readers.duckdb' as warehouse (read_only)"
 )
-"""What a person does who wants more than to query the warehouse."""
+"""Way out for more than queries of the warehouse."""
 
 _HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) \(PID (?P<process>\d+)\)")
-"""What DuckDB says of a file that another process has open."""
+"""DuckDB's error on a file that another process has open."""
 
 # A pivot is several statements.
 _QUERIES = (StatementType.SELECT, StatementType.MULTI)
@@ -63,7 +63,7 @@ def open_for_writing(path: Path) -> DuckDBPyConnection:
 
 
 def open_for_reading(path: Path) -> DuckDBPyConnection:
-    """Return a connection whose default database is the file, read-only; raise `WarehouseError` where it is none.
+    """Return a read-only connection with the file as default database; raise `WarehouseError` if it is not a warehouse.
 
     The file is attached to a database in memory: a process that opens a path which has been replaced meanwhile then
     sees the new file, while older connections keep the old one.

@@ -105,7 +105,7 @@ def check_files() -> list[CheckFile]:
 
 
 def require_same_counts(suites: Sequence[Suite], rows: Sequence[CheckResultRow]) -> None:
-    """Raise `UserError` where the results disagree with the frames about who breaks a check."""
+    """Raise `UserError` if the results disagree with the frames about who breaks a check."""
     counted = {(row.suite, row.check_name): row for row in rows}
     for suite in suites:
         for check in suite.checks:

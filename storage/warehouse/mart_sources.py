@@ -31,11 +31,11 @@ class MartSource(NamedTuple):
     statement: str
     """A query for the relation's rows."""
     content: str
-    """What the rows depend on besides the warehouse's own."""
+    """Dependencies of the rows besides the warehouse's own."""
 
     @property
     def relation(self) -> str:
-        """Name of the relation in the database: views for readers stand in `main`."""
+        """Name of the relation in the database: views for readers are in `main`."""
         return f"{'main' if self.schema == 'views' else self.schema}.{self.name}"
 
 

@@ -26,7 +26,7 @@ TAKEN_NAMES = frozenset({"published", "staging", "marts", "increment"})
 
 
 class MergeReport(NamedTuple):
-    """What a merge did."""
+    """Report of a merge."""
 
     bundle_count: int
     """Bundles taken in."""

@@ -36,7 +36,7 @@ _ERRORS_OF_THE_QUERY = (
     duckdb.BinderException, duckdb.CatalogException, duckdb.InterruptException, duckdb.ParserException,
     duckdb.PermissionException, duckdb.SyntaxException,
 )  # fmt: skip
-"""What a query can be blamed for alone."""
+"""Errors that only a query causes."""
 
 
 class Result:
@@ -211,7 +211,7 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
 
 
 def _refuse_damage(landing: LandingZone, error: Exception) -> None:
-    """Raise `WarehouseError` where a landed file is damaged, which explains the error; reads every file."""
+    """Raise `WarehouseError` if a landed file is damaged, which explains the error; reads every file."""
     if damage := find_damage(landing):
         reason = " ".join(damage[0].reason.split())
         raise WarehouseError(f"{landing.url} cannot be read: {reason}; `carryover merge` puts it aside") from error

@@ -49,7 +49,7 @@ class Manifest(FrozenModel):
 
     @classmethod
     def from_json(cls, content: bytes) -> Self:
-        """Return the manifest of a file's content; raise `ValueError` where it is damaged or of another version."""
+        """Return the manifest of a file's content; raise `ValueError` if it is damaged or of another version."""
         manifest = cls.model_validate_json(content)
         if manifest.checksum != manifest._own_checksum():
             raise ValueError(f"damaged: checksum {manifest._own_checksum()} instead of {manifest.checksum}")
@@ -64,7 +64,7 @@ class Manifest(FrozenModel):
 
     @property
     def path(self) -> str:
-        """Where the manifest lies in the landing zone."""
+        """Path of the manifest in the landing zone."""
         return f"{MANIFEST_FOLDER}/run_id={self.run_id}/{self.bundle_id}.json"
 
     @property

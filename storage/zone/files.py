@@ -79,7 +79,7 @@ class FileStore:
             return self.filesystem.exists(self.absolute(path))
 
     def read(self, path: str) -> bytes:
-        """Return a file's bytes; raise `FileNotFoundError` where there is none."""
+        """Return a file's bytes; raise `FileNotFoundError` if there is none."""
         with self._telling(f"read {self.absolute(path)}"):
             return self.filesystem.cat_file(self.absolute(path))
 

@@ -51,7 +51,7 @@ class LandingZone:
 
     @property
     def url(self) -> str:
-        """Where the landing zone is."""
+        """Address of the landing zone."""
         return self.store.url
 
     def write(self, rows_by_table: Mapping[str, Sequence[Row]], run_id: str) -> Manifest:

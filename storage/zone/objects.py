@@ -19,7 +19,7 @@ from carryover.tasks.running.whole_files import written_whole
 OBJECTS_FOLDER = "objects"
 """Folder of a landing zone that holds no rows."""
 GENERATION_FILE = ".generation"
-"""File in the data folder that tells it from another made later at the same place, or around another landing zone."""
+"""File that identifies the data folder, against one made later at the same place, or for another landing zone."""
 SMALL_BYTES = 1 << 20
 """Size up to which a file is compared with what is kept."""
 
@@ -30,7 +30,7 @@ class KeptFolder(FrozenModel):
     path: Path
     """Relative to the data folder, except for what lies outside it."""
     files: dict[str, str] = Field(default_factory=dict)
-    """SHA-256 of its files by name, under which the landing zone has them; none where data folders are not apart."""
+    """SHA-256 of its files by name, under which the landing zone has them; empty if workers share a data folder."""
 
 
 def keep_folder(places: Folders, folder: Path) -> KeptFolder:
@@ -59,7 +59,7 @@ def open_folder(places: Folders, kept: KeptFolder) -> Path:
 
 
 def find_folder(places: Folders, kept: KeptFolder) -> Path | None:
-    """Return where a kept folder lies here, as `open_folder`; none where it is gone, or others cannot fetch it."""
+    """Return where a kept folder lies here, as `open_folder`; None if it is gone, or others cannot fetch it."""
     folder = open_folder(places, kept) if has_objects(places, kept.files.values()) else None
     return folder if folder is not None and folder.exists() else None
 

@@ -1,4 +1,4 @@
-"""Which model answers, as data; its client; and how many episodes wait for it at a time."""
+"""Descriptions of the model that answers, its client, and its concurrent episodes."""
 
 import asyncio
 import threading
@@ -83,7 +83,7 @@ class EndpointClientSpec(FrozenModel):
     kind: Literal["endpoint"] = "endpoint"
     endpoint: EndpointSpec
     cache: Path | None = None
-    """Folder that keeps a teacher's responses by request; none asks every time."""
+    """Folder that keeps a teacher's responses by request; if None, every request is sent."""
 
     @property
     def concurrency(self) -> int:

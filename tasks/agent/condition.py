@@ -1,4 +1,4 @@
-"""What identifies an episode: its condition, its id and its decoding seeds."""
+"""Identity of an episode: its condition, its id and its decoding seeds."""
 
 import hashlib
 from typing import Literal
@@ -8,7 +8,7 @@ from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
 
 Purpose = Literal["teacher", "evaluation"]
-"""What an episode is played for: training traces by a teacher, or the evaluation of a model."""
+"""Purpose of an episode: training traces by a teacher, or the evaluation of a model."""
 
 
 class Condition(FrozenModel):
@@ -30,7 +30,7 @@ class Condition(FrozenModel):
 
     @property
     def shown_contract(self) -> ContractName:
-        """The contract that prompt and header tell the model."""
+        """The contract that prompt and header state to the model."""
         if self.visibility == "as_trained" and self.train_contract is not None:
             return self.train_contract
         return self.runtime_contract

@@ -44,7 +44,7 @@ CUT_OFF = (
 MORE_BLOCKS = "The message held {count} code blocks. Only the first was run; the others were dropped."
 
 RUNTIME_FAULTS = (OSError, EOFError, NodeGoneError, SandboxStartError, StateLostError)
-"""What a worker's runtime raises when its processes, files or memory are gone: the episode's end, not the worker's."""
+"""Errors of a worker's runtime out of processes, files or memory: they end the episode, not the worker."""
 
 Result = TypeVar("Result")
 
@@ -55,7 +55,7 @@ class Ending(NamedTuple):
     reason: FinishReason
     error_message: str | None = None
     stop: Exception | None = None
-    """What the run stops with once the episode is handed over."""
+    """Exception that stops the run once the episode is handed over."""
 
 
 class PlannedEpisode(NamedTuple):
@@ -79,7 +79,7 @@ class EpisodeThreads(NamedTuple):
 
 @dataclass(frozen=True)
 class EpisodeContext:
-    """What the episodes of one condition have in common."""
+    """Fields that the episodes of one condition share."""
 
     condition: Condition
     client: ModelClient
@@ -142,7 +142,7 @@ class EpisodeCourse:
             await _begin(self.stepper.close, self._context.threads.blocks)
 
     async def _take_turn(self, turn: int, deadline: float, opening: asyncio.Future[None]) -> Ending | None:
-        """Ask for a reply, answer it, and tell whether that ended the episode."""
+        """Ask for a reply, answer it, and return whether that ended the episode."""
         if self._spec.max_tokens is not None and self.recorder.token_count >= self._spec.max_tokens:
             return Ending(FinishReason.MAX_TOKENS)
         seed = decoding_seed(self._instance_id, turn, self._replicate)
@@ -179,7 +179,7 @@ class EpisodeCourse:
     async def _answer(
         self, turn: int, seed: int, completion: Completion, deadline: float, opening: asyncio.Future[None]
     ) -> Ending | None:
-        """Run the reply's block, record the turn, and go on with the observation unless the episode is over."""
+        """Run the reply's block, record the turn, and continue with the observation unless the episode is over."""
         completion = completion._replace(text=encodable(completion.text))
         reply = parse_reply(completion.text)
         feedback, ending, is_over = Feedback(is_success=False), None, True

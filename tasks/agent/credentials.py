@@ -22,7 +22,7 @@ def hold_key(name: str, key: str) -> None:
 
 
 def find_key(name: str) -> str:
-    """Return the key of a held block or an environment variable; empty where there is none."""
+    """Return the key of a held block or an environment variable; empty if there is none."""
     return (_held.get(name) or os.environ.get(name, "")).strip()
 
 
@@ -32,7 +32,7 @@ def place_of_key(name: str) -> str:
 
 
 def read_key(variable: str | None) -> SecretStr | None:
-    """Return the key that a plan names, none for no name; raise `UserError` where it is not set."""
+    """Return the key that a plan names, or None for no name; raise `UserError` if it is not set."""
     if variable is None:
         return None
     key = find_key(variable)

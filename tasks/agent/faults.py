@@ -14,7 +14,7 @@ from carryover.tasks.traces.events import parse_block
 
 
 class FaultSpec(FrozenModel):
-    """How often faults strike."""
+    """Settings of injected faults."""
 
     rate: float = 0.15
     """Chance of a fault at a step of an ordinary episode."""

@@ -45,7 +45,7 @@ class OpenAIClient:
     token_source: TokenSource = "server"
 
     def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache_folder: Path | None = None) -> None:
-        """Open the client; raise `UserError` where the endpoint's key is not set.
+        """Open the client; raise `UserError` if the endpoint's key is not set.
 
         A `cache_folder` keeps a teacher's responses by request; an evaluation has none, and asks every time.
         """
@@ -65,7 +65,7 @@ class OpenAIClient:
         )
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Continue the conversation; raise the `ModelError` that tells why no reply came after all retries."""
+        """Continue the conversation; raise a `ModelError` with the reason if all retries fail."""
         body: dict[str, Any] = {
             "model": self.model_name,
             "messages": [message.wire() for message in request.messages],

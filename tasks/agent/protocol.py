@@ -1,4 +1,4 @@
-"""What the agent loop asks of a model: one completion for one conversation."""
+"""Protocol between the agent loop and a model: one completion for one conversation."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, Self
@@ -51,9 +51,9 @@ class CompletionRequest(NamedTuple):
     episode_id: str
     """Lets a server keep the key-value cache of an episode."""
     temperature: float | None = None
-    """Sampling temperature; none leaves it to the endpoint."""
+    """Sampling temperature; None leaves it to the endpoint."""
     max_completion_tokens: int | None = None
-    """Tokens that the reply may have; none leaves it to the endpoint."""
+    """Most tokens of the reply; None leaves it to the endpoint."""
     tools: tuple[dict[str, Any], ...] = ()
     """Functions that the endpoint may call, as it reads them."""
 
@@ -103,7 +103,7 @@ class ReplyNotKeptError(UserError):
 
 
 TokenSource = Literal["server", "training_tokenizer", "script"]
-"""Who counts a client's tokens; a script's tokens cost nothing and are no endpoint's."""
+"""Source of a client's token counts; a script's tokens cost nothing."""
 
 
 class ModelClient(Protocol):

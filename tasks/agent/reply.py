@@ -11,11 +11,11 @@ class Reply(NamedTuple):
     """A reply taken apart."""
 
     code: str | None
-    """Body of the first block, stripped; none where there is no block."""
+    """Body of the first block, stripped; None if there is no block."""
     block_count: int
     """Fenced blocks in the reply; only the first runs."""
     kept_text: str
-    """What stays in the history: the text up to the end of the first block, or all of it without a block."""
+    """Text kept in the history: the text up to the end of the first block, or all of it without a block."""
 
 
 def parse_reply(text: str) -> Reply:

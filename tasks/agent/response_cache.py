@@ -28,7 +28,7 @@ class ResponseCache:
         self._folder = folder
 
     def find(self, request: dict[str, Any], episode_id: str) -> Completion | None:
-        """Return the response that was kept for an equal request; none for a torn, outdated or unreadable file.
+        """Return the cached response of an equal request; None for a torn, outdated or unreadable file.
 
         An episode that was killed before it landed asks again under its own id, and pays for the response itself.
         """
@@ -40,7 +40,7 @@ class ResponseCache:
             return None
 
     def keep(self, request: dict[str, Any], completion: Completion, episode_id: str) -> None:
-        """Keep a response and the episode that asked for it; raise `ReplyNotKeptError` where it cannot be written."""
+        """Keep a response and the episode that asked for it; raise `ReplyNotKeptError` if it cannot be written."""
         file = self._file(request)
         content = completion._asdict() | {"episode_id": episode_id}
         del content["is_replayed"]

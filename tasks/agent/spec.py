@@ -1,4 +1,4 @@
-"""How an episode is played, and where a model is reached."""
+"""Specs of an episode's rules and of a model's endpoint."""
 
 from typing import Literal
 
@@ -19,10 +19,10 @@ class EpisodeSpec(FrozenModel):
     max_turns: int = 40
     """Model replies before the episode ends with `max_turns`."""
     tool_call_cap: int | None = 25
-    """Tool calls allowed per turn; none for no cap. The paper leaves it open at evaluation, so it is a factor."""
+    """Tool calls allowed per turn; None for no cap. The paper leaves it open at evaluation, so it is a factor."""
     max_tokens: int | None = Field(default=None, gt=0, exclude_if=lambda limit: limit is None)
-    """Prompt and completion tokens of all replies together, before the episode ends with `max_tokens`; none for no
-    limit. Excluded from the dump where it is none, so that digests stay stable."""
+    """Prompt and completion tokens of all replies together, before the episode ends with `max_tokens`; None for no
+    limit. Excluded from the dump if it is None, so that digests stay stable."""
     timeout_seconds: float = 3600.0
     """Seconds after which an episode is given up as failed (`error`), to be tried again: a guard against an endpoint
     that hangs. The authors end an evaluation's episode after 900 s and a teacher's after 300 s, so that the machine's
@@ -30,15 +30,15 @@ class EpisodeSpec(FrozenModel):
     prompt_set: PromptSet = "full"
     """Wording of prompts and observations."""
     temperature: float | None = 0.2
-    """Sampling temperature; none leaves it to the endpoint, as for the paper's teacher."""
+    """Sampling temperature; None leaves it to the endpoint, as for the paper's teacher."""
     max_completion_tokens: int | None = 12_288
-    """Tokens that one reply may have; none leaves it to the endpoint."""
+    """Most tokens of one reply; None leaves it to the endpoint."""
     faults: FaultSpec | None = None
     """Faults that the harness injects, so that the trace shows their repair; `None` disables them."""
     varies_wording: bool = False
     """Whether the runtime instruction and the header are worded differently from instance to instance."""
     stateless_scope: Scope = Field(default="process", exclude_if=lambda scope: scope == "process")
-    """What ends with a block under the stateless contract: its process, or its user names only (an ablation arm).
+    """Scope that ends with a block under the stateless contract: its process, or its user names only (an ablation arm).
     Excluded from the dump where it is `process`, so that digests stay stable."""
 
 
@@ -48,7 +48,7 @@ class EndpointSpec(FrozenModel):
     base_url: PlainAddress
     """Address up to and including the version, e.g. `http://127.0.0.1:8000/v1`."""
     api_key_variable: str | None = None
-    """Environment variable or `secret/NAME` block that holds the key, which is never stored; none for no key."""
+    """Environment variable or `secret/NAME` block that holds the key, which is never stored; None for no key."""
     concurrency: int = 4
     """Requests in flight at a time."""
     request_timeout_seconds: float = 300.0

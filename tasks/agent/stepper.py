@@ -1,4 +1,4 @@
-"""The interpreter's side of an episode: verify the contract, inject faults, run a block, record it, tell the names."""
+"""The interpreter's side of an episode: verify the contract, inject faults, run a block, record it, report names."""
 
 import json
 from dataclasses import InitVar, dataclass, field
@@ -87,7 +87,7 @@ class Stepper:
         return result
 
     def drop_name(self, name: str) -> bool:
-        """Remove a user name before the next block, on the injector's behalf; tell whether it was there."""
+        """Remove a user name before the next block, on the injector's behalf; return whether it existed."""
         was_there = self._interpreter is not None and self._interpreter.drop_name(name)
         if was_there:
             self.recorder.record_drop(name)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from carryover.tasks.analysis.spec import Arm, PlannedGroup
 
 Values = NDArray[np.float64]
-"""Values by (training seed and replicate, instance); NaN where there is no episode or no value."""
+"""Values by (training seed and replicate, instance); NaN if there is no episode or no value."""
 
 Draw = tuple[int | None, int]
 """Training seed and replicate."""
@@ -38,7 +38,7 @@ class Aligned(NamedTuple):
         return len(set(self.training_seeds))
 
     def first_draws(self) -> "Aligned":
-        """Return the first replicate of each training seed alone: rows of a seed stand in the order of replicates."""
+        """Return the first replicate of each training seed alone: rows of a seed are in the order of replicates."""
         first = [row for row, seed in enumerate(self.training_seeds) if seed not in self.training_seeds[:row]]
         seeds = tuple(self.training_seeds[row] for row in first)
         return Aligned(seeds, self.instance_ids, tuple(arm[first] for arm in self.arms))
@@ -92,7 +92,7 @@ class Arms:
         return all(arm in self._frames for arm in arms)
 
     def episodes(self, arm: Arm) -> pl.DataFrame:
-        """Return an arm's episodes; none for one that was not played."""
+        """Return an arm's episodes; empty if it was not played."""
         return self._frames.get(arm, self._none)
 
     def align(self, metric: str, *arms: Arm) -> Aligned:
@@ -104,7 +104,7 @@ class Arms:
 
 
 def means(aligned: Aligned) -> dict[str, float | None]:
-    """Return two arms' means over instances as columns; None where they share no instance."""
+    """Return two arms' means over instances as columns; None if they share no instance."""
     a, b = (float(values.mean()) if values.size else None for values in aligned.per_instance())
     return {"mean_a": a, "mean_b": b}
 

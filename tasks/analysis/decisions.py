@@ -1,4 +1,4 @@
-"""What a comparison allows one to say: equivalence, smallest detectable difference, correction for several tests."""
+"""Decisions on a comparison: equivalence, smallest detectable difference, correction for several tests."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ class Equivalence(NamedTuple):
     """Result of two one-sided tests."""
 
     p_value: float | None
-    """The larger of the two one-sided p-values; None where nothing was tested."""
+    """The larger of the two one-sided p-values; None if nothing was tested."""
     low: float | None
     """Lower end of the 1 - 2 alpha interval of the mean difference."""
     high: float | None

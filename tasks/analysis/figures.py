@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUP_COLUMNS = ("variant", "base", "visibility", "header", "measured_on")
-"""What the rows of one drawing share; its buckets stand below each other."""
+"""Columns that the rows of one drawing share; its buckets are stacked."""
 
 COLOURS = {"P": "#1f6fb2", "S": "#d9722e"}
 """By contract of training; the base model is grey. Filled marks ran persistent, hollow ones stateless."""
@@ -67,7 +67,7 @@ class Drawing(NamedTuple):
     name: str
     """File stem, e.g. `figure_2_main_common_declared_names`."""
     caption: str
-    """What every drawing of its kind shows."""
+    """Describes every drawing of its kind."""
     svg: str
     setting: str = ""
     """What this one is of, where the drawing does not say it."""

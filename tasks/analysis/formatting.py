@@ -1,4 +1,4 @@
-"""How a column is headed and how its values are written."""
+"""Headings of columns and formats of their values."""
 
 import re
 from collections.abc import Mapping

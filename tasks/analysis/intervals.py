@@ -42,7 +42,7 @@ def ratio_of_ratios(pp: Any, ps: Any, sp: Any, ss: Any) -> Any:
 
 
 class Interval(NamedTuple):
-    """An interval of a statistic of means; an end is None where it is undefined."""
+    """An interval of a statistic of means; an end is None if it is undefined."""
 
     interval_kind: IntervalKind
     estimate: float | None
@@ -66,11 +66,11 @@ class Resamples(NamedTuple):
     """A statistic under every bootstrap resample; NaN or infinite where it is undefined."""
 
     bootstrapped: Any
-    """What `scipy.stats.bootstrap` returned."""
+    """Result of `scipy.stats.bootstrap`."""
     arguments: dict[str, Any]
     """The data, the statistic and the batch size that it was given."""
     drawn: str
-    """What was resampled, in words."""
+    """Resampled unit, in words."""
 
     @property
     def statistics(self) -> Values:
@@ -146,7 +146,7 @@ def seed_interval(aligned: Aligned, statistic: MeanStatistic, confidence: float)
 
 
 def point_estimate(aligned: Aligned, statistic: MeanStatistic) -> float | None:
-    """Return the statistic of the arms' means, or None where it is undefined."""
+    """Return the statistic of the arms' means, or None if it is undefined."""
     if aligned.instance_count == 0:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):

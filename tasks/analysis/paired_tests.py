@@ -13,7 +13,7 @@ from carryover.tasks.traces.result_rows import StatisticRow
 
 
 class SignedRank(NamedTuple):
-    """Result of a signed-rank test; the test itself is None where fewer than two differences are not zero."""
+    """Result of a signed-rank test; the test itself is None if fewer than two differences are nonzero."""
 
     pair_count: int
     nonzero_count: int

@@ -25,7 +25,7 @@ NOT_PRINTED = {
     "table8": ("delta_recomputed",),
     "failure_analysis": ("count_recomputed", "denominator_unsolved"),
 }
-"""Columns that stand beside the printed numbers and are recomputed from them."""
+"""Columns beside the printed numbers, recomputed from them."""
 
 METRICS = ("table1", "table5", "cave_table4")
 """Files with a metric in each row."""
@@ -48,7 +48,7 @@ FLOAT_SLACK = 1e-9
 
 
 class Cell(NamedTuple):
-    """Where a printed number stands."""
+    """Place of a printed number."""
 
     file: str
     row: str
@@ -64,7 +64,7 @@ def published_table(name: str, *, text: bool = False) -> pl.DataFrame:
 
 
 def printed_cell(file: str, row: dict[str, Any], column: str) -> Cell:
-    """Return where the number of a row's column stands."""
+    """Return the place of the number in a row's column."""
     return Cell(file, row_label(file, row), column)
 
 
@@ -118,7 +118,7 @@ class Recomputation(NamedTuple):
     tolerance: float
     """Half a unit of the last printed digit, or what the rounding of the inputs allows."""
     cells: tuple[Cell, ...]
-    """Where the number is printed: a mean of several rows stands in each of them."""
+    """Places of the number: a mean of several rows is printed in each of them."""
 
     @property
     def verdict(self) -> Literal["holds", "rounding", "inconsistent"]:
@@ -132,6 +132,6 @@ class Recomputation(NamedTuple):
 def of_rows(
     file: str, claim: str, rows: Sequence[dict[str, Any]], column: str, recomputed: float, *, within: float
 ) -> Recomputation:
-    """Return the recomputation of a number that stands in one column of each of these rows of a published file."""
+    """Return the recomputation of a number in one column of each of these rows of a published file."""
     cells = tuple(printed_cell(file, row, column) for row in rows)
     return Recomputation(*PRINTED[file], claim, rows[0][column], recomputed, within, cells)

@@ -13,7 +13,7 @@ class TableQuery(NamedTuple):
     name: str
     """The file's stem, e.g. `table_02`."""
     title: str
-    """What the rows are: the file's first line, a comment."""
+    """Description of the rows: the file's first line, a comment."""
     sql: str
     parameters: tuple[str, ...]
     """Names of the parameters that the query wants, sorted; `plan_digest` in nearly all."""

@@ -20,7 +20,7 @@ from carryover.tasks.running.contract_name import LETTERS
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 
 Layout = Literal["study", "plain"]
-"""How rows stand: laid out as a table of the study, or as they are."""
+"""Layout of rows: as a table of the study, or as they are."""
 
 SECTION_COLUMNS = (
     "variant", "base", "visibility", "header", "bucket", "text_format", "retention", "matching", "measured_on",
@@ -29,17 +29,17 @@ SECTION_COLUMNS = (
 """Columns that head a section instead of repeating on every row."""
 
 LABEL_COLUMNS = (("condition",), ("train_a", "runtime_a", "train_b", "runtime_b"))
-"""Columns that name a cell or a comparison; tables that have them stand with one column per cell."""
+"""Columns that name a cell or a comparison; tables that have them are laid out with one column per cell."""
 
 NO_ROWS = "no rows for this plan"
-"""What stands below the title of an empty table."""
+"""Text below the title of an empty table."""
 
 TERMINAL_WIDTH = 160
 COLUMN_GAP = 3
 """Characters between the columns of a terminal's table."""
 
 _DIGEST = re.compile("[0-9a-f]{16}")
-"""A digest stands where words do, whichever character it begins with."""
+"""A digest is aligned as words are, whichever character it begins with."""
 
 WRAPPED_FROM = 28
 """Characters of a cell from which a column of words is wrapped on a page."""

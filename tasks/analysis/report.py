@@ -28,13 +28,13 @@ class ReportTable(NamedTuple):
 
 
 class ReportContent(NamedTuple):
-    """What a report is made of."""
+    """Contents of a report."""
 
     title: str
     measured_on: str
     """Scale and model of our numbers, e.g. `laptop, not Qwen3-8B`."""
     findings: Sequence[str]
-    """What the study found, the headline with its interval first (`summary.findings`)."""
+    """Findings of the study, the headline with its interval first (`summary.findings`)."""
     pictures: Sequence[Drawing]
     """The 2x2 of every group (`pictures.cells_svg`)."""
     figures: Sequence[Drawing]

@@ -1,4 +1,4 @@
-"""What the statistics are computed with: margins, levels, resamples, comparisons and metrics."""
+"""Settings of the statistics: margins, levels, resamples, comparisons and metrics."""
 
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ class Comparison(NamedTuple):
 
 
 class PlannedGroup(NamedTuple):
-    """What a plan plays of one group of episodes: it fixes the families of Holm's correction."""
+    """Arms and replicates of a plan in one group of episodes: they fix the families of Holm's correction."""
 
     arms: frozenset[Arm] = frozenset()
     replicates: int = 1

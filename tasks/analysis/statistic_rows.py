@@ -8,7 +8,7 @@ from carryover.tasks.analysis.spec import Arm, Comparison
 from carryover.tasks.traces.result_rows import StatisticRow
 
 GROUP_COLUMNS = ("variant", "base", "visibility", "header", "bucket")
-"""What episodes must share to be compared, beside their plan."""
+"""Columns that compared episodes share, beside their plan."""
 
 
 class StatisticGroup(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a study found, on one screen: the 2x2, the sentence that it supports, and the tokens behind it."""
+"""Summary of a study on one screen: the 2x2, the sentence that it supports, and the tokens behind it."""
 
 from collections.abc import Callable
 from io import StringIO

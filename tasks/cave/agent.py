@@ -151,7 +151,7 @@ class Agent:
         return loop.play(question)
 
     def branch(self, count: int) -> list["Agent"]:
-        """Return agents that go on from the present state, each by itself and with decoding seeds of its own.
+        """Return agents that continue from the present state, each by itself and with decoding seeds of its own.
 
         A variable that one of them changes is unchanged in the others. They end with the agent that they come from.
         """
@@ -189,7 +189,7 @@ class Agent:
         types: dict[str, type] | None = None,
         **options: Any,
     ) -> Self:
-        """Return an agent that goes on from a saved file: its blocks run again with their recorded function results.
+        """Return an agent that resumes from a saved file: its blocks run again with their recorded function results.
 
         What could not be restored is named to the model before its next step, and in `restored`.
 

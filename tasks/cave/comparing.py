@@ -11,7 +11,7 @@ from carryover.tasks.runtime.journal import Ran
 
 
 class Continuation(NamedTuple):
-    """What one branch made of a question."""
+    """Outcome of a question in one branch."""
 
     agent: Agent
     answer: Answer
@@ -19,7 +19,7 @@ class Continuation(NamedTuple):
     changed: dict[str, str | None]
     """Variables that it bound, or bound to another type, by name with the new type; None for one that is gone."""
     state_hash: str | None
-    """Of the state after its last block: equal ones ended in the same state. None where it cannot be told."""
+    """Of the state after its last block: equal ones ended in the same state. None if it is unknown."""
 
 
 def compare(question: str, branches: Sequence[Agent]) -> list[Continuation]:

@@ -55,7 +55,7 @@ class SemanticStream:
         return round(self._length() * self.tokens_per_character)
 
     def calibrate(self, prompt_tokens: int) -> None:
-        """Learn from what an endpoint counted for the present messages; 0 tells nothing."""
+        """Learn from what an endpoint counted for the present messages; 0 is ignored."""
         if prompt_tokens and self.entries:
             self.tokens_per_character = prompt_tokens / self._length()
 
@@ -72,7 +72,7 @@ class SemanticStream:
         return removed
 
     def older_half(self) -> list[Entry]:
-        """Return the entries that a summary is to replace; none where only the newest are left.
+        """Return the entries that a summary is to replace; empty if only the newest are left.
 
         What stays begins with a reply, so that a summary in front of it is a user message between the two.
         """

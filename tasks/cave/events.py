@@ -29,7 +29,7 @@ class Observed(NamedTuple):
     text: str
     """The user message that follows the reply."""
     result: BlockResult | None
-    """None where the reply held no whole block."""
+    """None if the reply held no whole block."""
     is_verified: bool = False
     """Whether the canary agreed with the contract before the block ran."""
 

@@ -30,7 +30,7 @@ _COMPACTED_SHARE = 0.5
 _SUMMARY_WORDS = 400
 _LISTED_VARIABLES = 200
 RUNTIME_FAULTS = (OSError, EOFError, StateLostError)
-"""How an interpreter says that it is gone."""
+"""Errors of an interpreter that is gone."""
 
 Deferred = Callable[[RuntimeStream], Awaitable[str]]
 """Work that a block asked for and that needs the interpreter idle; returns what the model is told."""
@@ -40,7 +40,7 @@ DEFERRED: ContextVar[list[Deferred]] = ContextVar("deferred")
 
 @dataclass
 class Course:
-    """What an agent remembers beside its two streams."""
+    """State of an agent beside its two streams."""
 
     name: str
     """Names the agent, and with the number of the reply seeds its sampling."""
@@ -50,7 +50,7 @@ class Course:
     is_running: bool = False
     """Whether the last reply's block has begun and is not observed yet."""
     notes: list[str] = field(default_factory=list)
-    """What the model must be told with the next user message."""
+    """Notices for the model, due with the next user message."""
 
 
 def stop_of(error: Exception) -> tuple[FinishReason, str]:

@@ -1,4 +1,4 @@
-"""What a reply asks for: to run its first Python block, or nothing more (arXiv 2601.01569, algorithm 1)."""
+"""Reading of a reply: run its first Python block, or nothing more (arXiv 2601.01569, algorithm 1)."""
 
 import re
 from typing import NamedTuple

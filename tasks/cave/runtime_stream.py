@@ -13,7 +13,7 @@ class BusyError(RuntimeError):
 
 
 class Ran(NamedTuple):
-    """What a block did."""
+    """Effects of a block."""
 
     result: BlockResult
     is_verified: bool

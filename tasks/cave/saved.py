@@ -33,7 +33,7 @@ _DONE: TypeAdapter[Done] = TypeAdapter(Done)
 
 @dataclass(frozen=True)
 class SavedAgent:
-    """Everything that an agent goes on from."""
+    """Everything that an agent resumes from."""
 
     spec: AgentSpec
     course: Course
@@ -99,7 +99,7 @@ class SaveFile:
 
 
 class Restored(NamedTuple):
-    """What came back of a saved agent's interpreter, and what did not."""
+    """Restored and missing parts of a saved agent's interpreter."""
 
     differences: tuple[Difference, ...] = ()
     """Observations of the replay that are other than recorded, state hashes included."""
@@ -107,7 +107,7 @@ class Restored(NamedTuple):
     missing_functions: tuple[str, ...] = ()
     """Host functions that were injected once and were not given again."""
     reason: str | None = None
-    """Why the whole state is lost; None where it is not."""
+    """Why the whole state is lost; None if it is not."""
 
     @property
     def is_exact(self) -> bool:
@@ -115,7 +115,7 @@ class Restored(NamedTuple):
         return self == Restored()
 
     def notes(self) -> list[str]:
-        """Return what the model must be told before its next step."""
+        """Return the notices for the model before its next step."""
         names = ", ".join(self.lost_names) or "(none)"
         if self.reason is not None:
             notes = [fill("state_lost", reason=self.reason, names=names)]

@@ -60,7 +60,7 @@ def direct(director: Agent, others: Mapping[str, Agent]) -> None:
 
 
 async def _delegate(runtime: RuntimeStream, other: Agent, question: str, give: list[str], take: list[str]) -> str:
-    """Return what the director is told: the answer, or why there is none, and what was taken."""
+    """Return the reply to the director: the answer, or why there is none, and what was taken."""
     try:
         for name in map(str, give):
             _pass_on(name, runtime, other.runtime)

@@ -172,7 +172,7 @@ def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, Any]:
 
 
 def _exception(info: Any) -> str | None:
-    """Return the message of an exception, however deep the information nests it; none where none was raised."""
+    """Return the message of an exception, however deep the information nests it; None if none was raised."""
     if not isinstance(info, dict):
         return None
     if info.get("raised_exception"):

@@ -11,7 +11,7 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.running.errors import UserError
 
 Weight = Literal[0, 1]
-"""How much a reply counts in the loss."""
+"""Weight of a reply in the loss."""
 
 
 class TrainingMessage(Message):
@@ -52,7 +52,7 @@ def write_conversations(path: Path, conversations: Iterable[Conversation]) -> in
 
 
 def read_conversations(path: Path) -> list[Conversation]:
-    """Return the conversations of a JSONL file, in order; raise `UserError` where it is missing, empty or malformed."""
+    """Return the conversations of a JSONL file, in order; raise `UserError` if it is missing, empty or malformed."""
     try:
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     except FileNotFoundError as error:

@@ -40,7 +40,7 @@ PLACEHOLDERS: dict[TextFormat, str] = {
     "paper": json.dumps({"output": OMITTED}),
     "exact_wire": json.dumps({"observation": {"output": OMITTED}}),
 }
-"""What stands for an observation that does not fit; the only text that no trace holds."""
+"""Placeholder for an observation that does not fit; the only text that no trace holds."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class PreparedDataset:
     rows: list[TrainingExampleRow]
     """One row per trace, retained or not, in the order of the contracts and of the shuffle."""
     verdicts: pl.DataFrame
-    """What the data checks measured, as `judge_traces` returns it."""
+    """Measurements of the data checks, as `judge_traces` returns them."""
     records: dict[str, list[dict[str, Any]]]
     """Retained examples by contract, in order: ids, `token_count`, the dataset's options, and `messages` with role,
     content and `weight`."""

@@ -1,4 +1,4 @@
-"""Which traces a dataset keeps: one shuffled order of instances for every arm, walked until enough are good.
+"""Selection of a dataset's traces: one shuffled order of instances for every arm, walked until enough are good.
 
 The order is arXiv 2603.01209's (appendix C.1): shuffle once, keep valid traces until the limit, leave the rest
 unprocessed. `paired` retention and equal tokens are the ablations beside it.

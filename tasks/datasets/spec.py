@@ -1,4 +1,4 @@
-"""What makes a trace fit for training, and which traces become a dataset."""
+"""Specs of a trace's validation and of a dataset's selection."""
 
 from typing import Any, Literal, Self
 
@@ -31,7 +31,7 @@ class ValidationSpec(FrozenModel):
 
 
 class DatasetSpec(FrozenModel):
-    """Which valid traces become training text, and in which form (arXiv 2603.01209, appendix C.1)."""
+    """Selection of valid traces as training text, and its form (arXiv 2603.01209, appendix C.1)."""
 
     variant: str = "main"
     """Arm of an ablation; `main` for the study itself."""

@@ -17,7 +17,7 @@ class CostedMessage(NamedTuple):
 
 
 class TokenBudget(NamedTuple):
-    """What messages may take together: cost, as the paper counts, and length, as the training does."""
+    """Token budget of all messages: cost, as the paper counts, and length, as the training does."""
 
     cost: int
     length: int
@@ -34,7 +34,7 @@ class TokenBudget(NamedTuple):
 
 
 class Truncation(NamedTuple):
-    """What is left of a trace, or why nothing is."""
+    """Remainder of a trace, or the reason why it is empty."""
 
     messages: tuple[CostedMessage, ...]
     is_truncated: bool

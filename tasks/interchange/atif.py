@@ -40,7 +40,7 @@ def write_atif(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
 
 
 def atif_document(trace: RecordedTrace) -> dict[str, Any]:
-    """Return an episode as an ATIF trajectory; the declared contract stands in `agent.extra` and in `extra`."""
+    """Return an episode as an ATIF trajectory; the declared contract is in `agent.extra` and in `extra`."""
     episode = trace.episode
     contract = {
         "runtime_contract": episode.runtime_contract,

@@ -92,7 +92,7 @@ def read_chat(path: Path, setting: ImportSetting) -> Iterator[ImportedRows]:
 
 
 def chat_trace(record: Mapping[str, Any], name: str) -> ImportedTrace:
-    """Return one conversation as a trace; `name` stands for its instance where the record names none."""
+    """Return one conversation as a trace; `name` is its instance if the record names none."""
     messages = record["messages"]
     turns = [
         read_turn(reply, next(iter(reply.called_codes), parse_reply(reply.text).code))

@@ -41,14 +41,14 @@ class ImportedTurn(NamedTuple):
 
     assistant_text: str
     code: str | None
-    """The executed block; null where none ran."""
+    """The executed block; null if none ran."""
     output: str = ""
     result: str | None = None
     error: str | None = None
     observation: str | None = None
     """The user message that followed, where it was recorded."""
     last_step_globals: tuple[str, ...] | None = None
-    """User names that existed when the block ended; null where they are unknown."""
+    """User names that existed when the block ended; null if they are unknown."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     is_model_error: bool = False
@@ -136,7 +136,7 @@ def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
 
 
 def read_opening(told: Iterable[tuple[str, str]], agent: str) -> tuple[Message, ...]:
-    """Return what was told, by role and text, before the first reply of the role `agent`."""
+    """Return the messages, by role and text, before the first reply of the role `agent`."""
     before = takewhile(lambda message: message[0] != agent, told)
     return tuple(Message(role="system" if role == "system" else "user", content=text) for role, text in before)
 
@@ -148,7 +148,7 @@ def read_turn(reply: Reply, code: str | None, **counts: int) -> ImportedTurn:
 
 
 def read_observation(observation: str) -> ImportedTurn:
-    """Return what a user message tells of a block, as a turn without its reply.
+    """Return a user message on a block as a turn without its reply.
 
     A JSON object, at its top or under `observation`, is read for `output`, `result` and `error`; any other text is the
     output. `runtime_state` beside it is the header of arXiv 2603.01209, listing 1.

@@ -20,7 +20,7 @@ class ImportSetting(FrozenModel):
     runtime_contract: str
     """Contract in force, for recordings that declare none."""
     train_contract: str | None = None
-    """Contract of the model's training traces; none for a base model and for a teacher."""
+    """Contract of the model's training traces; None for a base model and for a teacher."""
     purpose: Literal["teacher", "evaluation"] = "evaluation"
     """Whether the episodes are a teacher's (Table 1) or a model under evaluation (the other tables)."""
     plan: str = "import"
@@ -36,7 +36,7 @@ class ImportSetting(FrozenModel):
     split: Literal["train", "evaluation"] | None = None
     """Split of the instances; by default `train` for a teacher and `evaluation` otherwise."""
     tool_call_cap: int | None = None
-    """Tool calls allowed per turn; none where there was no cap or it is unknown."""
+    """Tool calls allowed per turn; None if there was no cap or it is unknown."""
     max_turns: int = 40
     """Replies after which an episode ended."""
 

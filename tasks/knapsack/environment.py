@@ -11,14 +11,14 @@ from carryover.tasks.runtime.inside.tools import ToolInvocationException, ToolRu
 TOOL_NAMES: tuple[str, ...] = ("inspect", "take_item", "list_items", "finish")
 """In the order in which prompts document them (arXiv 2603.01209, appendix B)."""
 KNOWN_NAMES: tuple[str, ...] = ("seen", "taken", "refused", "budget", "room")
-"""What a contract that injects the environment's knowledge binds before each block."""
+"""Names that a contract with injected objects binds before each block."""
 
 UNAVAILABLE = "is temporarily unavailable."
 """End of the message of a failure that was injected."""
 
 
 class Outcome(NamedTuple):
-    """What an episode achieved so far; items already taken count however it ended."""
+    """Result of an episode so far; items already taken count however it ended."""
 
     value_taken: int
     weight_taken: int
@@ -144,7 +144,7 @@ class KnapsackEnvironment:
         self._failing_tool = tool
 
     def disarm(self) -> bool:
-        """Take back a failure that no call has met yet; tell whether there was one."""
+        """Take back a failure that no call has met yet; return whether there was one."""
         was_armed = self._failing_tool is not None
         self._failing_tool = None
         return was_armed

@@ -64,7 +64,7 @@ class Instance(FrozenModel):
 
     @property
     def task_id(self) -> str:
-        """The authors' form of a name, kept for export; it tells the seed, so no agent sees it."""
+        """The authors' form of a name, kept for export; it reveals the seed, so no agent sees it."""
         return f"knapsack-{self.seed:010d}"
 
     @property

@@ -78,7 +78,7 @@ def draw_attempt(spec: KnapsackSpec, generator: random.Random) -> Draw:
 
 
 def find_rejection(spec: KnapsackSpec, draw: Draw) -> str | None:
-    """Return the first rule that the draw breaks, none for a draw to keep (arXiv 2603.01209, appendix A)."""
+    """Return the first rule that the draw breaks, or None for a draw to keep (arXiv 2603.01209, appendix A)."""
     allowed_items = [item for item in draw.items if item.item_class in draw.allowed_classes]
     if len(allowed_items) < spec.minimum_allowed_items:
         return "few_allowed"

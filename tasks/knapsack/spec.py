@@ -38,7 +38,7 @@ class KnapsackSpec(FrozenModel):
     refusal_cost: int = 0
     """Capacity lost, in weight units, whenever a disallowed class is taken; 0 in the paper, where trying is free."""
     tool_call_cap: int | None = 25
-    """Tool calls allowed per turn unless a plan says otherwise; none for no cap."""
+    """Tool calls allowed per turn unless a plan says otherwise; None for no cap."""
 
     @model_validator(mode="after")
     def _ranges_make_sense(self) -> Self:

@@ -62,7 +62,7 @@ def parse_json(place: str, text: bytes) -> Any:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file holds; raise `UserError` where it is not JSON in UTF-8."""
+    """Return what a JSON file holds; raise `UserError` if it is not JSON in UTF-8."""
     return parse_json(str(path), path.read_bytes())
 
 

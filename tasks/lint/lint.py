@@ -11,7 +11,7 @@ from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, code_blocks
 from carryover.tasks.running.contract_name import ContractName
 
 Idiom = Literal["needs_persistence", "mixed", "stateless_safe", "single_block", "unjudged", "no_code"]
-"""How a trace treats its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
+"""A trace's use of its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
 no block reads what it does not bind, but some blocks could not be read."""
 
 _HISTORY = re.compile(r"_\d*|Out|In|_i+|_i\d+|_ih|_oh")
@@ -58,7 +58,7 @@ class TraceLint(NamedTuple):
     """Tokens of statements that repeat an earlier one, or import, define or write out again what earlier blocks had."""
     restated_share: float
     contradiction: str | None
-    """Why the code does not fit the declared contract; null where it fits or none is declared."""
+    """Why the code does not fit the declared contract; null if it fits or none is declared."""
 
 
 def count_lexemes(text: str) -> int:

@@ -100,7 +100,7 @@ def read_block(code: str, tools: Collection[str]) -> Block:
 
 
 class _Followed(NamedTuple):
-    """What following the bindings of a block gives."""
+    """Result of following a block's bindings."""
 
     outer: frozenset[int]
     """Sequence numbers of the reads that its own bindings do not serve."""
@@ -153,7 +153,7 @@ def _is_declaration(node: ast.stmt) -> bool:
 
 
 def _data(node: ast.stmt) -> frozenset[str]:
-    """Return the words of a collection that is assigned literally; none for a short one or for anything computed."""
+    """Return the words of a collection that is assigned literally; empty for a short one or for anything computed."""
     value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
     if not isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict):
         return frozenset()

@@ -136,7 +136,7 @@ def atif_reply(step: Mapping[str, Any]) -> Reply:
 
 
 def called_code(name: str, arguments: Any) -> str | None:
-    """Return the Python source in a tool call's arguments, an object, JSON, or bare source; `None` where there is none.
+    """Return the Python source in a tool call's arguments, an object, JSON, or bare source; `None` if there is none.
 
     Bare text is source where the tool's name says that it runs Python.
     """

@@ -1,4 +1,4 @@
-"""What decides the episodes of a cell, and which of it is not as it was for others."""
+"""Identity of a cell's episodes, and its differences from a baseline."""
 
 import hashlib
 import json
@@ -13,13 +13,13 @@ from carryover.tasks.running.source_digest import canonical_json
 ENVIRONMENT = ("python", "system", "machine", "gpu", "packages")
 """Fields of a run's environment that can change a reply; its command line cannot."""
 PARTS = ("code", "prompt", "contract", "environment", "server", "weights")
-"""What decides an episode, beside its instance and its decoding seeds."""
+"""Parts that decide an episode, beside its instance and its decoding seeds."""
 SENTENCES = 5
-"""Differences that a note tells."""
+"""Most differences that a note lists."""
 
 
 class RunFacts(NamedTuple):
-    """What a run says of itself."""
+    """Environment and servers of a run."""
 
     environment: Mapping[str, Any]
     servers: tuple[Mapping[str, Any], ...]
@@ -27,7 +27,7 @@ class RunFacts(NamedTuple):
 
 
 Identity = dict[str, Any]
-"""Values by the names of `PARTS`; None where one is unknown, as the weights behind an endpoint are."""
+"""Values by the names of `PARTS`; None if one is unknown, as the weights behind an endpoint are."""
 
 
 def identify(episodes: pl.DataFrame, facts: RunFacts) -> Identity:
@@ -66,7 +66,7 @@ def differing(identity: Identity, baseline: Identity) -> tuple[str, ...]:
 
 
 def describe(identity: Identity, baseline: Identity, names: tuple[str, ...]) -> str | None:
-    """Return in words what differs, where more than a digest tells it."""
+    """Return the differences in words, as far as more than a digest is known."""
     told = [name for name in names if name in ("contract", "environment", "server")]
     sentences = describe_difference({name: baseline[name] for name in told}, {name: identity[name] for name in told})
     more = f"; {len(sentences) - SENTENCES} more" if len(sentences) > SENTENCES else ""

@@ -23,13 +23,13 @@ CELL = (
 )  # fmt: skip
 PAIR = ("instance_id", "replicate")
 OUTCOME = ("transcript_digest", "finish_reason", "score")
-"""What is equal in identical episodes: scores may change without a reply, with an environment or a scoring that did."""
+"""Columns equal in identical episodes: scores may change without a reply, if an environment or a scoring did."""
 LEAST_SHARE = 0.9
 """Share of the baseline's episodes, or of a first night's, below which nothing is said of a cell."""
 
 
 class Night(NamedTuple):
-    """Which episodes are judged, and how."""
+    """Run, variants and thresholds of a night's judgement."""
 
     run_id: str
     plan_digest: str
@@ -39,7 +39,7 @@ class Night(NamedTuple):
     thresholds: Thresholds
     statistics: StatisticsSpec
     facts: Mapping[str, RunFacts]
-    """What each run says of itself, by its id."""
+    """Facts of each run, by its id."""
 
 
 class _Comparison(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a night plays and when it calls a difference a regression."""
+"""Specs of a night's episodes, and of the thresholds for a regression."""
 
 from typing import Self
 
@@ -34,7 +34,7 @@ class Thresholds(FrozenModel):
 
 
 class NightObject(FrozenModel):
-    """What a night plays: the study's models, served here or elsewhere, or any model behind an endpoint."""
+    """Episodes of a night: the study's models, served here or elsewhere, or any model behind an endpoint."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -86,7 +86,7 @@ class NightObject(FrozenModel):
         return part.model_copy(update={"evaluations": tuple(evaluations)})
 
     def model(self) -> StudyModel | None:
-        """Return the endpoint's model, of which no contract and no weights are known; none for the study's models."""
+        """Return the endpoint's model, whose contract and weights are unknown; None for the study's models."""
         if self.endpoint_model is None:
             return None
         identity = f"{self.endpoint_model} at {self.endpoint_url}"

@@ -1,4 +1,4 @@
-"""What differs between two runs, in words."""
+"""Differences between two runs, in words."""
 
 import shlex
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What a study takes, estimated before any of it runs: episodes, tokens, cost, steps, memory and hours per stage."""
+"""Estimate of a study before it runs: episodes, tokens, cost, steps, memory and hours per stage."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class EpisodeMean(NamedTuple):
     seconds: float
     """Wall time of an episode that has the endpoint, or a core of the machine, to itself."""
     largest_speedup: float = float("inf")
-    """How many episodes at a time still go on at full speed: any number before an endpoint, two on two cores."""
+    """Concurrent episodes that still run at full speed: any number before an endpoint, two on two cores."""
 
 
 LAPTOP_MEANS: dict[tuple[str | None, str], EpisodeMean] = {
@@ -58,20 +58,20 @@ class StageEstimate(NamedTuple):
     hours: float
     """On one GPU, or one core where the model needs none."""
     episodes: int = 0
-    """Episodes played; none in a training."""
+    """Episodes played; 0 for a training."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     """Tokens of an endpoint, as `max_tokens_total` counts them."""
     cost: float = 0.0
-    """At the given prices; nothing where the study serves the model itself."""
+    """At the given prices; 0 if the study serves the model itself."""
     training_tokens: int = 0
     """Tokens trained on, all passes and seeds; no endpoint is asked for them."""
     steps: int = 0
     """Optimizer steps of each training."""
     memory_bytes: int | None = None
-    """On each GPU of each training; none where the size of the base is unknown."""
+    """On each GPU of each training; None if the size of the base is unknown."""
     trainings: tuple[float, ...] = ()
-    """Hours of each training on a GPU, which can run side by side; none on a CPU."""
+    """Hours of each training on a GPU, which can run side by side; empty on a CPU."""
 
 
 def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[StageEstimate]:
@@ -163,7 +163,7 @@ def _evaluation_rows(
 
 
 def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[ContractName | None, ContractName]]:
-    """Return the cells of an evaluation as (train contract, runtime contract); none for the base."""
+    """Return the cells of an evaluation as (train contract, runtime contract); the base's train contract is None."""
     trained: tuple[ContractName | None, ...] = part.teacher.contracts if evaluation.has_trained_rows else ()
     with_base = (*trained, None) if evaluation.has_base_rows else trained
     return [(train, runtime) for train in with_base for runtime in evaluation.runtime_contracts]

@@ -43,7 +43,7 @@ class Criterion(NamedTuple):
         return cls(field, relation, float(threshold))  # pyright: ignore[reportArgumentType]
 
     def holds(self, rows: Iterable[StatisticRow]) -> bool:
-        """Tell whether a statistic keeps the bound under every method that gives the number; none is no proof.
+        """Tell whether a statistic keeps the bound under every method that gives the number; false if none does.
 
         Not every method gives every number: where nothing varies there is no BCa interval.
         """
@@ -52,7 +52,7 @@ class Criterion(NamedTuple):
 
 
 class Protocol(FrozenModel):
-    """How the numbers that are judged come about."""
+    """Settings of the runs that give the judged numbers."""
 
     bucket: str
     """In distribution; every other bucket is judged by signs."""
@@ -88,13 +88,13 @@ class Hypothesis(FrozenModel):
     """Analysis of the statistic, as `statistics` calls it."""
     metric: str
     a: str | None = None
-    """First cell, e.g. `P->S`; none for the interaction, which takes all four."""
+    """First cell, e.g. `P->S`; None for the interaction, which takes all four."""
     b: str | None = None
     """Second cell of a comparison."""
     criteria: tuple[str, ...]
     """All must hold in distribution, e.g. `estimate >= 0.80`."""
     signs: tuple[str, ...] = ()
-    """All must hold on larger instances and for bases of `SIGN_BASES` that are not named; none makes no claim there."""
+    """All must hold on larger instances and for bases of `SIGN_BASES` that are not named; no claim there if empty."""
     bases: tuple[str, ...]
     """Bases of models that the criteria are about."""
     variants: tuple[str, ...] = ("main",)
@@ -138,7 +138,7 @@ class Verdict(NamedTuple):
     header: str
     bucket: str
     criteria: str
-    """What had to hold."""
+    """Bounds that had to hold."""
     estimate: float | None
     low: float | None
     """Lowest of the interval methods."""
@@ -148,7 +148,7 @@ class Verdict(NamedTuple):
 
 
 class HypothesisFile(FrozenModel):
-    """The file as it stands in the repository."""
+    """The file as it is in the repository."""
 
     protocol: Protocol
     hypothesis: tuple[Hypothesis, ...]

@@ -26,7 +26,7 @@ UNTRAINED_TURNS = 2
 SMALLER_DOSES = {"quarter": 4, "sixteenth": 16}
 """Parts of one pass over the data that the adapters on a base of both idioms are trained for as well."""
 REPLICATES = 6
-"""How often one model plays every instance in the A/A control: three pairs, in which no episode counts twice."""
+"""Replicates of every instance in the A/A control: three pairs, in which no episode counts twice."""
 BINDING_CAP = 12
 """Tool calls per turn of the cap ablation: fewer than a stateless block makes, more than a persistent one does."""
 

@@ -30,14 +30,14 @@ class StudyModel(FrozenModel):
     digest: str | None = None
     """SHA-256 over its tensors, where known."""
     identity: str
-    """What decides its replies: the digest over its tensors, or what it is made or loaded from."""
+    """Identity of its replies: the digest over its tensors, or the source it is made or loaded from."""
     train_contract: str | None = None
-    """Contract of the training traces; none for the base."""
+    """Contract of the training traces; None for the base."""
     training_seed: int | None = None
 
 
 class ChosenCells(FrozenModel):
-    """Which cells of a study are evaluated again; all of them where nothing is chosen."""
+    """Cells of a study to evaluate again; by default all of them."""
 
     model: str | None = Field(default=None, description="Name of one model, e.g. persistent-0; all models without it.")
     runtime_contract: ContractName | None = Field(
@@ -78,7 +78,7 @@ def training_name(part: StudyPart, contract: str | None, seed: int) -> str:
 
 
 def served_models(models: Sequence[StudyModel]) -> ServedModels:
-    """Return what a server is told to serve; raise `ValueError` unless there is exactly one base."""
+    """Return the models for a server; raise `ValueError` unless there is exactly one base."""
     (base,) = (model for model in models if model.kind == "base")
     return ServedModels(
         base=base.path,

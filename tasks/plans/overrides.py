@@ -101,7 +101,7 @@ class Overrides(FrozenModel):
 
 
 def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
-    """Return the plan with overrides applied; raise `UserError` where one changes nothing or makes no valid plan."""
+    """Return the plan with overrides applied; raise `UserError` if one changes nothing or makes no valid plan."""
     serving = plan.serving
     if overrides.endpoint_url is not None:
         key_variable = overrides.endpoint_key_variable

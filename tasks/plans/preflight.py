@@ -28,7 +28,7 @@ NAMED_MODELS = 5
 _NOBODY_BEHIND = (502, 503, 504)
 _REFUSED = (401, 403)
 _BAD_KEY = re.compile(rb"(?i)api.?key")
-"""What Google's endpoint answers to a wrong key: 400, with the key named."""
+"""Google's answer to a wrong key: status 400, with the key named."""
 
 
 def check_needs(

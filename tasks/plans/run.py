@@ -53,7 +53,7 @@ class Limits(FrozenModel):
 
 
 class Run(FrozenModel):
-    """What every task of a run is handed; of it, only the landing zone counts in cache keys."""
+    """Context of every task of a run; only its landing zone counts in cache keys."""
 
     run_id: str
     plan: StudyPlan

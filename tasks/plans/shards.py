@@ -19,9 +19,9 @@ from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.folder import base_identity
 
 TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges*", "special_tokens*", "added_tokens*", "chat_template*")
-"""What a tokenizer is made of, in a folder that may hold a model too."""
+"""Files of a tokenizer, in a folder that may hold a model too."""
 REPLY_SECONDS = 1230.0
-"""How long a served model may take for a reply: the 12,288 tokens of the paper's plan at ten a second."""
+"""Reply timeout of a served model: the 12,288 tokens of the paper's plan at ten a second."""
 
 
 class ShardSpec(FrozenModel):
@@ -45,14 +45,14 @@ class ShardSpec(FrozenModel):
 
     @property
     def name(self) -> str:
-        """What tells the shard from the others of its plan."""
+        """Key of the shard within its plan."""
         one = self.condition
         shown = f"{one.visibility}-{one.header}"
         return f"{one.variant}-{one.base}-{one.model_name}-on-{one.runtime_contract}-{one.bucket}-{shown}"
 
     @property
     def identity(self) -> str:
-        """What decides the result of playing it."""
+        """Inputs that decide the result of playing it."""
         played = range(self.first_replicate, self.first_replicate + self.replicates)
         return canonical_json([self.stage_digest, self.condition, self.instances, list(played)])
 

@@ -19,7 +19,7 @@ from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import TrainingSpec
 
 Scale = Literal["smoke", "laptop", "paper"]
-"""What a result may be compared with; never mixed."""
+"""Scale of a result; results of different scales are never compared."""
 BaseName = Literal["scratch", "common", "both", "hub"]
 
 FRAME_MODULES = ("json", "pandas", "pyarrow")
@@ -29,7 +29,7 @@ SCALE_LABEL: dict[Scale, str] = {
     "laptop": "laptop, not Qwen3-8B",
     "paper": "paper scale",
 }
-"""How a table names its own numbers."""
+"""Names of a plan's own numbers in tables."""
 
 
 class InstanceSetSpec(FrozenModel):
@@ -48,7 +48,7 @@ class InstanceSetSpec(FrozenModel):
 
 
 class TeacherSpec(FrozenModel):
-    """Who plays the training traces, and how."""
+    """The teacher of the training traces."""
 
     kind: Literal["scripted", "endpoint"]
     """A deterministic policy of ours, or a model behind an endpoint."""
@@ -62,7 +62,7 @@ class TeacherSpec(FrozenModel):
     """Whether a scripted stateless teacher of the small buckets prints the table that it rebuilds."""
     maximum_attempts: int | None = None
     """Attempts after which an episode that ended with `error` every time is given up, so that models are trained
-    without it; none plays it again on every start, and nothing is trained until it ends otherwise. An attempt that met
+    without it; None plays it again on every start, and nothing is trained until it ends otherwise. An attempt that met
     an endpoint that was down counts for nothing."""
 
     @model_validator(mode="after")
@@ -75,7 +75,7 @@ class TeacherSpec(FrozenModel):
 
 
 class EvaluationSpec(FrozenModel):
-    """How trained models are evaluated on one instance set."""
+    """Evaluation of trained models on one instance set."""
 
     instances: InstanceSetSpec
     episode: EpisodeSpec
@@ -127,7 +127,7 @@ class StudyPart(FrozenModel):
     """`main` for the study itself, else the ablation or control."""
     base: BaseName
     own_base: OwnBaseSpec | None = None
-    """How a `common` or `both` base is trained."""
+    """Training of a `common` or `both` base."""
     train_instances: InstanceSetSpec
     teacher: TeacherSpec
     validation: ValidationSpec
@@ -208,7 +208,7 @@ class StudyPlan(FrozenModel):
 
     @property
     def label(self) -> str:
-        """How tables name the plan's own numbers."""
+        """Name of the plan's own numbers in tables."""
         return SCALE_LABEL[self.scale]
 
     def is_billed(self, purpose: Purpose) -> bool:

@@ -1,1 +1,1 @@
-"""What every stage needs while it runs: places on disk, progress, cache keys, environment, limits."""
+"""Services of every running stage: places on disk, progress, cache keys, environment, limits."""

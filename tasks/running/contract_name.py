@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class ContractName(StrEnum):
-    """What the runtime promises about bindings, as plans, traces and tables call it."""
+    """Contracts of the runtime about bindings, as plans, traces and tables name them."""
 
     PERSISTENT = "persistent"
     STATELESS = "stateless"
@@ -26,4 +26,4 @@ LETTERS: dict[str, str] = {
     ContractName.INJECTED: "I",
     ContractName.INJECTED_PERSISTENT: "IP",
 }
-"""How a cell abbreviates a contract: `P->S`."""
+"""Abbreviation of a contract in a cell: `P->S`."""

@@ -1,4 +1,4 @@
-"""What a run ran on: Python, packages, processor and accelerator."""
+"""Environment of a run: Python, packages, processor and accelerator."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ PACKAGES = (
 )  # fmt: skip
 """Packages whose versions can change a result."""
 DRIVER = Path("/proc/driver/nvidia/gpus")
-"""Where NVIDIA's driver tells of its GPUs."""
+"""Folder in which NVIDIA's driver describes its GPUs."""
 
 
 def describe_environment() -> dict[str, Any]:
@@ -47,7 +47,7 @@ def command_line(words: list[str]) -> str:
 
 
 def gpu_name(driver: Path = DRIVER) -> str | None:
-    """Return the name of the first NVIDIA GPU, without loading torch; none where the driver shows none."""
+    """Return the name of the first NVIDIA GPU, without loading torch; None if the driver shows none."""
     for information in sorted(driver.glob("*/information")):
         for line in information.read_text(encoding="utf-8").splitlines():
             if line.startswith("Model:"):
@@ -56,5 +56,5 @@ def gpu_name(driver: Path = DRIVER) -> str | None:
 
 
 def processor_count() -> int:
-    """Return how many processors this process may use; where the system does not tell, how many there are."""
+    """Return the number of processors this process may use; of all, if the system does not report it."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,7 +3,7 @@
 import errno
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a system says where a disk is full, or a limit on what may be on it is met."""
+"""Error codes of a full disk, a spent quota, or a file beyond its size limit."""
 
 
 class UserError(Exception):
@@ -11,7 +11,7 @@ class UserError(Exception):
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's text without its full stop; its type where it has none."""
+    """Return the first line of an error's text without its full stop; its type if it has none."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
 

@@ -11,7 +11,7 @@ HOME_VARIABLE = "CARRYOVER_HOME"
 LANDING_VARIABLE = "CARRYOVER_LANDING"
 """Environment variable that names the landing zone as an fsspec URL; `landing` in the data folder without it."""
 DEPLOYED_VARIABLE = "CARRYOVER_DEPLOYED_LANDING"
-"""Environment variable in which a deployment tells its workers its landing zone; empty for the default one."""
+"""Environment variable by which a deployment names its landing zone to workers; empty for the default one."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def name_places(home: Path | None = None) -> Folders:
 
 
 def open_places(home: Path | None = None) -> Folders:
-    """Return the places of a data folder, made if need be; raise `UserError` where it cannot be written."""
+    """Return the places of a data folder, made if need be; raise `UserError` if it cannot be written."""
     places = name_places(home)
     folder = places.home
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 TOKENIZER_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
-"""What a tokenizer of the hub is made of."""
+"""Files of a tokenizer on the hub."""
 _loading = threading.Lock()
 """Held by the thread that loads a tokenizer: conditions are played side by side in threads."""
 
@@ -26,12 +26,12 @@ def is_local(source: str) -> bool:
 
 
 def expanded(source: str) -> str:
-    """Return a source with a leading `~` as the home folder that it stands for."""
+    """Return a source with a leading `~` expanded to the home folder."""
     return str(Path(source).expanduser()) if source.startswith("~") else source
 
 
 def find_file(source: str, name: str, revision: str | None) -> Path:
-    """Return a model's file from its folder, the cache or the hub; raise `OSError` where the hub does not give it."""
+    """Return a model's file from its folder, the cache or the hub; raise `OSError` if the hub does not give it."""
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
     if is_local(source):
@@ -83,7 +83,7 @@ def explained(source: str, what: str) -> Iterator[None]:
 
 
 def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
-    """Return the tokenizer of a folder or hub id; raise `UserError` where it is missing, gated or unreachable."""
+    """Return the tokenizer of a folder or hub id; raise `UserError` if it is missing, gated or unreachable."""
     place = expanded(str(source))
     # transformers imports its parts when they are first asked for, and fails where two threads ask at once
     with _loading, explained(place, "tokenizer"):

@@ -15,6 +15,6 @@ def interrupt(run_id: str) -> None:
 
 
 def check_uninterrupted(run_id: str) -> None:
-    """Raise `InterruptedRunError` where the run is interrupted."""
+    """Raise `InterruptedRunError` if the run is interrupted."""
     if run_id in _interrupted:
         raise InterruptedRunError(f"run {run_id} is interrupted; progress is saved; run again to resume")

@@ -20,12 +20,12 @@ class Advance(Protocol):
     """Tells a bar how many more units are done."""
 
     def __call__(self, count: int, detail: str = "") -> None:
-        """Advance by `count` units; `detail` stands behind the label until the next call."""
+        """Advance by `count` units; `detail` follows the label until the next call."""
         ...
 
 
 class OpenBar(Protocol):
-    """Opens a bar for a stage that goes on inside a plain function: `progress_bar` where a person waits."""
+    """Opens a bar for a stage inside a plain function: `progress_bar` if a person waits."""
 
     def __call__(self, label: str, total: int, unit: str) -> AbstractContextManager[Advance]:
         """Open a bar of `total` units, closed with the block."""
@@ -34,7 +34,7 @@ class OpenBar(Protocol):
 
 @dataclass
 class StageProgress:
-    """How far a stage is."""
+    """Progress of a stage."""
 
     label: str
     total: int
@@ -84,7 +84,7 @@ _display = _Display()
 
 @contextmanager
 def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
-    """Show a bar while a stage goes on and yield the function that advances it.
+    """Show a bar while a stage runs and yield the function that advances it.
 
     Several bars may be open at once, from several threads. Where there is nothing to do, nothing is shown.
     """
@@ -124,7 +124,7 @@ def no_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
 
 @contextmanager
 def waiting_line(label: str) -> Iterator[Callable[[str], None]]:
-    """Show that something is waited for, with a changing detail; yield the function that tells the detail."""
+    """Show a wait with a changing detail; yield the function that sets the detail."""
     if not sys.stderr.isatty():
         _say(label)
         yield lambda _detail: None

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 SHIPPED_SUFFIXES = (".py", ".md", ".toml", ".sql", ".csv", ".jinja")
 """Suffixes of source files; backups and caches of editors do not count."""
 BOUNDARIES = ("carryover.tasks.plans.", "carryover.tasks.running.progress.")
-"""What imports are not followed into: plans, which count by value as inputs, and progress bars."""
+"""Modules that imports are not followed into: plans, which count by value as inputs, and progress bars."""
 
 _MODULE_NAME = re.compile(r"carryover\.tasks(\.\w+)+")
 _WHOLE, _EFFECTS = "*", "!"
@@ -83,7 +83,7 @@ def _followed(names: Iterable[str]) -> Iterator[tuple[Path, str]]:
 
 
 class _Part(NamedTuple):
-    """What counts of a file or of a definition in it."""
+    """Digested content of a file or of a definition in it."""
 
     meaning: bytes
     """Digest of the syntax tree, or of the bytes of what is no Python."""
@@ -122,7 +122,7 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]
 
 
 def _defined(statement: ast.stmt) -> list[str]:
-    """Return the names that a statement at the top of a module defines; one that has effects stands for itself."""
+    """Return the names that a statement at the top of a module defines; one that has effects counts as `_EFFECTS`."""
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return [name]

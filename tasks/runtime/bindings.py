@@ -1,4 +1,4 @@
-"""Which names a block binds, and how."""
+"""Names that a block binds, and the kind of each binding."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ from carryover.tasks.runtime.lifetime import Bound
 
 
 def names_bound_by(code: str, step: int) -> dict[str, Bound]:
-    """Return every name that a block may bind, at any depth; none for a block that does not parse.
+    """Return every name that a block may bind, at any depth; empty for a block that does not parse.
 
     A name that is defined and also assigned to counts as assigned to.
     """
@@ -20,7 +20,7 @@ def names_bound_by(code: str, step: int) -> dict[str, Bound]:
 
 
 def nodes_of(code: str) -> Iterator[ast.AST]:
-    """Return all nodes of a block's syntax tree; none for a block that does not parse."""
+    """Return all nodes of a block's syntax tree; empty for a block that does not parse."""
     try:
         return ast.walk(parse_python(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -11,7 +11,7 @@ Scope = Literal["process", "namespace"]
 
 
 class Contract(FrozenModel):
-    """What the runtime promises about bindings (arXiv 2603.01209, section 3)."""
+    """Promise of the runtime about bindings (arXiv 2603.01209, section 3)."""
 
     name: str
     """`persistent`, `stateless`, or the name of a third lifetime."""
@@ -20,9 +20,9 @@ class Contract(FrozenModel):
     lifetime: str
     """Lifetime policy in force: `episode`, `block`, ..."""
     scope: Scope = "process"
-    """What ends with a binding's lifetime: the process, or user names only (an ablation arm)."""
+    """Scope of a binding's lifetime: the process, or user names only (an ablation arm)."""
     binds: Literal["nothing", "environment"] = Field(default="nothing", exclude_if=lambda binds: binds == "nothing")
-    """What the host binds anew before each block; `nothing` is excluded from the dump, so that digests stay stable."""
+    """Objects that the host binds before each block; `nothing` is not dumped, so that digests stay stable."""
 
 
 class _Contracts(dict[str, Contract]):

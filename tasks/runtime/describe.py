@@ -1,4 +1,4 @@
-"""What a prompt says of injected objects: signatures, docstrings, type schemas; never a value."""
+"""Descriptions of injected objects for a prompt: signatures, docstrings, type schemas; never a value."""
 
 import dataclasses
 import enum

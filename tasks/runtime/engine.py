@@ -1,4 +1,4 @@
-"""What a backend does for an interpreter: run a block somewhere, keep or discard that place, bring values in and out.
+"""Interface of an interpreter's backend: run a block somewhere, keep or discard that place, bring values in and out.
 
 `Interpreter` holds what is equal for every backend; an `Engine` holds what is not.
 """
@@ -39,7 +39,7 @@ class Block(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What the process of a block reports of it.
+    """Report of a block by its process.
 
     The block runs in that process and can forge any field: names, hash and canary are its claims, and so is what the
     notices give as its own account.
@@ -49,7 +49,7 @@ class Report(NamedTuple):
     error_type: str | None
     error_text: str
     call: int | None
-    """Which of the block's tool calls raised the error that ended it, counted from 1."""
+    """Number of the tool call whose error ended the block, counted from 1."""
     names: tuple[str, ...]
     state_hash: str | None
     notices: tuple[str, ...]
@@ -97,7 +97,7 @@ class Engine(ABC):
 
     @abstractmethod
     def canary(self) -> str | None:
-        """Return by which word the next block's namespace remembers a block; none for a new namespace."""
+        """Return the word by which the next block's namespace remembers a block; None for a new namespace."""
 
     @abstractmethod
     def execute(self, block: Block, answer: Answer) -> Report:
@@ -145,10 +145,10 @@ class Engine(ABC):
 
     @abstractmethod
     def install(self, *bindings: Binding) -> None:
-        """Bind objects for the next block and all after it; raise `InjectionError` where the sandbox cannot."""
+        """Bind objects for the next block and all after it; raise `InjectionError` if the sandbox cannot."""
 
     def fetch(self, name: str) -> Fetched:
-        """Return a variable of the next block; raise `RetrievalError` where it is missing or does not travel."""
+        """Return a variable of the next block; raise `RetrievalError` if it is missing or does not travel."""
         try:
             return fetch(self.ask, name, self._spec.object_limit_bytes)
         except StateLostError as error:
@@ -163,7 +163,7 @@ class Engine(ABC):
 
     @abstractmethod
     def freeze(self) -> Any:
-        """Return a handle on a frozen copy of the state; none when this backend can only replay."""
+        """Return a handle on a frozen copy of the state; None if this backend can only replay."""
 
     @abstractmethod
     def thaw(self, frozen: Any) -> Recovery:
@@ -179,7 +179,7 @@ class Engine(ABC):
 
 
 def parse_report(message: Any) -> Report:
-    """Return the report in a message that may hold anything; raise `ProtocolError` where it is none."""
+    """Return the report in a message that may hold anything; raise `ProtocolError` if it holds none."""
     match message:
         case {
             "result": str() | None as result,

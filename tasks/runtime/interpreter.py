@@ -29,7 +29,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Identity(NamedTuple):
-    """What seeds an episode's random draws."""
+    """Seeds of an episode's random draws."""
 
     instance_id: str
     salt: str
@@ -47,7 +47,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     ) -> None:
         self.contract = contract
         self.injected: list[Injected] = []
-        """What was bound from outside, with the descriptions for a prompt."""
+        """Injected objects, with the descriptions for a prompt."""
         self.events: list[RuntimeEvent] = []
         """Changes of the state other than steps, in order."""
         self._tools = tools
@@ -57,7 +57,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self._types: dict[str, type] = {}
         self._step = 0
         self._untold: tuple[str, ...] = ()
-        """What the model must be told with the next block's result."""
+        """Notices for the model, due with the next block's result."""
         self.closes_last = contextlib.ExitStack()
         """Snapshots, and a worker that runs no other interpreter."""
         self._is_closed = self._is_running = False
@@ -100,7 +100,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     """For users of `session`."""
 
     def drop_name(self, name: str) -> bool:
-        """Remove a user name before the next block; tell whether it was there."""
+        """Remove a user name before the next block; return whether it existed."""
         was_there = self._state.drop(name)
         if was_there:
             self._note("drop", name)
@@ -149,7 +149,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
-        """What was injected, as it was sent, in the order of `injected`."""
+        """Injected bindings as sent, in the order of `injected`."""
         return tuple(self._state.engine.installed)
 
     def retrieve(self, name: str) -> Any:
@@ -180,13 +180,13 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return snapshot
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
-        """Go on from a frozen state and return what the model must be told; raise `ValueError` for a stale one."""
+        """Restore a frozen state and return the notices for the model; raise `ValueError` for a stale one."""
         recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return recovered.notices
 
     def branch(self) -> "Interpreter":
-        """Return a second interpreter that goes on from the present state by itself; the tools are the same.
+        """Return a second interpreter that continues from the present state by itself; the tools are the same.
 
         Its first result tells the model what did not come along.
         """
@@ -267,7 +267,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
 
     def _digests(self) -> dict[str, str]:
-        """Return a digest of each variable; none while a block runs, or where no process holds the state."""
+        """Return a digest of each variable; empty while a block runs, or once the state is lost."""
         if self._is_closed or self._is_running:
             return {}
         try:
@@ -304,7 +304,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         )
 
     def _result(self, started: float, **fields: Any) -> BlockResult:
-        """Return what a block did, with what the model is yet to be told."""
+        """Return the result of a block, with the notices still due."""
         active = self._state.active
         fields = {"active_globals": active, "last_step_globals": active, **fields}
         fields["notices"] = (*self._untold, *fields.get("notices", ()))

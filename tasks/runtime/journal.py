@@ -14,7 +14,7 @@ from carryover.tasks.runtime.results import Difference
 
 
 class Observed(NamedTuple):
-    """What a block showed, for comparison when it runs again."""
+    """Observation of a block, for comparison on replay."""
 
     output: str
     result: str | None
@@ -90,7 +90,7 @@ class Journal(FrozenModel):
     """Steps executed, those included that left no state."""
     entries: tuple[Annotated[Entry, Field(discriminator="kind")], ...]
     digests: dict[str, str] = Field(default={})
-    """Digests of variables by name when it was saved, by the process's own claim; empty where no process answered."""
+    """Digests of variables by name when it was saved, by the process's own claim; empty if no process answered."""
 
 
 class RecordedAnswers:
@@ -98,7 +98,7 @@ class RecordedAnswers:
 
     def __init__(self, replies: tuple[Reply, ...]) -> None:
         self.asked: list[Request] = []
-        """What the block asked for, up to one request more than was recorded."""
+        """Requests of the block, up to one more than was recorded."""
         self._left = iter(replies)
         self._recorded_count = len(replies)
         self._is_broken = False
@@ -136,7 +136,7 @@ def differences(recorded: Ran, replayed: Observed, asked: Sequence[Request]) -> 
 
 
 def changed_variables(step: int, recorded: Mapping[str, str], replayed: Mapping[str, str]) -> tuple[Difference, ...]:
-    """Return a difference for each variable whose value has another digest; none where nothing was recorded."""
+    """Return a difference for each variable whose value has another digest; empty if nothing was recorded."""
     names = sorted({*recorded, *replayed}) if recorded else []
     pairs = ((name, recorded.get(name, "absent"), replayed.get(name, "absent")) for name in names)
     return tuple(Difference(step, f"variable {name}", old, new) for name, old, new in pairs if old != new)

@@ -1,4 +1,4 @@
-"""How long bindings live: a policy object per contract, and the only place where contracts differ."""
+"""Lifetimes of bindings: a policy object per contract, and the only place where contracts differ."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -7,7 +7,7 @@ from carryover.tasks.runtime.contract import Contract
 
 
 class Bound(NamedTuple):
-    """How a name came to its present value."""
+    """Binding that gave a name its present value."""
 
     step: int
     is_definition: bool
@@ -16,12 +16,12 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Lifetime:
-    """What a contract keeps from block to block: all or nothing, unless a subclass tells names apart."""
+    """Names that a contract keeps from block to block: all or none, unless a subclass distinguishes them."""
 
     runs_in: Literal["live", "fresh"]
     """Where a block runs: in the process that lives through the episode, or in a new one."""
     keeps: Literal["all", "some", "nothing"]
-    """What of a namespace is there in the next block; a block's code is looked into only to keep some of it."""
+    """Share of a namespace that the next block finds; a block's code is looked into only to keep some of it."""
 
     step_count: int | None = None
     """In between: how many steps a binding outlives, that of its block included."""

@@ -1,4 +1,4 @@
-"""What the model is told beside an error; equal under every contract and backend.
+"""Notices to the model beside an error; equal under every contract and backend.
 
 The host words all of it. What it could not see for itself is told as the block's own account.
 """
@@ -24,5 +24,5 @@ UNFIT = {
     "processes": "it left too many processes or threads running; wait for them to end",
     "timer": "it left a timer running; stop it with signal.setitimer(signal.ITIMER_REAL, 0) or signal.alarm(0)",
 }
-"""Why a process cannot go on after a block, by the kind that it reports."""
+"""Reason why a process cannot continue after a block, by the kind that it reports."""
 INTERRUPTED = "This step was interrupted: {reason}."

@@ -42,7 +42,7 @@ class Memory:
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED_SIZE)
 
     def seal(self) -> None:
-        """Forbid further writes; raise `OSError` where a process keeps it mapped for writing."""
+        """Forbid further writes; raise `OSError` if a process keeps it mapped for writing."""
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED)
 
     def view(self) -> memoryview:
@@ -59,7 +59,7 @@ class Binding(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is bound to."""
+        """Name that it is bound to."""
         return self.message[1]
 
     def memory(self) -> Memory | None:
@@ -81,7 +81,7 @@ def check_name(name: str) -> None:
 def bind_value(
     name: str, value: Any, *, is_user: bool, limit_bytes: int, types: Mapping[str, type] | None = None
 ) -> Binding:
-    """Return the message that binds a variable; raise `InjectionError` where it does not travel or is too large."""
+    """Return the message that binds a variable; raise `InjectionError` if it does not travel or is too large."""
     try:
         encoded = encode(value, types or {})
     except NotPortableError as error:

@@ -1,4 +1,4 @@
-"""What a block prints: a file in memory that the sandbox writes and the host reads."""
+"""Output of a block: a file in memory that the sandbox writes and the host reads."""
 
 import os
 
@@ -37,7 +37,7 @@ class Output:
         return content.decode(errors="replace")
 
     def notices(self, limit_bytes: int) -> tuple[str, ...]:
-        """Return what the model is told of an output that has reached its limit."""
+        """Return the notices about an output that has reached its limit."""
         is_full = os.fstat(self.descriptor).st_size >= limit_bytes
         return (OUTPUT_FULL.format(limit=limit_bytes),) if is_full else ()
 

@@ -17,7 +17,7 @@ _SHOWN_LIMIT = 100
 
 
 class StaticPolicy(FrozenModel):
-    """What blocks may import, call and reach into (arXiv 2601.01569, static checks); empty for no check.
+    """Rules on imports, calls and attributes of blocks (arXiv 2601.01569, static checks); empty for no check.
 
     What is denied stays so where it is allowed as well. A list of what is allowed is whole: a function that a block
     defines itself is called only by a name on it. A null list is left out of a plan and of its digest.
@@ -38,7 +38,7 @@ class StaticPolicy(FrozenModel):
     """Attributes that may not be reached, e.g. `__globals__`."""
 
     def violations(self, code: str) -> tuple[Violation, ...]:
-        """Return the violations in a block, in the order of its lines; none for a block that does not parse."""
+        """Return the violations in a block, in the order of its lines; empty for a block that does not parse."""
         if self == _NO_POLICY:
             return ()
         found = {violation for node in nodes_of(code) for violation in self._violations_of(node)}

@@ -1,4 +1,4 @@
-"""What running a block returns, and what is recorded of it."""
+"""Result of a block, and its record."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -37,7 +37,7 @@ class BlockError(NamedTuple):
 
 
 class BlockResult(NamedTuple):
-    """What running one block did."""
+    """Outcome of one block."""
 
     output: str = ""
     """Everything printed, by Python, C code and threads, also of a block that was killed."""
@@ -53,7 +53,7 @@ class BlockResult(NamedTuple):
     state_hash: str | None = None
     """Digest of the values of user names; the process's own claim."""
     notices: tuple[str, ...] = ()
-    """What the model must be told beside the error (threads gone, state rolled back, ...)."""
+    """Notices for the model beside the error (threads gone, state rolled back, ...)."""
     seconds: float = 0.0
 
 

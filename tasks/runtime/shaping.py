@@ -1,4 +1,4 @@
-"""What the model sees of a block's output, and of its value: all of it, an error about its size, or a preview of it."""
+"""The model's view of a block's output and value: all of it, an error about its size, or a preview of it."""
 
 from typing import Annotated, Literal, NamedTuple
 

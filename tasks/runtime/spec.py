@@ -1,4 +1,4 @@
-"""What a worker's runtime is made of."""
+"""Settings of a worker's runtime."""
 
 from typing import Literal
 
@@ -18,7 +18,7 @@ class RuntimeSpec(FrozenModel):
     """Backend, walls and bounds of a worker's interpreters; equal under every contract."""
 
     backend: Literal["fork_tree", "jupyter"] = "fork_tree"
-    """What runs the blocks: forks of an interpreter, or a Jupyter kernel."""
+    """Backend that runs the blocks: forks of an interpreter, or a Jupyter kernel."""
     sandbox: SandboxLevel | None = None
     """Sandbox level; null for the best that the machine offers."""
     require_sandbox: SandboxLevel = "none"
@@ -34,7 +34,7 @@ class RuntimeSpec(FrozenModel):
     process_limit: int = Field(default=64, gt=3)
     """Processes and threads of an episode, its frozen copies included."""
     output_limit_bytes: int = Field(default=_MIB, gt=0)
-    """What a block may print before its writes fail."""
+    """Bytes that a block may print before its writes fail."""
     object_limit_bytes: int = Field(default=256 * _MIB, gt=0)
     """Largest object that goes in or out."""
     warm_kernel_count: int = Field(default=2, gt=0)
@@ -42,6 +42,6 @@ class RuntimeSpec(FrozenModel):
     policy: StaticPolicy = StaticPolicy()
     """Static check of a block before it runs."""
     shaping: Shaping = WholeOutput()
-    """What the model sees of a block's output."""
+    """The model's view of a block's output."""
     preload: tuple[str, ...] = ("collections", "itertools", "math", "re")
     """Modules that are imported once per worker, so that a block's import costs nothing; no name is bound."""

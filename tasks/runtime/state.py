@@ -24,12 +24,12 @@ from carryover.tasks.runtime.shaping import Shaping
 
 
 class Memory(NamedTuple):
-    """What the host knows of a state."""
+    """The host's record of a state."""
 
     active: tuple[str, ...]
     bound: dict[str, Bound]
     canary: str | None
-    """By which word the next namespace must remember the last block; none where it must not."""
+    """Word by which the next namespace must remember the last block; None if it must not."""
     journal: tuple[Entry, ...]
 
 
@@ -63,7 +63,7 @@ class Done(NamedTuple):
 
 
 class Recovered(NamedTuple):
-    """How going back to a state went."""
+    """Outcome of a rollback or restore."""
 
     event: Literal["rolled_back", "lost"]
     notices: tuple[str, ...]
@@ -79,7 +79,7 @@ class EpisodeState:
         self._lifetime = lifetime
         self._shaping = shaping
         self._bound: dict[str, Bound] = {}
-        """How each user name was bound last, as far as the lifetime asks for it."""
+        """Last binding of each user name, as far as the lifetime asks for it."""
         self._canary: str | None = None
         self._canaries: list[str] = []
         """Of every block that ran."""
@@ -105,7 +105,7 @@ class EpisodeState:
         raise StateLostError("the namespace was changed between two steps: it does not remember the last block")
 
     def run(self, block: Block, answer: Answer, replies: Callable[[], tuple[Reply, ...]]) -> Done:
-        """Run a block and keep what outlives it; raise `BlockKilledError` where the state must be rolled back."""
+        """Run a block and keep what outlives it; raise `BlockKilledError` if the state must be rolled back."""
         report = self.engine.execute(block, answer)
         output = self.engine.output()
         error = report.error_text if report.error_type is not None else None
@@ -142,7 +142,7 @@ class EpisodeState:
         self.journal += (Installed(binding.name) for binding in bindings)
 
     def drop(self, name: str) -> bool:
-        """Remove a name; tell whether it was there."""
+        """Remove a name; return whether it existed."""
         if name not in self.active or self.engine.ask(("drop", [name])) != 1:
             return False
         self.engine.finish([])
@@ -183,7 +183,7 @@ class EpisodeState:
         return other, other._recover(recovery)
 
     def reload(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
-        """Bring another state about, which ends all snapshots; raise `StateLostError` where a block ends otherwise."""
+        """Replay to another state, which ends all snapshots; raise `StateLostError` if a block ends otherwise."""
         self._history = object()
         return self._bring_about(entries)
 

@@ -60,7 +60,7 @@ class HostTool:
         return f"{self.name}{self.signature}\n\n{inspect.getdoc(self.function) or ''}".rstrip()
 
     def bind(self, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a call's arguments by parameter, as far as they are given; none where they do not fit."""
+        """Return a call's arguments by parameter, as far as they are given; None if they do not fit."""
         if self._is_plain and not keywords and len(arguments) <= len(self._names):
             return dict(zip(self._names, arguments, strict=False))  # `inspect` takes a tenth of a call's time
         try:

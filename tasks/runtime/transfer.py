@@ -42,7 +42,7 @@ def send_binding(ask: Ask, binding: Binding) -> None:
 
 
 def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
-    """Return a variable's blob in sealed memory; raise `RetrievalError` where it is missing or cannot be sealed."""
+    """Return a variable's blob in sealed memory; raise `RetrievalError` if it is missing or cannot be sealed."""
     match ask(("fetch", name), ()):
         case {"missing": _}:
             raise RetrievalError(f"no variable {name!r} is alive")
@@ -70,7 +70,7 @@ def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
 
 
 def check(name: str, fetched: Fetched, spec: RuntimeSpec) -> None:
-    """Let the worker's reader decode a blob first unless it is harmless; raise `RetrievalError` where that fails."""
+    """Let the worker's reader decode a blob first unless it is harmless; raise `RetrievalError` if that fails."""
     if fetched.memory.size <= SMALL_BYTES and is_harmless(fetched.memory.view()):
         return
     ours, theirs = socket.socketpair()

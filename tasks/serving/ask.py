@@ -12,12 +12,12 @@ LARGEST_BODY = 16 * 2**20
 
 
 class Answer(NamedTuple):
-    """What came back over HTTP; an error status counts."""
+    """An HTTP response; an error status counts."""
 
     status: int
     body: bytes
     error_code: str | None = None
-    """What a model hub says of a refusal, e.g. `GatedRepo`."""
+    """A model hub's code for a refusal, e.g. `GatedRepo`."""
 
 
 class NoAnswer(NamedTuple):

@@ -21,7 +21,7 @@ from carryover.tasks.serving.spec import ServedModels, ServingSpec
 HOST = "127.0.0.1"
 """Servers that we start listen here only."""
 LISTING_SECONDS = 30.0
-"""How long an endpoint may take to list its models, or to tell its version."""
+"""Timeout of an endpoint for listing its models or reporting its version."""
 
 
 class RunningServer(NamedTuple):
@@ -35,7 +35,7 @@ class RunningServer(NamedTuple):
     """Command line of a server that we started; empty for an external one."""
     log_path: Path | None
     version: str | None = None
-    """Version that it tells; none where it tells none."""
+    """Version that it reports; None if it reports none."""
 
 
 @contextmanager
@@ -89,13 +89,13 @@ def _command(spec: ServingSpec, models: ServedModels, port: int, folder: Path) -
 
 
 def vllm_program() -> str | None:
-    """Return vLLM's program, beside our Python or on the PATH; none where it is not installed."""
+    """Return vLLM's program, beside our Python or on the PATH; None if it is not installed."""
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return shutil.which("vllm", path=places)
 
 
 def _ask_version(base_url: str) -> str | None:
-    """Return the version that a server tells as vLLM does, beside the API; no key is shown for it."""
+    """Return the version that a server reports as vLLM does, beside the API; no key is sent."""
     answer = ask(base_url.rstrip("/").removesuffix("/v1") + "/version", timeout_seconds=LISTING_SECONDS)
     if isinstance(answer, NoAnswer) or answer.status != HTTPStatus.OK:
         return None

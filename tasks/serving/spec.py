@@ -1,4 +1,4 @@
-"""How the models of a study are served, and which ones."""
+"""Specs of the served models of a study and of their server."""
 
 from pathlib import Path
 from typing import Literal
@@ -10,14 +10,14 @@ from carryover.tasks.running.frozen_model import FrozenModel
 
 
 class ServingSpec(FrozenModel):
-    """Which server answers the evaluation, and with what limits (arXiv 2603.01209, section 4.1 and appendix B)."""
+    """The server of the evaluation and its limits (arXiv 2603.01209, section 4.1 and appendix B)."""
 
     engine: Literal["cpu", "vllm", "external"] = "cpu"
     """Our own server on the CPU, vLLM on a GPU, or an endpoint that somebody else runs."""
     url: PlainAddress | None = None
     """Base URL of an `external` endpoint, e.g. `http://gpu-host:8000/v1`."""
     api_key_variable: str | None = None
-    """Environment variable or `secret/NAME` block with the key of an `external` endpoint; none for one without."""
+    """Environment variable or `secret/NAME` block with the key of an `external` endpoint; None for no key."""
     context_tokens: int = Field(default=40_960, gt=0)
     """Longest prompt and reply together, in tokens; refused with 400 above."""
     max_concurrent: int = Field(default=4, gt=0)
@@ -25,7 +25,7 @@ class ServingSpec(FrozenModel):
     is_thinking: bool = False
     """Whether the chat template may open a think block."""
     startup_timeout_seconds: float = 900.0
-    """How long loading may take before the server counts as failed."""
+    """Startup timeout: loading that takes longer counts as failed."""
     cpu_threads: int = Field(default=1, gt=0)
     """Torch threads of a CPU server."""
     cache_bytes: int = Field(default=2 * 1024**3, gt=0)
@@ -58,7 +58,7 @@ class ServedModels(FrozenModel):
     base: str
     """Directory or hub name of the base model."""
     base_revision: str | None = None
-    """Commit of the hub's repository that the base is taken from; none for the newest."""
+    """Commit of the hub's repository that the base is taken from; None for the newest."""
     base_name: str = "base"
     """Name of the base model itself."""
     adapters: dict[str, Path] = Field(default={})

@@ -101,7 +101,7 @@ def learned_loss(
     Adapters on the layers are part of the forward pass; the output head is the base's.
 
     `inputs` holds `input_ids`, `labels` and `position_ids`, batch x tokens. `learned_count` are the learned tokens of
-    the whole step, where gradients accumulate over batches; none for this batch's.
+    the whole step, where gradients accumulate over batches; None for this batch's.
     """
     import torch
 

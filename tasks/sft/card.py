@@ -1,4 +1,4 @@
-"""What a trained model declares: its contract, data, plan and metrics, beside the weights and in words."""
+"""Card of a trained model: its contract, data, plan and metrics, beside the weights and in words."""
 
 import json
 import warnings
@@ -21,11 +21,11 @@ class ModelCard(FrozenModel):
     """The machine-readable card; a folder that has one holds a finished training."""
 
     contract: str | None
-    """Contract of the training traces; none for a base."""
+    """Contract of the training traces; None for a base."""
     kind: Literal["checkpoint", "adapter"]
     """A whole model, or a LoRA on `base_model`."""
     base_model: str
-    """What the training started from: a folder, a hub id, or `untrained`."""
+    """Start of the training: a folder, a hub id, or `untrained`."""
     spec: TrainingSpec
     seed: int
     plan_digest: str | None
@@ -93,7 +93,7 @@ def write_card(folder: Path, card: ModelCard) -> None:
 
 
 def read_card(folder: Path) -> ModelCard:
-    """Return the card of a model folder; raise `UserError` where there is none of this version."""
+    """Return the card of a model folder; raise `UserError` if there is none of this version."""
     path = folder / CARD_NAME
     try:
         return ModelCard.model_validate_json(path.read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ from carryover.tasks.sft.card import CARD_NAME
 CHECKPOINTS = "checkpoints"
 LOCK_FILE = ".training.lock"
 STATE_FILES = ("optimizer.*", "scheduler.pt", "rng_state*.pth")
-"""What a training needs beside weights to go on; the trainer goes on without them, to other weights.
+"""Files needed beside weights to resume; without them the trainer continues to other weights.
 
 Several processes write a generator's state each, and with FSDP `optimizer.bin` in place of `optimizer.pt`.
 """
@@ -75,7 +75,7 @@ def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[Non
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:
-    """Make the folder this training's own; raise `UserError` where it holds checkpoints of another one.
+    """Make the folder this training's own; raise `UserError` if it holds checkpoints of another one.
 
     A training without a checkpoint is overwritten.
     """

@@ -44,7 +44,7 @@ def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedM
 
 
 def load_training_tokenizer(spec: TrainingSpec, source: str | Path) -> "PreTrainedTokenizerBase":
-    """Return a tokenizer with the chat template of a training; raise `UserError` where there is none."""
+    """Return a tokenizer with the chat template of a training; raise `UserError` if there is none."""
     return _with_template(spec, load_tokenizer(source))
 
 
@@ -128,7 +128,7 @@ def save_untrained(spec: ArchitectureSpec, tokenizer_path: Path, output: Path, s
 
 
 def save_model(model: "PreTrainedModel | PeftModel", output: Path, **options: Any) -> None:
-    """Save a model's weights and configuration; raise `UserError` where the disk has no room for the weights."""
+    """Save a model's weights and configuration; raise `UserError` if the disk has no room for the weights."""
     from safetensors import SafetensorError
 
     try:

@@ -85,7 +85,7 @@ KNOWN_SHAPES: dict[str, ModelShape] = {
 
 
 def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
-    """Return the shape of the model that a training starts from; none where only its files would tell."""
+    """Return the shape of the model that a training starts from; None if only its files hold it."""
     if spec.architecture is not None and spec.tokenizer is not None:
         return scratch_shape(spec.architecture, spec.tokenizer.vocabulary_size)
     config = Path(source) / "config.json"
@@ -102,7 +102,7 @@ def scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
 
 
 def shape_from_config(config: dict) -> ModelShape | None:
-    """Return the shape that a model's `config.json` tells; none where its words are not Qwen3's."""
+    """Return the shape in a model's `config.json`; None if its words are not Qwen3's."""
     try:
         named = {field: config[name] for field, name in CONFIG_NAMES.items()}
     except KeyError:

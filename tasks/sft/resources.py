@@ -22,7 +22,7 @@ OPTIMIZER_BYTES = 12
 LOGIT_BYTES = 4096 * 32768 * 4
 """One tile of TRL's chunked loss; two are held at once."""
 PACKED_SHARE = 0.92
-"""How full best-fit packing fills a sequence with traces as long as Table 5's."""
+"""Share of a sequence that best-fit packing fills with traces as long as Table 5's."""
 UTILISATION = 0.4
 """Share of a GPU's peak that training reaches on the operations counted here; not measured on this code."""
 PEAK_FLOPS: dict[str, float] = {"A100": 312e12, "H100": 989e12}
@@ -119,7 +119,7 @@ def training_hours(spec: TrainingSpec, shape: ModelShape, token_count: float, me
 
 
 def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float, device: str) -> float | None:
-    """Return the seconds that a token takes at the peak of a GPU, found by name; none for another device."""
+    """Return the seconds that a token takes at the peak of a GPU, found by name; None for another device."""
     peak = next((peak for name, peak in PEAK_FLOPS.items() if name in device), None)
     return None if peak is None else training_flops(spec, shape, mean_length) / peak
 
@@ -133,7 +133,7 @@ def hours_on(hours: list[float], gpu_count: int) -> float:
 
 
 def check_shares(spec: TrainingSpec, gpu_count: int) -> None:
-    """Check that GPUs can share out the sequences of each step; raise `UserError` where they cannot."""
+    """Check that GPUs can share out the sequences of each step; raise `UserError` if they cannot."""
     batch = spec.batch
     if gpu_count > 1 and not (batch.packing and batch.accumulation % gpu_count == 0):
         raise UserError(
@@ -143,7 +143,7 @@ def check_shares(spec: TrainingSpec, gpu_count: int) -> None:
 
 
 def check_room(spec: TrainingSpec, source: str, output: Path, gpu_count: int = 1) -> None:
-    """Check that a training fits on this machine, unless its size is unknown; raise `UserError` where it does not."""
+    """Check that a training fits on this machine, unless its size is unknown; raise `UserError` if it does not."""
     import torch
 
     shape = find_shape(spec, source)
@@ -194,7 +194,7 @@ def unknown_size(spec: TrainingSpec, source: str) -> str | None:
 
 
 def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
-    """Return the shape that a training starts from, asking the hub if need be; raise `UserError` where that fails."""
+    """Return the shape that a training starts from, asking the hub if need be; raise `UserError` if that fails."""
     if (shape := shape_of(spec, source)) is not None:
         return shape
     with explained(source, "base model"):

@@ -1,4 +1,4 @@
-"""How a model is trained: frozen specs and the named presets (arXiv 2603.01209, appendix C.2)."""
+"""Training of a model: frozen specs and the named presets (arXiv 2603.01209, appendix C.2)."""
 
 from typing import Literal, get_args
 
@@ -54,7 +54,7 @@ class LoraSpec(FrozenModel):
 
 
 class OptimizerSpec(FrozenModel):
-    """How the weights move."""
+    """Optimizer settings."""
 
     kind: Literal["adamw", "muon"] = "adamw"
     """`muon` moves the layers' matrices by Muon and everything else (embedding, norms) by AdamW."""
@@ -84,7 +84,7 @@ class OptimizerSpec(FrozenModel):
 
 
 class BatchSpec(FrozenModel):
-    """What one optimizer step sees."""
+    """Batch of one optimizer step."""
 
     max_length: int = Field(default=16384, gt=0)
     """Longest sequence, in tokens."""
@@ -112,23 +112,23 @@ class TrainingSpec(FrozenModel):
     base_model: str | None = None
     """Hub id or folder for `hub`; for `common` the folder is known only at run time and passed to `train`."""
     base_revision: str | None = None
-    """Commit of the hub's repository; none for the newest."""
+    """Commit of the hub's repository; None for the newest."""
     method: Literal["full", "lora", "qlora"]
     """All weights, adapters, or adapters on a base held in NF4 with double quantization."""
     tokenizer: TokenizerSpec | None = None
-    """How the tokenizer of a scratch model is built; other bases bring theirs."""
+    """Spec of a scratch model's tokenizer; other bases bring theirs."""
     architecture: ArchitectureSpec | None = None
     """Shape of a scratch model."""
     lora: LoraSpec | None = None
     """Adapter's shape for `lora` and `qlora`."""
     chat_template: Literal["chatml", "qwen3"] | None
-    """Our template of that name, which the trained model is also served with; none for the base's own."""
+    """Our template of that name, which the trained model is also served with; None for the base's own."""
     optimizer: OptimizerSpec = OptimizerSpec()
     batch: BatchSpec = BatchSpec()
     epochs: float = Field(default=3.0, gt=0)
     """Passes over the data; a fraction ends within a pass."""
     max_steps: int | None = Field(default=None, gt=0)
-    """Optimizer steps at most; none for all that the epochs give."""
+    """Most optimizer steps; None for all that the epochs give."""
     validation_share: float = 0.05
     """Share of the conversations held out for the validation loss; 0 for none."""
     precision: Literal["bfloat16", "float32"] = "bfloat16"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TrainingJob(FrozenModel):
-    """What one training is made of."""
+    """Inputs of one training."""
 
     spec: TrainingSpec
     dataset: Path
@@ -34,11 +34,11 @@ class TrainingJob(FrozenModel):
     output: Path
     """Folder of the model; a finished training of the same inputs there is returned as it is."""
     contract: str | None
-    """Contract of the training traces; none for a base."""
+    """Contract of the training traces; None for a base."""
     seed: int
     """Seed of weights, data order, dropout and the validation split."""
     base_model: str | None = None
-    """What to start from instead of `spec.base_model`; required for a `common` base."""
+    """Start instead of `spec.base_model`; required for a `common` base."""
     tokenizer: Path | None = None
     """Tokenizer's folder; required for `scratch`, other bases bring theirs."""
     plan_digest: str | None = None
@@ -57,7 +57,7 @@ class TrainedModel(ModelCard):
 def train(
     job: TrainingJob, on_log: OnLog | None = None, compute: Callable[[TrainingJob], None] | None = None
 ) -> TrainedModel:
-    """Train one model or adapter and save it; a killed training goes on from its last checkpoint.
+    """Train one model or adapter and save it; a killed training resumes from its last checkpoint.
 
     `on_log` is told of every logging step. `compute` trains in the folder and writes the card; default: `compute_here`.
     Raise `UserError` where data, base, disk or memory do not fit, or `output` holds another training; `DivergedError`,

@@ -26,10 +26,10 @@ from carryover.tasks.sft.train import TrainedModel, TrainingJob, compute_here, r
 from carryover.tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
 
 OUTPUT_NAME = "training_output.txt"
-"""What the process printed, in the folder of the model."""
+"""Output of the process, in the folder of the model."""
 DESCRIPTION_NAME = "training_job.json"
 REFUSAL_NAME = "training_refusal.txt"
-"""The line of one of several processes for the user; their starter's exit code does not tell it from a crash."""
+"""The line of one of several processes for the user; their starter's exit code does not distinguish it from a crash."""
 ROOM_BYTES = 1 << 20
 """A training that fails with less free space than this is reported as disk full."""
 POLL_SECONDS = 0.5
@@ -51,7 +51,7 @@ def train_in_process(
     check: Callable[[], None] = lambda: None,
     poll_seconds: float = POLL_SECONDS,
 ) -> TrainedModel:
-    """Run a job in a process of its own, tell of every logging step, and return the trained model.
+    """Run a job in a process of its own, report every logging step, and return the trained model.
 
     The process ends when the caller is interrupted, or `check`, called at every look, raises. Several calls may run at
     once, from threads. A process that was killed is a `KilledTrainingError`, another failure a `UserError` with what

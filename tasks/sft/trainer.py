@@ -231,7 +231,7 @@ class Intervals(NamedTuple):
     saving: int
     """A multiple of `logging`, so that a resumed run logs the same averages as an unbroken one."""
     validation: int
-    """A multiple of `logging`, so that each loss stands in a log line."""
+    """A multiple of `logging`, so that each loss has a log line."""
 
 
 def find_intervals(spec: TrainingSpec, step_count: int) -> Intervals:

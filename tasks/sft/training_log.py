@@ -18,7 +18,7 @@ LOG_NAME = "training_log.jsonl"
 
 
 class TrainingMetric(FrozenModel):
-    """What a logging step saw; the fields of `TrainingMetricRow`, and the step at which the training ends."""
+    """Metrics of a logging step; the fields of `TrainingMetricRow`, and the step at which the training ends."""
 
     optimizer_step: int
     total_steps: int
@@ -42,7 +42,7 @@ class TrainingMetric(FrozenModel):
     utilization: float | None = None
     """Share of the GPU's peak operations, recomputation included, since the previous line; null without a known GPU."""
     validation_loss: float | None = None
-    """Loss on the held-out conversations at this step; null where it was not taken."""
+    """Loss on the held-out conversations at this step; null if it was not taken."""
 
 
 OnLog = Callable[[TrainingMetric], None]

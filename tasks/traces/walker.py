@@ -30,12 +30,12 @@ class NameEvent(NamedTuple):
 
 
 class ParsedBlock(NamedTuple):
-    """What the source of one block says."""
+    """Facts from the source of one block."""
 
     is_parsed: bool
     """Whether the block is valid Python; if not, all that needs a syntax tree is empty."""
     import_count: int = 0
-    """Import and ImportFrom statements, wherever they stand."""
+    """Import and ImportFrom statements, at any depth."""
     call_site_count: int = 0
     """Places where a tool's name is followed by "(", counted in the text as the study's authors count tool calls, so
     also in comments, strings and blocks that are not Python; the events hold the calls proper."""

@@ -6,7 +6,7 @@ ArmName = Literal["persistent_code", "stateless_code", "code_without_injection",
 
 
 class Arm(NamedTuple):
-    """What an arm gives a model."""
+    """Features of an arm."""
 
     contract: str | None
     """Contract of the interpreter; None for an arm without one."""

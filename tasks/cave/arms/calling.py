@@ -45,7 +45,7 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list:
 
 
 class Ran(NamedTuple):
-    """What one call gave."""
+    """Outcome of one call."""
 
     told: str
     code: str

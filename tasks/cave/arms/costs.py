@@ -1,4 +1,4 @@
-"""What each arm costs in tokens, drawn from the rows of `sql/tables/cave_costs.sql`."""
+"""Token costs of each arm, drawn from the rows of `sql/tables/cave_costs.sql`."""
 
 import io
 

@@ -97,7 +97,7 @@ async def _complete(client: ModelClient, messages: Sequence[Message], name: str)
 
 
 async def _judge(client: ModelClient, said: Sequence[Message], assertions: Sequence[str], name: str) -> float | None:
-    """Return 1 where all assertions hold, else 0; None where the reply is no list of that many truth values."""
+    """Return 1 if all assertions hold, else 0; None if the reply is not a list of that many truth values."""
     lines = [f"{'customer' if one.role == 'assistant' else 'agent'}: {one.content}" for one in said]
     listed = "\n".join(f"{number}. {text}" for number, text in enumerate(assertions, start=1))
     prompt = _JUDGE.format(said="\n".join(lines), assertions=listed)

@@ -1,4 +1,4 @@
-"""What a small model learns an arm from: drills in copying names, and the oracle's conversations on other cases."""
+"""Training data of a small model for an arm: drills in copying names, and the oracle's conversations on other cases."""
 
 import random
 
@@ -14,7 +14,7 @@ from carryover.tasks.runtime.describe import describe
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 
 LAPTOP = "laptop"
-"""Model name that stands for small models trained here, one per arm."""
+"""Model name of the small models trained here, one per arm."""
 SUITE: SuiteName = "multi_variable"
 LEARNING_ARMS: tuple[ArmName, ...] = ("persistent_code", "stateless_code")
 TIERS = ("05", "10", "15")

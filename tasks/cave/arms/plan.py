@@ -1,4 +1,4 @@
-"""What a comparison of arms is: its suites, its model, its budgets."""
+"""Plan of a comparison of arms: its suites, its model, its budgets."""
 
 import hashlib
 from typing import Literal, Self
@@ -23,7 +23,7 @@ INSTRUCTIONS = {
     "none": "",
     "parallel": "Where several functions are needed that do not depend on each other, call all of them in one reply.",
 }
-"""What the factor of the prompt adds to the system message."""
+"""Text that the factor of the prompt adds to the system message."""
 
 
 class SuitePlan(FrozenModel):
@@ -78,12 +78,12 @@ class SuitePlan(FrozenModel):
 
     @property
     def name(self) -> str:
-        """How runs of any comparison are named."""
+        """Name of the runs of any comparison."""
         return "arms"
 
     @property
     def digest(self) -> str:
-        """What tells episodes of different comparisons apart: another source plays another comparison."""
+        """Key of a comparison's episodes: another source plays another comparison."""
         content = {
             "model": self.model,
             "url": None if self.is_trained else self.endpoint_url,  # a port of the moment

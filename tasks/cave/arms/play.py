@@ -34,7 +34,7 @@ from carryover.tasks.traces.rows import FinishReason, Row
 
 
 class Setting(NamedTuple):
-    """What is equal for all episodes of a comparison."""
+    """Settings shared by all episodes of a comparison."""
 
     spec: AgentSpec
     runtime: Runtime
@@ -116,7 +116,7 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
 
 
 class _Player:
-    """What both kinds of arms have in common."""
+    """Base of both kinds of arms."""
 
     def __init__(self, place: Place, client: ModelClient, setting: Setting) -> None:
         self.place, self.case, self.arm = place, place.case, ARMS[place.arm]

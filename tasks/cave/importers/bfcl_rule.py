@@ -29,7 +29,7 @@ class Accepted(NamedTuple):
 def wrong_calls(
     schemas: Mapping[str, Mapping[str, Any]], made: Sequence[tuple[str, Mapping[str, Any]]], wanted: Sequence[Accepted]
 ) -> tuple[str, ...]:
-    """Return why the calls are not the wanted ones, in any order; empty where they are."""
+    """Return why the calls are not the wanted ones, in any order; empty if they are."""
     if len(made) != len(wanted):
         return (f"{len(made)} calls, expected {len(wanted)}",)
     left = list(made)

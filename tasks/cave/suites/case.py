@@ -37,7 +37,7 @@ class Dialogue(NamedTuple):
     told: tuple[str, ...] = ()
     """Texts that the user must have been told."""
     assertions: tuple[str, ...] = ()
-    """What a judging model decides about the conversation."""
+    """Assertions that a judging model decides about the conversation."""
 
     def untold(self, answer: str) -> tuple[str, ...]:
         """Return the texts that replies lack, whatever their case and without commas."""
@@ -54,7 +54,7 @@ class Call(NamedTuple):
 
 @dataclass
 class World:
-    """What an episode starts from and changes: variables of the interpreter, and functions over a host's state."""
+    """State of an episode, at its start and later: variables of the interpreter, and functions over a host's state."""
 
     variables: dict[str, Any] = field(default_factory=dict)
     """Injected and checked."""
@@ -65,13 +65,13 @@ class World:
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
     """Host functions by name, the same in every arm; arguments and results are JSON."""
     schemas: dict[str, dict[str, Json]] = field(default_factory=dict)
-    """Functions as an endpoint is told of them (description, parameters), where their signature does not tell."""
+    """Functions as described to an endpoint (description, parameters), if their signature is not enough."""
     namespaced: dict[str, str] = field(default_factory=dict)
     """Dotted names by which code arms may call functions as well, with the functions' names."""
     acting: frozenset[str] = frozenset()
     """Functions that change the host's state: the golden program's calls of them are required."""
     descriptions: dict[str, str] = field(default_factory=dict)
-    """What a prompt says of variables and data."""
+    """Descriptions of variables and data for a prompt."""
     read_state: Callable[[], dict[str, Json]] = dict
     """The host's state as JSON."""
     checks_kinds: bool = False
@@ -115,13 +115,13 @@ class Case:
 
     @functools.cached_property
     def expected(self) -> tuple["Expected", ...]:
-        """What each turn leaves, if all before it were done right."""
+        """Expected state after each turn, if all before it were done right."""
         golden = GoldenRun(deepcopy(self.world))
         return tuple(golden.play(turn.golden) for turn in self.turns)
 
 
 class Expected(NamedTuple):
-    """What a golden program does."""
+    """Effects of a golden program."""
 
     state: dict[str, Json]
     stages: tuple[tuple[Call, ...], ...]
@@ -201,7 +201,7 @@ def grow_turns(random_source: random.Random, world: World, pools: Sequence[Seque
 
 
 def _state_after(world: World, turn: Turn, failures: list[Exception]) -> dict[str, Json] | None:
-    """Return the state that a turn's program leaves in a world; None where it fails, which is noted."""
+    """Return the state that a turn's program leaves in a world; None if it fails, which is noted."""
     try:
         return GoldenRun(world).play(turn.golden).state
     except Exception as error:  # noqa: BLE001 - whatever a program does where it does not fit

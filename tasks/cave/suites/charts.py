@@ -30,7 +30,7 @@ def drawn(option: Json) -> list[tuple[str, list[Json]]]:
 
 
 def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return why a state's chart does not draw what the expected one draws; empty where it does."""
+    """Return why a state's chart does not draw what the expected one draws; empty if it does."""
     try:
         wanted, found = drawn(expected["chart"]), drawn(actual.get("chart"))
     except ChartError as error:

@@ -11,7 +11,7 @@ from carryover.tasks.cave.suites.case import Draw, Turn, World
 
 WORDS = ("amber", "birch", "coral", "delta", "ember", "fjord", "grove", "heron", "indigo", "juniper", "kelp", "lunar")
 Values = Callable[[random.Random], Mapping[str, object]]
-"""Draws what the names of a template stand for."""
+"""Draws the values of a template's names."""
 
 
 def read_draws(suite: str, section: str, values: Values) -> list[Draw]:

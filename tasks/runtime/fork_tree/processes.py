@@ -1,4 +1,4 @@
-"""Which process of an episode runs the next block: the one that lives on, or a new one each time."""
+"""Choice of the process that runs an episode's next block: the live one, or a new one each time."""
 
 import threading
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Fork:
             theirs.close()
 
     def take(self) -> tuple[Node, ForkState]:
-        """Return the process and what its parent said of itself; raise `NodeGoneError` where none comes."""
+        """Return the process and what its parent said of itself; raise `NodeGoneError` if none comes."""
         try:
             handle, state = receive_handle(self._parent.channel, self._parent.resume)
         except NodeGoneError:
@@ -42,7 +42,7 @@ class Fork:
 
 
 class FrozenProcess:
-    """A process that only forks, for all who go on from its state; it ends with the last of them."""
+    """A process that only forks, for all who continue from its state; it ends with the last of them."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -50,13 +50,13 @@ class FrozenProcess:
         self._lock = threading.Lock()
 
     def share(self) -> "FrozenProcess":
-        """Count one more who may go on from it."""
+        """Count one more who may continue from it."""
         with self._lock:
             self._user_count += 1
         return self
 
     def fork(self, output: int) -> tuple[Node, ForkState]:
-        """Return a fork that prints to a descriptor; raise `NodeGoneError` where none comes."""
+        """Return a fork that prints to a descriptor; raise `NodeGoneError` if none comes."""
         with self._lock:
             try:
                 return Fork(self.node, output=output).take()
@@ -77,7 +77,7 @@ class Frozen(NamedTuple):
 
     process: FrozenProcess
     worth: Recovery
-    """What it is to go on from the copy: threads do not survive a fork, and a library would wait for its own."""
+    """Recovery quality of the copy: threads do not survive a fork, and a library would wait for its own."""
     installed_count: int = 0
     """How many of the engine's bindings it has."""
 
@@ -179,7 +179,7 @@ class LiveProcesses:
                 former.process.close()
 
     def freeze(self) -> Frozen:
-        """Return the copy of the present state, for one more who may go on from it."""
+        """Return the copy of the present state, for one more who may continue from it."""
         self.next()
         if self._standby is not None and self._standby.worth != "complete":  # its threads have gone on since
             self.finish(())
@@ -188,13 +188,13 @@ class LiveProcesses:
         return self._standby._replace(process=self._standby.process.share())
 
     def thaw(self, frozen: Frozen) -> None:
-        """Go on from a frozen state."""
+        """Continue from a frozen state."""
         frozen.process.share()
         self._end()
         self._go_on_from(frozen)
 
     def roll_back(self) -> Recovery | None:
-        """Go on from the frozen copy; none where it ended as well."""
+        """Continue from the frozen copy; return None if it ended as well."""
         standby, self._standby = self._standby, None
         self._end()
         if standby is None:

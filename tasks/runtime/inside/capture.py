@@ -39,7 +39,7 @@ def empty_input() -> None:
 
 
 def restore_output() -> bool:
-    """Open descriptors 1 and 2 again, whatever a block has made of them; tell whether the output was still there.
+    """Open descriptors 1 and 2 again, whatever a block has made of them; return whether the output was still there.
 
     Where the block has closed it everywhere, what is written goes nowhere until the output is redirected again.
     """

@@ -10,7 +10,7 @@ _STATEMENT = re.compile(r"(import|from|def|class|for|while|if|with|try|pass)\b|[
 
 
 class Compiled(NamedTuple):
-    """What runs, in this order."""
+    """Code objects, in order of execution."""
 
     statements: tuple[CodeType, ...]
     value: CodeType | None

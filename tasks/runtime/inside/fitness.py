@@ -1,4 +1,4 @@
-"""Whether a process can go on after a block: a block may leave what no later block, or the runtime itself, survives."""
+"""Checks that a process can continue after a block: a block may leave what no later block, or the runtime, survives."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import _thread
@@ -22,7 +22,7 @@ _LEAST = {
 
 
 class Fitness:
-    """Finds what a block has left that its process cannot go on with; the host puts it in words."""
+    """Finds what a block has left that its process cannot continue with; the host puts it in words."""
 
     def __init__(self) -> None:
         self._fork_count = 0
@@ -42,7 +42,7 @@ class Fitness:
             self._lacked_builtins = True
 
     def problem(self) -> str | None:
-        """Return the kind of thing that stands in the way of another block."""
+        """Return the kind of obstacle to another block."""
         if _stop_timers():
             return "timer"
         if self._lacked_builtins:
@@ -70,7 +70,7 @@ class Fitness:
 
 
 def _stop_timers() -> bool:
-    """Disarm what raises signals later; tell whether anything was armed."""
+    """Disarm what raises signals later; return whether anything was armed."""
     was_armed = False
     while True:
         try:

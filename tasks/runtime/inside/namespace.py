@@ -49,7 +49,7 @@ def heal(namespace: dict[str, Any], own: dict[str, Any]) -> list[str]:
 
 
 def drop_excess(namespace: dict[str, Any], values: dict[str, Any]) -> int:
-    """Drop, from the namespace and from its user values, the last names beyond what a host keeps; tell how many."""
+    """Drop, from the namespace and from its user values, the last names beyond what a host keeps; return how many."""
     if sum(map(len, values)) <= NAMES_LIMIT:
         return 0
     length, excess = 0, []

@@ -145,7 +145,7 @@ class Server:
             redirect_output(output)
 
     def _sweep(self) -> bool:
-        """End what is left of the last block; tell whether nothing remains.
+        """End what is left of the last block; return whether nothing remains.
 
         The root ignores the end of its children, so the kernel collects them and waiting ends with there being none.
         """

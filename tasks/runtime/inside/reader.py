@@ -25,9 +25,9 @@ _CPU_SECONDS = 5
 _STACK_BYTES = 4 * _MIB
 """Half of what the host has: hashing a deep tuple recurses in C."""
 _SPARE_BYTES = 32 * _MIB
-"""What libraries allocate for themselves when they are used first."""
+"""Bytes that libraries allocate on first use."""
 _ADDRESS_SPACE_BYTES = 512 * _MIB
-"""What they reserve then: stacks and arenas of threads."""
+"""Bytes that they reserve then: stacks and arenas of threads."""
 
 
 def main(descriptor: int) -> NoReturn:

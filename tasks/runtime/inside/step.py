@@ -96,7 +96,7 @@ class StepRunner:
         return report
 
     def canary(self) -> str | None:
-        """Return by which word the namespace remembers the last block; none for a namespace without memory.
+        """Return the word by which the namespace remembers the last block; None for a namespace without memory.
 
         A block can write anything there; an invalid word counts as none.
         """

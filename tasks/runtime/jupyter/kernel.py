@@ -74,7 +74,7 @@ class Kernel:
         self._send(code, {"step": step, "seed": seed})
 
     def settle(self, seconds: float = _REPLY_SECONDS) -> bool:
-        """Wait for Jupyter's reply; tell whether output still reaches the host, or raise `NodeGoneError`."""
+        """Wait for Jupyter's reply; return whether output still reaches the host, or raise `NodeGoneError`."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self.node.is_alive() and self._relay.is_open:
             if not self._shell.poll(100):

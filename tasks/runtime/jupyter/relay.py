@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 ANSWER_BYTES = 1 << 16
-"""What a kernel may send for a request. A true answer takes about a thousand, whatever a block did: reports go by the
-runtime's channel, and output by a file."""
+"""Most bytes that a kernel may send for a request. A true answer takes about a thousand, whatever a block did:
+reports go by the runtime's channel, and output by a file."""
 _CHUNK_BYTES = 1 << 16
 _CONNECT_SECONDS = 30.0
 
@@ -25,7 +25,7 @@ class Relay:
     def __init__(self, client: socket.socket, kernel: socket.socket) -> None:
         self.is_open = True
         self.carried_bytes = 0
-        """What the kernel has sent in all."""
+        """Bytes that the kernel has sent in total."""
         self._allowed_bytes = ANSWER_BYTES
         self._client = client
         self._kernel = kernel
@@ -53,7 +53,7 @@ class Relay:
         self._end()
 
     def _carry_from(self, descriptor: int) -> bool:
-        """Carry what has come to one end to the other; tell whether there may be more."""
+        """Carry what has come to one end to the other; return whether there may be more."""
         is_answer = descriptor == self._kernel.fileno()
         source, target = (self._kernel, self._client) if is_answer else (self._client, self._kernel)
         part = source.recv(_CHUNK_BYTES)

@@ -105,7 +105,7 @@ class _Clock:
             self.interrupt(self._late())
 
     def interrupt(self, reason: str) -> None:
-        """Interrupt the block; raise `BlockKilledError` where it has been interrupted before."""
+        """Interrupt the block; raise `BlockKilledError` if it has been interrupted before."""
         if self.reason is not None:
             raise BlockKilledError("StepTimeout", f"{self.reason} and was killed")
         self.reason = reason
@@ -113,7 +113,7 @@ class _Clock:
         self._node.interrupt()
 
     def send(self, reply: tuple[Any, ...]) -> None:
-        """Send a reply; raise `BlockKilledError` where the block does not take it in time."""
+        """Send a reply; raise `BlockKilledError` if the block does not take it in time."""
         try:
             self._node.channel.send(reply)
         except BlockingIOError as error:

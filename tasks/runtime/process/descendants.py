@@ -14,7 +14,7 @@ def descendants(process: int) -> list[int]:
 
 
 def parent(process: int) -> int:
-    """Return the process that forked or adopted another; raise `ProcessLookupError` where that one has ended."""
+    """Return the process that forked or adopted another; raise `ProcessLookupError` if that one has ended."""
     status = _read(Path(f"/proc/{process}/stat"))
     if not status:
         raise ProcessLookupError(f"process {process} has ended")

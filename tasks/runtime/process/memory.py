@@ -16,7 +16,7 @@ _LOOKED_AT_AGAIN = 32
 
 
 class _Signs(NamedTuple):
-    """What changes when a process runs."""
+    """Counters that change when a process runs."""
 
     started: str
     ticks: int
@@ -24,7 +24,7 @@ class _Signs(NamedTuple):
 
 
 class Holdings:
-    """What the processes of an episode hold; a look at a thousand branches asks the kernel about a few of them."""
+    """Memory of an episode's processes; a look at a thousand branches asks the kernel about a few of them."""
 
     __slots__ = ("_known", "due")
 

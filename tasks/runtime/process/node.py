@@ -33,7 +33,7 @@ class NodeGoneError(StateLostError):
 
 
 class ForkState(NamedTuple):
-    """What a process says of itself when it has forked."""
+    """Report of a process that has forked."""
 
     canary: str | None
     has_strays: bool
@@ -108,7 +108,7 @@ class Node:
         self._signal(signal.SIGINT)
 
     def resume(self) -> None:
-        """Let the process go on if something has stopped it."""
+        """Resume the process if something has stopped it."""
         self._signal(signal.SIGCONT)
 
     def end(self) -> None:
@@ -150,7 +150,7 @@ class Node:
 
 
 def receive_handle(parent: Channel, resume: Callable[[], None] = lambda: None) -> tuple[int, ForkState]:
-    """Wait for the handle of a forked process, calling `resume` meanwhile; raise `NodeGoneError` where none comes."""
+    """Wait for the handle of a forked process, calling `resume` meanwhile; raise `NodeGoneError` if none comes."""
     deadline = parent.deadline = time.monotonic() + _REPLY_SECONDS
     while True:
         try:

@@ -67,7 +67,7 @@ def put_strays_last(root: Node) -> None:
 
 
 def _open(process: int, opened: contextlib.ExitStack) -> int | None:
-    """Return a handle of a process that is closed in time; none when the process has ended."""
+    """Return a handle of a process that is closed in time; None if the process has ended."""
     try:
         handle = os.pidfd_open(process)
     except ProcessLookupError:
@@ -77,7 +77,7 @@ def _open(process: int, opened: contextlib.ExitStack) -> int | None:
 
 
 def _signal(handle: int, number: signal.Signals) -> bool:
-    """Signal a process; tell whether it was there, also where that is not allowed."""
+    """Signal a process; return whether it exists, also if signalling is not allowed."""
     try:
         signal.pidfd_send_signal(handle, number)
     except ProcessLookupError:

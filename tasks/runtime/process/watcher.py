@@ -1,4 +1,4 @@
-"""Memory between steps: what a block left running may go on growing while the model thinks."""
+"""Memory between steps: what a block left running may keep growing while the model thinks."""
 
 import logging
 import threading

@@ -1,1 +1,1 @@
-"""Which walls the machine offers, and how to start a process behind them."""
+"""Sandbox levels of the machine, and the start of a process behind them."""

@@ -79,7 +79,7 @@ def launch(
     extra: Mapping[str, Any] | None = None,
     descriptors: tuple[int, ...] = (),
 ) -> SandboxProcess:
-    """Start the `main` of `inside.<entry>` at a sandbox level; raise `SandboxStartError` where it does not get ready.
+    """Start the `main` of `inside.<entry>` at a sandbox level; raise `SandboxStartError` if it does not get ready.
 
     It is told the settings, `extra` ones included, and gets copies of the `descriptors`.
     """

@@ -1,4 +1,4 @@
-"""Which sandbox level the machine reaches, and one line on how to get a better one."""
+"""Sandbox level that the machine reaches, and one line on how to get a better one."""
 
 import logging
 import os
@@ -36,7 +36,7 @@ def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = 
 
 
 def _obstacle(level: SandboxLevel) -> str:
-    """What keeps the machine from a level, and what would help; empty when nothing does."""
+    """Return the obstacle to a level and its remedy; empty if there is none."""
     if level == "none":
         return ""
     if sys.platform != "linux":

@@ -153,7 +153,7 @@ class ChatApi:
 
 
 async def read_body(request: Request) -> bytes:
-    """Return a request's body; raise `ApiError` where it is too large or breaks off."""
+    """Return a request's body; raise `ApiError` if it is too large or breaks off."""
     body, size = bytearray(), 0
     try:
         async for chunk in request.stream():

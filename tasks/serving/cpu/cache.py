@@ -17,7 +17,7 @@ MIN_SHARED_TOKENS = 16
 
 
 class CacheShape(NamedTuple):
-    """What a model needs to remember of one token."""
+    """Cached keys and values of one token."""
 
     layer_count: int
     head_count: int

@@ -18,7 +18,7 @@ class ApiError(Exception):
 
 
 class _Body(BaseModel):
-    """An object of a request; a null stands for the default, as clients send it."""
+    """An object of a request; null means the default, as clients send it."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -58,7 +58,7 @@ class ChatMessage(_Body):
 
 
 class StreamOptions(_Body):
-    """What a stream tells beside the text."""
+    """Options of a stream beside the text."""
 
     include_usage: bool = False
     include_obfuscation: bool = False
@@ -85,7 +85,7 @@ class ChatRequest(_Body):
     stream: bool = False
     stream_options: StreamOptions = StreamOptions()
     ignore_eos: bool = False
-    """vLLM's: go on after the end token."""
+    """vLLM's: continue after the end token."""
     chat_template_kwargs: dict[str, Any] = {}
     """vLLM's: variables of the chat template, e.g. `enable_thinking`."""
     n: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""How the next token of every row is chosen."""
+"""Sampling of the next token of every row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class SamplingParameters(NamedTuple):
-    """What a request asks of decoding."""
+    """Decoding options of a request."""
 
     max_tokens: int
     temperature: float = 1.0
@@ -18,7 +18,7 @@ class SamplingParameters(NamedTuple):
     top_p: float = 1.0
     """Share of probability kept, most likely tokens first."""
     seed: int | None = None
-    """Same seed, same draws; none draws from the operating system."""
+    """Same seed, same draws; None draws from the operating system."""
     stop: tuple[str, ...] = ()
     """Texts that end the reply; not part of it."""
     ignores_end: bool = False

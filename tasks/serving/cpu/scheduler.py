@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from carryover.tasks.serving.cpu.engine import GenerationRequest, ModelEngine, Reply
 
 THREAD_NAME = "engine"
-"""What the name of the thread that computes passes begins with."""
+"""Prefix of the name of the thread that computes passes."""
 STOPPED = "the engine stopped; start the server again"
 
 

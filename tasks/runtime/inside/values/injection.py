@@ -1,4 +1,4 @@
-"""What the host defines in a namespace: types, and functions that run in the sandbox."""
+"""Definitions of the host in a namespace: types, and functions that run in the sandbox."""
 
 import dataclasses
 import enum

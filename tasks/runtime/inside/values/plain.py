@@ -17,7 +17,7 @@ _EQUAL_HASHES_LIMIT = 64
 """Members of a set, or keys, that may share a hash: each is compared with all before it."""
 _PYDANTIC_STATE = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 BASES = (bool, int, float, str, bytes, bytearray, dict, list, tuple, set, frozenset)
-"""What a value of an unknown subclass can be converted to."""
+"""Types to which a value of an unknown subclass can be converted."""
 
 
 class Record(NamedTuple):
@@ -203,7 +203,7 @@ CLASSES: dict[str, Callable[[Any, list[Any]], bool]] = {
 
 
 def family(kind: type) -> str | None:
-    """Return the tag of a class's instances; none where they do not travel."""
+    """Return the tag of a class's instances; None if they do not travel."""
     enumeration, pydantic = (sys.modules.get(name) for name in ("enum", "pydantic"))
     if enumeration is not None and issubclass(kind, enumeration.Enum):
         return "class.member"

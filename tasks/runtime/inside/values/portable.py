@@ -1,4 +1,4 @@
-"""How the values of a type travel between host and sandbox, and what says that one does not."""
+"""Transfer of a type's values between host and sandbox, and the error for one that does not travel."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ class Content(NamedTuple):
 
 
 class Codec(NamedTuple):
-    """How the values of one type travel."""
+    """Transfer of one type's values."""
 
     split: Callable[[Any], Any]
     """Returns a list of parts, each a value that travels, or a tuple of such a list and a `Content`."""

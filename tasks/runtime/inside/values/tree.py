@@ -56,7 +56,7 @@ class Encoded(NamedTuple):
 
 
 def encode(value: Any, types: Mapping[str, type] | None = None) -> Encoded:
-    """Return the form in which a value travels; raise `NotPortableError` where it, or a value inside it, does not.
+    """Return the form in which a value travels; raise `NotPortableError` if it, or a value inside it, does not.
 
     `types` are the classes that the reader knows, by name; `None` stands for a reader that takes others as records.
     """
@@ -234,7 +234,7 @@ def _resolve(tag: str) -> Any:
 
 @functools.cache
 def _tag(kind: type) -> str:
-    """Return the tag of a type's values; raise `NotPortableError` where they do not travel."""
+    """Return the tag of a type's values; raise `NotPortableError` if they do not travel."""
     tag = _exact(kind) or plain.family(kind) or frames.family(kind)
     if tag is not None:
         return tag

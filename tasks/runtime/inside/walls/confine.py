@@ -173,7 +173,7 @@ def become_user(user: int) -> None:
 
 
 def unshare_user(*, processes: bool) -> bool:
-    """Move to a user namespace of one's own, where that is allowed; tell whether it is.
+    """Move to a user namespace of one's own, if that is allowed; return whether it is.
 
     Processes are counted apart there, which makes the process limit one per episode. With `processes` the next child
     becomes the first of a process namespace.

@@ -103,7 +103,7 @@ _DENIED: dict[str, tuple[int, int | None]] = {
     "utimensat": (280, 88),
     "utimes": (235, None),
 }
-"""Numbers on x86-64 and aarch64, None where an architecture lacks the call."""
+"""Numbers on x86-64 and aarch64, None if an architecture lacks the call."""
 
 
 class AllowedArguments(NamedTuple):
@@ -116,7 +116,7 @@ class AllowedArguments(NamedTuple):
 
 
 class Architecture(NamedTuple):
-    """What a filter must know of an architecture."""
+    """Constants of an architecture for a filter."""
 
     audit: int
     """The kernel's AUDIT_ARCH number."""
