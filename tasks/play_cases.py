@@ -6,13 +6,13 @@ from typing import NamedTuple
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from carryover.storage.study.comparisons import missing_places
+from carryover.storage.study.comparisons import missing_case_episodes
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.cave import background
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
-from carryover.tasks.cave.arms.play import Place, Played, Setting, play
+from carryover.tasks.cave.arms.play import CaseEpisode, Played, Setting, play
 from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.running.folders import open_places
 from carryover.tasks.running.progress import progress_bar
@@ -35,14 +35,14 @@ class PlayedCount(NamedTuple):
 def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> PlayedCount:
     """Play and land what is missing of a suite under an arm; return how many episodes."""
     failed = 0
-    places = missing_places(plan, suite, arm)
+    episodes = missing_case_episodes(plan, suite, arm)
     zone = LandingZone(open_places().landing)
     runtime = open_runtime(plan.spec.runtime)
     setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.concurrency, plan.instruction)
     try:
-        with progress_bar(f"{suite}, {arm}", len(places), "episodes") as advance:
-            for start in range(0, len(places), BATCH):
-                played = background.wait_for(_play_all(plan, places[start : start + BATCH], setting))
+        with progress_bar(f"{suite}, {arm}", len(episodes), "episodes") as advance:
+            for start in range(0, len(episodes), BATCH):
+                played = background.wait_for(_play_all(plan, episodes[start : start + BATCH], setting))
                 rows: dict[str, list[Row]] = {}
                 for table, content in (entry for one in played for entry in one.rows.items()):
                     rows.setdefault(table, []).extend(content)
@@ -51,15 +51,15 @@ def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> 
                 advance(len(played))
     finally:
         runtime.close()
-    return PlayedCount(len(places), failed)
+    return PlayedCount(len(episodes), failed)
 
 
-async def _play_all(plan: SuitePlan, places: list[Place], setting: Setting) -> list[Played]:
+async def _play_all(plan: SuitePlan, episodes: list[CaseEpisode], setting: Setting) -> list[Played]:
     client, free = plan.open_client(), asyncio.Semaphore(plan.concurrency)
     setting = setting._replace(speakers=plan.open_speakers())
 
-    async def play_one(place: Place) -> Played:
+    async def play_one(episode: CaseEpisode) -> Played:
         async with free:
-            return await play(place, client or Oracle(script(place.case, ARMS[place.arm])), setting)
+            return await play(episode, client or Oracle(script(episode.case, ARMS[episode.arm])), setting)
 
-    return await asyncio.gather(*map(play_one, places))
+    return await asyncio.gather(*map(play_one, episodes))

@@ -22,7 +22,7 @@ from carryover.flows.cli.messages import keep_logs_off_terminal, silence_exit
 from carryover.flows.cli.prefect_server import prefect_server
 from carryover.tasks.running.errors import UserError
 
-Answer = Callable[[Mapping[str, Any]], bool]
+EarlyAnswer = Callable[[Mapping[str, Any]], bool]
 """Takes a flow's parameters and returns whether it has answered already, so that the flow need not run."""
 
 
@@ -31,7 +31,7 @@ def run_as_command(
     arguments: Sequence[str] | None = None,
     *,
     name: str | None = None,
-    answer: Answer | None = None,
+    answer: EarlyAnswer | None = None,
 ) -> None:
     """Run a flow with parameters from the command line and exit.
 
@@ -62,7 +62,7 @@ def run_as_command(
     app(list(arguments) if arguments is not None else None, prog_name=name or flow.name)
 
 
-def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: Answer | None) -> None:
+def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer | None) -> None:
     """Run the flow unless it is answered already.
 
     Prefect's logs go to a configured server alone: what a user must know is printed here, in one line.

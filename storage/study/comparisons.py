@@ -12,7 +12,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.cave.arms.arm import ArmName
 from carryover.tasks.cave.arms.plan import SuitePlan
-from carryover.tasks.cave.arms.play import Place, episode_id
+from carryover.tasks.cave.arms.play import CaseEpisode, episode_id
 from carryover.tasks.cave.arms.statistics import arm_statistics
 from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
 from carryover.tasks.cave.tracing import agents_source
@@ -44,19 +44,19 @@ def open_comparison(plan: SuitePlan) -> Iterator[str]:
         yield run_id
 
 
-def missing_places(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> list[Place]:
+def missing_case_episodes(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> list[CaseEpisode]:
     """Return the episodes of a suite that have not landed, or whose last attempt ended with `error`."""
     landed = LandingZone(open_places().landing).landed_episodes()
-    places = []
+    episodes = []
     for case in suite_cases(suite, plan.case_seed, plan.data)[: plan.case_limit]:
         for replicate in range(plan.replicates):
-            place, is_done = Place(case, arm, replicate), False
-            while not is_done and (reason := landed.get(episode_id(place, plan.digest, plan.instruction))) is not None:
+            episode, is_done = CaseEpisode(case, arm, replicate), False
+            while not is_done and (reason := landed.get(episode_id(episode, plan.digest, plan.instruction))):
                 is_done = reason is not FinishReason.ERROR
-                place = place._replace(attempt=place.attempt + 1)
+                episode = episode._replace(attempt=episode.attempt + 1)
             if not is_done:
-                places.append(place)
-    return places
+                episodes.append(episode)
+    return episodes
 
 
 def merge_comparison(run_id: str) -> None:

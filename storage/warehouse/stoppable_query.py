@@ -14,15 +14,15 @@ Polars' handler of the signal restarts a wait, so that only one which ends by it
 forgets an interrupt of a query that has not begun.
 """
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-def stoppable(connection: DuckDBPyConnection, ask: Callable[[], Answer]) -> Answer:
+def stoppable(connection: DuckDBPyConnection, ask: Callable[[], Result]) -> Result:
     """Return what `ask` returns, which works on the connection in a thread of its own.
 
     Raise `KeyboardInterrupt` once the connection has stopped working on it, where the keyboard interrupts.
     """
-    answer: Future[Answer] = Future()
+    answer: Future[Result] = Future()
 
     def work() -> None:
         if not answer.set_running_or_notify_cancel():

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carryover.tasks.analysis.spec import Arm, PlannedGroup
+from carryover.tasks.analysis.spec import ComparedArm, PlannedGroup
 
 Values = NDArray[np.float64]
 """Values by (training seed and replicate, instance); NaN if there is no episode or no value."""
@@ -73,9 +73,9 @@ class Arms:
 
     def __init__(self, episodes: pl.DataFrame, planned: PlannedGroup = PlannedGroup()) -> None:  # noqa: B008 - a tuple
         parts = episodes.partition_by("train_contract", "runtime_contract", as_dict=True)
-        self._frames = {Arm(train, runtime): frame for (train, runtime), frame in parts.items()}
+        self._frames = {ComparedArm(train, runtime): frame for (train, runtime), frame in parts.items()}
         self._none = episodes.clear()
-        self._tables: dict[tuple[Arm, str], ArmTable] = {}
+        self._tables: dict[tuple[ComparedArm, str], ArmTable] = {}
         self.planned = planned.arms | self._frames.keys()
         """Arms that the plan plays, whether they have episodes or not."""
         trained = episodes.filter(pl.col("train_contract").is_not_null())
@@ -83,19 +83,19 @@ class Arms:
         """Replicates of the trained arms, likewise."""
 
     @property
-    def present(self) -> list[Arm]:
+    def present(self) -> list[ComparedArm]:
         """Arms with episodes, in a fixed order."""
         return sorted(self._frames, key=lambda arm: (arm.train or "", arm.runtime))
 
-    def has(self, *arms: Arm) -> bool:
+    def has(self, *arms: ComparedArm) -> bool:
         """Tell whether all given arms have episodes."""
         return all(arm in self._frames for arm in arms)
 
-    def episodes(self, arm: Arm) -> pl.DataFrame:
+    def episodes(self, arm: ComparedArm) -> pl.DataFrame:
         """Return an arm's episodes; empty if it was not played."""
         return self._frames.get(arm, self._none)
 
-    def align(self, metric: str, *arms: Arm) -> Aligned:
+    def align(self, metric: str, *arms: ComparedArm) -> Aligned:
         """Return a metric of the arms on the draws and instances that they share."""
         for arm in arms:
             if (arm, metric) not in self._tables:

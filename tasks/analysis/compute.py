@@ -35,7 +35,7 @@ from carryover.tasks.analysis.spec import (
     RATIO_METRICS,
     SP,
     SS,
-    Arm,
+    ComparedArm,
     Comparison,
     PlannedGroup,
     StatisticsSpec,
@@ -110,7 +110,7 @@ def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> I
 
 
 def _mean_rows(
-    group: StatisticGroup, arms: Arms, arm: Arm, metric: str, spec: StatisticsSpec
+    group: StatisticGroup, arms: Arms, arm: ComparedArm, metric: str, spec: StatisticsSpec
 ) -> Iterator[StatisticRow]:
     aligned = arms.align(metric, arm)
     cell = f"{arm.train or 'base'}->{arm.runtime}"

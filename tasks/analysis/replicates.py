@@ -9,7 +9,7 @@ from scipy import stats
 from carryover.tasks.analysis.alignment import Arms
 from carryover.tasks.analysis.decisions import holm_family
 from carryover.tasks.analysis.paired_tests import signed_rank
-from carryover.tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
+from carryover.tasks.analysis.spec import REPLICATE_METRICS, ComparedArm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from carryover.tasks.traces.result_rows import StatisticRow
 
@@ -48,7 +48,7 @@ def replicate_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> I
 
 
 def _pair_rows(
-    group: StatisticGroup, name: str, arm: Arm, played: pl.DataFrame, again: pl.DataFrame
+    group: StatisticGroup, name: str, arm: ComparedArm, played: pl.DataFrame, again: pl.DataFrame
 ) -> Iterator[StatisticRow]:
     pairs = played.join(again, on=["training_seed", "instance_id"], suffix="_again", nulls_equal=True)
     for metric in REPLICATE_METRICS:

@@ -28,7 +28,7 @@ class StatisticsSpec(FrozenModel):
     """Seed of every bootstrap."""
 
 
-class Arm(NamedTuple):
+class ComparedArm(NamedTuple):
     """One side of a comparison: contract of training (none for the base model) and contract in force."""
 
     train: str | None
@@ -39,23 +39,23 @@ class Comparison(NamedTuple):
     """Two arms of one bucket, compared on the same instances."""
 
     group: str
-    a: Arm
-    b: Arm
+    a: ComparedArm
+    b: ComparedArm
 
 
 class PlannedGroup(NamedTuple):
     """Arms and replicates of a plan in one group of episodes: they fix the families of Holm's correction."""
 
-    arms: frozenset[Arm] = frozenset()
+    arms: frozenset[ComparedArm] = frozenset()
     replicates: int = 1
 
 
-PP = Arm(ContractName.PERSISTENT, ContractName.PERSISTENT)
-PS = Arm(ContractName.PERSISTENT, ContractName.STATELESS)
-SP = Arm(ContractName.STATELESS, ContractName.PERSISTENT)
-SS = Arm(ContractName.STATELESS, ContractName.STATELESS)
-BASE_P = Arm(None, ContractName.PERSISTENT)
-BASE_S = Arm(None, ContractName.STATELESS)
+PP = ComparedArm(ContractName.PERSISTENT, ContractName.PERSISTENT)
+PS = ComparedArm(ContractName.PERSISTENT, ContractName.STATELESS)
+SP = ComparedArm(ContractName.STATELESS, ContractName.PERSISTENT)
+SS = ComparedArm(ContractName.STATELESS, ContractName.STATELESS)
+BASE_P = ComparedArm(None, ContractName.PERSISTENT)
+BASE_S = ComparedArm(None, ContractName.STATELESS)
 
 COMPARISONS: tuple[Comparison, ...] = (
     Comparison("trained_vs_base", PP, BASE_P),
@@ -73,14 +73,14 @@ COMPARISONS: tuple[Comparison, ...] = (
 COST_COMPARISONS: tuple[Comparison, ...] = tuple(Comparison("against_aligned", arm, PP) for arm in (PS, SP, SS))
 """Every other trained cell against P->P, the paper's reference for token cost (abstract and section 4.3)."""
 
-II = Arm(ContractName.INJECTED, ContractName.INJECTED)
-IS = Arm(ContractName.INJECTED, ContractName.STATELESS)
-PI = Arm(ContractName.PERSISTENT, ContractName.INJECTED)
-P_IP = Arm(ContractName.PERSISTENT, ContractName.INJECTED_PERSISTENT)
-SI = Arm(ContractName.STATELESS, ContractName.INJECTED)
-IP_I = Arm(ContractName.INJECTED_PERSISTENT, ContractName.INJECTED)
-IP_IP = Arm(ContractName.INJECTED_PERSISTENT, ContractName.INJECTED_PERSISTENT)
-IP_P = Arm(ContractName.INJECTED_PERSISTENT, ContractName.PERSISTENT)
+II = ComparedArm(ContractName.INJECTED, ContractName.INJECTED)
+IS = ComparedArm(ContractName.INJECTED, ContractName.STATELESS)
+PI = ComparedArm(ContractName.PERSISTENT, ContractName.INJECTED)
+P_IP = ComparedArm(ContractName.PERSISTENT, ContractName.INJECTED_PERSISTENT)
+SI = ComparedArm(ContractName.STATELESS, ContractName.INJECTED)
+IP_I = ComparedArm(ContractName.INJECTED_PERSISTENT, ContractName.INJECTED)
+IP_IP = ComparedArm(ContractName.INJECTED_PERSISTENT, ContractName.INJECTED_PERSISTENT)
+IP_P = ComparedArm(ContractName.INJECTED_PERSISTENT, ContractName.PERSISTENT)
 INJECTION_COMPARISONS: tuple[Comparison, ...] = tuple(
     Comparison("injection", a, b)
     for a, b in (

@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from carryover.tasks.analysis.spec import Arm, Comparison
+from carryover.tasks.analysis.spec import ComparedArm, Comparison
 from carryover.tasks.traces.result_rows import StatisticRow
 
 GROUP_COLUMNS = ("variant", "base", "visibility", "header", "bucket")
@@ -22,7 +22,7 @@ class StatisticGroup(NamedTuple):
     header: str
     bucket: str
 
-    def row(self, analysis: str, comparison_group: str, metric: str, *sides: Arm, **values: Any) -> StatisticRow:
+    def row(self, analysis: str, comparison_group: str, metric: str, *arms: ComparedArm, **values: Any) -> StatisticRow:
         """Return a row; its id is a digest of plan, group, analysis, metric, arms and the method's name.
 
         `values` are the row's other columns, `pair_count` and `method` among them. The name of a method is what stands
@@ -30,7 +30,7 @@ class StatisticGroup(NamedTuple):
         again replaces the one before.
         """
         names = ("analysis", "comparison_group", "metric", "train_a", "runtime_a", "train_b", "runtime_b")
-        contracts = [contract for arm in sides for contract in arm] + [None] * 4
+        contracts = [contract for arm in arms for contract in arm] + [None] * 4
         identity = self._asdict() | dict(zip(names, (analysis, comparison_group, metric, *contracts), strict=False))
         run_id = identity.pop("run_id")
         named = {**identity, "method": values["method"].partition(",")[0]}

@@ -13,7 +13,7 @@ from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.cave import background
 from carryover.tasks.cave.conversation import SemanticStream
 from carryover.tasks.cave.events import Answer, Event
-from carryover.tasks.cave.loop import DEFERRED, Course, DualStreamLoop
+from carryover.tasks.cave.loop import DEFERRED, DualStreamLoop, LoopState
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
@@ -76,7 +76,7 @@ class Agent:
         self.spec = spec
         self.instructions = instructions
         self.client = _client(model, endpoint, api_key_variable)
-        self.course = Course(name)
+        self.loop_state = LoopState(name)
         self.text = SemanticStream()
         self.skills: dict[str, Skill] = {}
         self.restored: Restored | None = None
@@ -142,7 +142,7 @@ class Agent:
             self.client,
             self.text,
             self.runtime,
-            self.course,
+            self.loop_state,
             self.spec,
             self.instructions,
             {name: skill.description for name, skill in self.skills.items()},
@@ -158,9 +158,9 @@ class Agent:
         branches = []
         for number in range(count):
             interpreter = self.runtime.idle.branch()
-            other = self._derived(f"{self.course.name}/{number}", RuntimeStream(interpreter))
+            other = self._derived(f"{self.loop_state.name}/{number}", RuntimeStream(interpreter))
             other.text = SemanticStream(self.text.entries, self.text.question, self.text.tokens_per_character)
-            other.course = replace(self.course, name=other.course.name, notes=list(self.course.notes))
+            other.loop_state = replace(self.loop_state, name=other.loop_state.name, notes=list(self.loop_state.notes))
             other._closers = [interpreter.close]
             branches.append(other)
         return branches
@@ -201,7 +201,7 @@ class Agent:
             options: Further arguments of `Agent`; without `save_to` the resumed agent writes no file.
         """
         saved = SavedAgent.read(Path(path))
-        kept = {"spec": saved.spec, "name": saved.course.name, "contract": saved.journal.contract.name}
+        kept = {"spec": saved.spec, "name": saved.loop_state.name, "contract": saved.journal.contract.name}
         agent = cls(model, **(kept | options))
         offered = {**(functions or {}), **({"use_skill": agent._use_skill} if agent.skills else {})}
         try:
@@ -209,10 +209,10 @@ class Agent:
         except BaseException:
             agent.close()
             raise
-        agent.course, agent.text = saved.course, SemanticStream(saved.entries, saved.question)
-        agent.course.notes += agent.restored.notes()
-        if saved.course.is_running:
-            agent.course.is_running = False
+        agent.loop_state, agent.text = saved.loop_state, SemanticStream(saved.entries, saved.question)
+        agent.loop_state.notes += agent.restored.notes()
+        if saved.loop_state.is_running:
+            agent.loop_state.is_running = False
             agent.text.add("observation", fill("interrupted"))
         return agent
 
@@ -239,7 +239,7 @@ class Agent:
 
     def _derived(self, name: str, runtime: RuntimeStream) -> "Agent":
         other = copy(self)
-        other.runtime, other.text, other.course = runtime, SemanticStream(), Course(name)
+        other.runtime, other.text, other.loop_state = runtime, SemanticStream(), LoopState(name)
         other._closers, other._save_file, other.restored = [], None, None
         return other
 
@@ -261,7 +261,7 @@ class Agent:
         interpreter = self.runtime.interpreter
         return SavedAgent(
             spec=self.spec,
-            course=self.course,
+            loop_state=self.loop_state,
             entries=tuple(self.text.entries),
             question=self.text.question,
             inputs=tuple(zip(interpreter.injected, interpreter.bindings, strict=True)),

@@ -39,7 +39,7 @@ DEFERRED: ContextVar[list[Deferred]] = ContextVar("deferred")
 
 
 @dataclass
-class Course:
+class LoopState:
     """State of an agent beside its two streams."""
 
     name: str
@@ -77,7 +77,7 @@ class DualStreamLoop:
     client: ModelClient
     text: SemanticStream
     runtime: RuntimeStream
-    course: Course
+    loop_state: LoopState
     spec: AgentSpec
     instructions: str
     """Further lines of the system message."""
@@ -133,7 +133,7 @@ class DualStreamLoop:
             self.text.add(
                 "system", system_prompt(injected, self.skills, self.instructions, keeps_names=self._keeps_names)
             )
-            self.course.told_count = len(injected)
+            self.loop_state.told_count = len(injected)
         self.text.add("question", "\n\n".join(part for part in (*self._untold(), question) if part))
         self.text.question = question
         self.checkpoint()
@@ -142,9 +142,9 @@ class DualStreamLoop:
     def _untold(self) -> list[str]:
         """Return the notes and the entries of new objects, and count them as told."""
         injected = self.runtime.interpreter.injected
-        notes, self.course.notes = self.course.notes, []
-        entries = new_objects(injected[self.course.told_count :])
-        self.course.told_count = len(injected)
+        notes, self.loop_state.notes = self.loop_state.notes, []
+        entries = new_objects(injected[self.loop_state.told_count :])
+        self.loop_state.told_count = len(injected)
         return [*(fill("notice", text=note) for note in notes), *([entries] if entries else [])]
 
     async def _reply(self, deadline: float) -> Replied:
@@ -155,13 +155,13 @@ class DualStreamLoop:
             raise _StoppedError(FinishReason.MAX_TOKENS, fill("stopped_max_tokens", tokens=spent))
         if self.text.token_count() >= self.spec.context_window:
             raise _StoppedError(FinishReason.CONTEXT_LENGTH, fill("stopped_context_length"))
-        seed = decoding_seed(self.course.name, self.course.reply_count, 0)
-        if self.course.notes:
+        seed = decoding_seed(self.loop_state.name, self.loop_state.reply_count, 0)
+        if self.loop_state.notes:
             self.text.add("observation", "\n\n".join(self._untold()))
         completion = await self._complete(self.text, seed, deadline)
         self.text.calibrate(completion.prompt_tokens)
         self._steps += 1
-        self.course.reply_count += 1
+        self.loop_state.reply_count += 1
         reply = read_reply(completion.text).reply
         self.text.add("reply", reply.kept_text)
         return Replied(reply, completion, seed)
@@ -170,7 +170,7 @@ class DualStreamLoop:
         request = CompletionRequest(
             messages=text.messages(),
             seed=seed,
-            episode_id=self.course.name,
+            episode_id=self.loop_state.name,
             temperature=self.spec.temperature,
             max_completion_tokens=self.spec.max_completion_tokens,
         )
@@ -196,12 +196,12 @@ class DualStreamLoop:
         else:
             deferred: list[Deferred] = []
             DEFERRED.set(deferred)
-            self.course.is_running = True
+            self.loop_state.is_running = True
             try:
                 self.checkpoint()
                 result, is_verified = await self.runtime.run(read.reply.code)
             finally:
-                self.course.is_running = False
+                self.loop_state.is_running = False
             told = [await work(self.runtime) for work in deferred]
             text = observation(result, read.reply.block_count, [*told, *self._untold()], keeps_names=self._keeps_names)
         self.text.add("observation", text)
@@ -235,7 +235,7 @@ class DualStreamLoop:
     async def _summarize(self, older: list[Entry], deadline: float) -> str:
         request = SemanticStream([*self.text.entries[:1], *older])
         request.add("question", fill("summary_request", word_limit=_SUMMARY_WORDS))
-        seed = decoding_seed(f"{self.course.name}/summary", self.course.reply_count, 0)
+        seed = decoding_seed(f"{self.loop_state.name}/summary", self.loop_state.reply_count, 0)
         try:
             summary = (await self._complete(request, seed, deadline)).text.strip()
         except _StoppedError as stopped:

@@ -12,7 +12,7 @@ class BusyError(RuntimeError):
     """A block is running, so nothing can be brought in or out."""
 
 
-class Ran(NamedTuple):
+class BlockOutcome(NamedTuple):
     """Effects of a block."""
 
     result: BlockResult
@@ -40,7 +40,7 @@ class RuntimeStream:
             raise BusyError("a block is running; inject and retrieve before the question or after the answer")
         return self.interpreter
 
-    async def run(self, code: str) -> Ran:
+    async def run(self, code: str) -> BlockOutcome:
         """Run a block, after those that were asked for before it.
 
         Who is cancelled meanwhile leaves a block that goes on: the interpreter is idle when that has ended.
@@ -51,15 +51,15 @@ class RuntimeStream:
         running.add_done_callback(self._end)
         return await asyncio.shield(running)
 
-    def _end(self, running: "asyncio.Future[Ran]") -> None:
+    def _end(self, running: "asyncio.Future[BlockOutcome]") -> None:
         self._is_running = False
         self._order.release()
         if not running.cancelled():
             running.exception()  # it is raised where somebody waits, and nobody may
 
-    def _run(self, code: str) -> Ran:
+    def _run(self, code: str) -> BlockOutcome:
         try:
             is_verified = self.interpreter.verify_contract()
         except StateLostError:  # the block's result says what became of the state
             is_verified = False
-        return Ran(self.interpreter.run_block(code), is_verified)
+        return BlockOutcome(self.interpreter.run_block(code), is_verified)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 from pydantic import TypeAdapter
 
 from carryover.tasks.cave.conversation import Entry
-from carryover.tasks.cave.loop import Course
+from carryover.tasks.cave.loop import LoopState
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.describe import Injected
@@ -24,7 +24,7 @@ from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.journal import Entry as Done
 from carryover.tasks.runtime.journal import Journal, Ran
 from carryover.tasks.runtime.lifetime import lifetime_of
-from carryover.tasks.runtime.objects import Binding, Memory
+from carryover.tasks.runtime.objects import Binding, SharedMemory
 from carryover.tasks.runtime.results import Difference
 
 _VERSION = 1
@@ -36,7 +36,7 @@ class SavedAgent:
     """Everything that an agent resumes from."""
 
     spec: AgentSpec
-    course: Course
+    loop_state: LoopState
     entries: tuple[Entry, ...]
     question: str
     inputs: tuple[tuple[Injected, Binding], ...]
@@ -62,7 +62,7 @@ class SavedAgent:
         last = records[-1]
         return cls(
             spec=AgentSpec.model_validate(records[0]["spec"]),
-            course=Course(**last["course"]),
+            loop_state=LoopState(**last["course"]),
             entries=tuple(entries),
             question=last["question"],
             inputs=tuple(inputs),
@@ -175,7 +175,7 @@ def _record(before: SavedAgent | None, agent: SavedAgent) -> dict[str, Any]:
     done_count, input_count = (0, 0) if before is None else (len(before.journal.entries), len(before.inputs))
     return {
         **({"version": _VERSION, "spec": agent.spec.model_dump(mode="json")} if before is None else {}),
-        "course": asdict(agent.course),
+        "course": asdict(agent.loop_state),
         "question": agent.question,
         "kept": kept,
         "entries": agent.entries[kept:],
@@ -186,7 +186,7 @@ def _record(before: SavedAgent | None, agent: SavedAgent) -> dict[str, Any]:
 
 
 def _write_input(entry: Injected, binding: Binding) -> dict[str, Any]:
-    content = binding.content.view() if isinstance(binding.content, Memory) else binding.content
+    content = binding.content.view() if isinstance(binding.content, SharedMemory) else binding.content
     encoded = None if content is None else base64.b64encode(content).decode()
     return {"entry": entry, "message": binding.message, "content": encoded}
 

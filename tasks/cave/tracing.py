@@ -46,7 +46,7 @@ class Trace:
         """
         self._agent = agent
         self._declaration = _declaration(agent)
-        self._place = {"instance_id": instance_id or agent.course.name, "scale": scale, "replicate": replicate}
+        self._place = {"instance_id": instance_id or agent.loop_state.name, "scale": scale, "replicate": replicate}
         name = canonical_json([run_id, self._place["instance_id"], self._declaration, replicate])
         digest = hashlib.sha256(name.encode()).hexdigest()[:24]
         self._recorder = EpisodeRecorder(run_id, episode_id or digest)

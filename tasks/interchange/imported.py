@@ -12,7 +12,7 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.knapsack.environment import TOOL_NAMES
-from carryover.tasks.lint.trace import Reply
+from carryover.tasks.lint.trace import LintReply
 from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import (
@@ -141,7 +141,7 @@ def read_opening(told: Iterable[tuple[str, str]], agent: str) -> tuple[Message, 
     return tuple(Message(role="system" if role == "system" else "user", content=text) for role, text in before)
 
 
-def read_turn(reply: Reply, code: str | None, **counts: int) -> ImportedTurn:
+def read_turn(reply: LintReply, code: str | None, **counts: int) -> ImportedTurn:
     """Return a reply and what followed it as a turn; `code` is the block that ran, `counts` its tokens."""
     told = read_observation(reply.observation) if reply.observation else ImportedTurn("", None)
     return told._replace(assistant_text=reply.text, code=code, **counts)

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
-from carryover.tasks.lint.statements import Block, Statement, read_block, words_of
+from carryover.tasks.lint.statements import LintBlock, Statement, read_block, words_of
 from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, code_blocks
 from carryover.tasks.running.contract_name import ContractName
 
@@ -178,7 +178,7 @@ class _Walk:
         self.restating_blocks = 0
         self.has_begun = False
 
-    def enter(self, block: Block) -> None:
+    def enter(self, block: LintBlock) -> None:
         """Count what a block takes from the ones before it, then add what it leaves."""
         known = self._bound | self._imported_names
         served = self._starred if block.has_star_import else frozenset[str]()
@@ -223,7 +223,7 @@ class _Walk:
         return is_known and statement.is_declaration
 
 
-def _star_names(blocks: Collection[Block], unbound: frozenset[str]) -> frozenset[str]:
+def _star_names(blocks: Collection[LintBlock], unbound: frozenset[str]) -> frozenset[str]:
     """Return the names that only `import *` can have bound: nothing binds them, and nothing reads them before it."""
     before: set[str] = set()
     for block in blocks:

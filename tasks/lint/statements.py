@@ -35,7 +35,7 @@ class Statement(NamedTuple):
     """Whether it only imports, defines a function or class, or assigns literals."""
 
 
-class Block(NamedTuple):
+class LintBlock(NamedTuple):
     """One block as the lint sees it."""
 
     is_judged: bool = False
@@ -59,7 +59,7 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text))
 
 
-def read_block(code: str, tools: Collection[str]) -> Block:
+def read_block(code: str, tools: Collection[str]) -> LintBlock:
     """Return a block's statements and names; a block that is not valid Python has none.
 
     A name that a function reads must exist when the function is called, so a binding anywhere in the block will do;
@@ -69,10 +69,10 @@ def read_block(code: str, tools: Collection[str]) -> Block:
         plain = plain_block(code)
         plain_code = ast.unparse(plain.tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Block()
+        return LintBlock()
     parsed = parse_block(plain_code, tools)
     if not parsed.is_parsed:
-        return Block()
+        return LintBlock()
     state = _follow(parsed.events)
     events = [event for event in parsed.events if event.kind != "read" or event.sequence in state.outer]
     groups: list[list[ast.stmt]] = []
@@ -83,7 +83,7 @@ def read_block(code: str, tools: Collection[str]) -> Block:
             groups.append([node])
     spans = iter(parse_python(plain_code).body)
     lines = [[next(spans) for _ in nodes] for nodes in groups]
-    return Block(
+    return LintBlock(
         is_judged=not plain.is_opaque,
         statements=tuple(
             _statement(plain.source, nodes, events, (_first_line(span[0]), _last_line(span[-1])))

@@ -45,7 +45,7 @@ class CodeTrace(NamedTuple):
     """Source in tool calls, which no reply's text holds."""
 
 
-class Reply(NamedTuple):
+class LintReply(NamedTuple):
     """An assistant message with what its tool calls ran."""
 
     text: str
@@ -56,7 +56,7 @@ class Reply(NamedTuple):
     """Tool calls without Python source."""
 
 
-def trace_of_replies(trace_id: str, declared_contract: str | None, replies: Sequence[Reply]) -> CodeTrace:
+def trace_of_replies(trace_id: str, declared_contract: str | None, replies: Sequence[LintReply]) -> CodeTrace:
     """Return a trace from replies: what ran is the source in their tool calls, else their first block."""
     blocks = tuple(
         ExecutedBlock(code, reply.observation)
@@ -87,19 +87,19 @@ def code_blocks(text: str) -> list[str]:
     return blocks
 
 
-def calling_reply(text: str, calls: Iterable[tuple[str, Any]], observation: str = "") -> Reply:
+def calling_reply(text: str, calls: Iterable[tuple[str, Any]], observation: str = "") -> LintReply:
     """Return a message with the source in its tool calls, each a name and arguments."""
     found = [called_code(name, arguments) for name, arguments in calls]
     codes = tuple(code for code in found if code is not None)
-    return Reply(text, observation, codes, len(found) - len(codes))
+    return LintReply(text, observation, codes, len(found) - len(codes))
 
 
-def chat_replies(messages: Iterable[Mapping[str, Any]]) -> list[Reply]:
+def chat_replies(messages: Iterable[Mapping[str, Any]]) -> list[LintReply]:
     """Return the assistant messages of a chat, each with what the messages of other roles after it say.
 
     Calls are OpenAI's `tool_calls` and `function_call`, and Anthropic's parts of type `tool_use`.
     """
-    replies: list[Reply] = []
+    replies: list[LintReply] = []
     for message in messages:
         text = text_of(message)
         if message["role"] == "assistant":
@@ -128,7 +128,7 @@ def _call(call: Any) -> tuple[str, Any]:
     return str(call.get("name") or call.get("function")), call.get("arguments", call.get("input"))
 
 
-def atif_reply(step: Mapping[str, Any]) -> Reply:
+def atif_reply(step: Mapping[str, Any]) -> LintReply:
     """Return an agent's step of an ATIF trajectory with the source in its calls and the results that followed."""
     calls = [(call["function_name"], call["arguments"]) for call in step.get("tool_calls") or ()]
     results = (step.get("observation") or {}).get("results") or ()

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import field_validator
 
-from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.analysis.spec import ComparedArm
 from carryover.tasks.running.contract_name import LETTERS
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.result_rows import OVER_SEEDS, StatisticRow
@@ -112,7 +112,7 @@ class Hypothesis(FrozenModel):
     def reads(self, row: StatisticRow) -> bool:
         """Tell whether a statistic is the one that decides the claim in its group."""
         cells = (_arm(self.a), _arm(self.b))
-        row_cells = (Arm(row.train_a, row.runtime_a or ""), Arm(row.train_b, row.runtime_b or ""))
+        row_cells = (ComparedArm(row.train_a, row.runtime_a or ""), ComparedArm(row.train_b, row.runtime_b or ""))
         return (
             row.analysis == self.analysis
             and row.metric == self.metric
@@ -187,8 +187,8 @@ def judge(file: HypothesisFile, statistics: Iterable[StatisticRow]) -> list[Verd
     return verdicts
 
 
-def _arm(cell: str | None) -> Arm:
+def _arm(cell: str | None) -> ComparedArm:
     if cell is None:
-        return Arm(None, "")
+        return ComparedArm(None, "")
     train, _, runtime = cell.partition("->")
-    return Arm(_CONTRACTS[train], _CONTRACTS[runtime])
+    return ComparedArm(_CONTRACTS[train], _CONTRACTS[runtime])

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.analysis.spec import Arm, PlannedGroup
+from carryover.tasks.analysis.spec import ComparedArm, PlannedGroup
 from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.errors import UserError
@@ -113,7 +113,7 @@ def planned_groups(plan: StudyPlan) -> dict[tuple[str, ...], PlannedGroup]:
     for part in plan.parts:
         for evaluation in part.evaluations:
             models = part.teacher.contracts * evaluation.has_trained_rows + (None,) * evaluation.has_base_rows
-            arms = {Arm(train, runtime) for train in models for runtime in evaluation.runtime_contracts}
+            arms = {ComparedArm(train, runtime) for train in models for runtime in evaluation.runtime_contracts}
             bucket = evaluation.instances.bucket
             key = (evaluation.variant or part.variant, part.base, evaluation.visibility, evaluation.header, bucket)
             known = groups.get(key, PlannedGroup())

@@ -14,7 +14,7 @@ from carryover.tasks.running.environment import gpu_name
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import HOME_VARIABLE, name_places
 from carryover.tasks.running.limits import Prices
-from carryover.tasks.serving.ask import Answer, NoAnswer, ask
+from carryover.tasks.serving.ask import HttpAnswer, NoAnswer, ask
 from carryover.tasks.serving.server import vllm_program
 from carryover.tasks.sft.resources import check_shares
 
@@ -123,10 +123,10 @@ def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Ite
             yield f"a commit of the model {model} (--base-revision, e.g. {Path(cached).parent.name}, which is here)"
         return
     match ask(hf_hub_url(model, "config.json", revision=revision, endpoint=hub_url), get_token()):
-        case Answer(status=200):
+        case HttpAnswer(status=200):
             if revision is None:
                 yield f"a commit of the model {model} (--base-revision)"
-        case Answer(error_code="GatedRepo"):
+        case HttpAnswer(error_code="GatedRepo"):
             yield f"access to the model {model} (accept its licence on the hub and set HF_TOKEN, or name a local copy)"
         case _:
             yield f"the model {model} (download it, or name its folder with --base-model)"
@@ -156,7 +156,7 @@ def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: s
     if model is None or not names or model in names:
         return []
     alone = ask(f"{address}/{quote(model)}", key)  # an alias is not listed and can be asked for all the same
-    if isinstance(alone, Answer) and alone.status == 200:
+    if isinstance(alone, HttpAnswer) and alone.status == 200:
         return []
     others = ", ".join(names[:NAMED_MODELS]) + (", ..." if len(names) > NAMED_MODELS else "")
     return [f"{whose} model {model!r} at {base_url}, which has {others}"]

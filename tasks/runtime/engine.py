@@ -14,7 +14,7 @@ from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
 from carryover.tasks.runtime.inside.step import RESULT_LIMIT
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.objects import Binding, Memory, RetrievalError, bind_value
+from carryover.tasks.runtime.objects import Binding, RetrievalError, SharedMemory, bind_value
 from carryover.tasks.runtime.output import Output
 from carryover.tasks.runtime.process.node import StateLostError
 from carryover.tasks.runtime.spec import RuntimeSpec
@@ -24,7 +24,7 @@ _BUILTIN_NAMES = frozenset(dir(builtins))
 _MARK_LIMIT = 1_000
 """Characters of a state hash or a canary."""
 
-Answer = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
+Dispatch = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
 """From tool, positional and keyword arguments to the reply for the sandbox; may raise `CallInterruptedError`."""
 
 
@@ -100,7 +100,7 @@ class Engine(ABC):
         """Return the word by which the next block's namespace remembers a block; None for a new namespace."""
 
     @abstractmethod
-    def execute(self, block: Block, answer: Answer) -> Report:
+    def execute(self, block: Block, answer: Dispatch) -> Report:
         """Run a block in the next namespace; raise `BlockKilledError` where its process ends before it does."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class Engine(ABC):
         room = self._spec.object_limit_bytes
         seen: set[str] = set()
         for place, one in reversed([*enumerate(self.installed)]):
-            if one.name in seen and isinstance(one.content, Memory):
+            if one.name in seen and isinstance(one.content, SharedMemory):
                 room -= one.content.size
                 if room < 0:
                     self.installed[place] = one._replace(content=None)

@@ -13,7 +13,7 @@ from carryover.tasks.runtime.engine import Block, CallInterruptedError
 from carryover.tasks.runtime.results import Difference
 
 
-class Observed(NamedTuple):
+class BlockObservation(NamedTuple):
     """Observation of a block, for comparison on replay."""
 
     output: str
@@ -38,7 +38,7 @@ INTERRUPTED = "StepTimeout"
 """Type of the error in a reply whose tool was stopped by hand, and its block with it."""
 
 
-class Reply(NamedTuple):
+class ToolReply(NamedTuple):
     """A tool call of a block with the reply that it got."""
 
     request: Request
@@ -55,8 +55,8 @@ class Ran:
     """A block ran, and what it left was kept as the contract says."""
 
     block: Block
-    replies: tuple[Reply, ...]
-    observed: Observed
+    replies: tuple[ToolReply, ...]
+    observed: BlockObservation
     kind: Literal["ran"] = "ran"
 
 
@@ -96,7 +96,7 @@ class Journal(FrozenModel):
 class RecordedAnswers:
     """Recorded replies in place of the tools, while a block runs again and asks what it asked."""
 
-    def __init__(self, replies: tuple[Reply, ...]) -> None:
+    def __init__(self, replies: tuple[ToolReply, ...]) -> None:
         self.asked: list[Request] = []
         """Requests of the block, up to one more than was recorded."""
         self._left = iter(replies)
@@ -121,12 +121,12 @@ class RecordedAnswers:
         return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)
 
 
-def differences(recorded: Ran, replayed: Observed, asked: Sequence[Request]) -> list[Difference]:
+def differences(recorded: Ran, replayed: BlockObservation, asked: Sequence[Request]) -> list[Difference]:
     """Return where a block that ran again showed something else, or asked its tools something else."""
     step = recorded.block.step
     found = [
         Difference(step, field, repr(old), repr(new))
-        for field, old, new in zip(Observed._fields, recorded.observed, replayed, strict=True)
+        for field, old, new in zip(BlockObservation._fields, recorded.observed, replayed, strict=True)
         if old != new
     ]
     calls, calls_again = (f"[{', '.join(each)}]" for each in ([reply.request for reply in recorded.replies], asked))

@@ -28,7 +28,7 @@ class RetrievalError(Exception):
     """The variable does not exist, or holds what does not travel."""
 
 
-class Memory:
+class SharedMemory:
     """Shared memory of a fixed size, freed with the last reference to it.
 
     The sandbox cannot shrink it, which would crash a reader with SIGBUS.
@@ -54,7 +54,7 @@ class Binding(NamedTuple):
     """A message that binds something in a namespace, and the blob that goes with it."""
 
     message: tuple[Any, ...]
-    content: bytearray | Memory | None = None
+    content: bytearray | SharedMemory | None = None
     """In shared memory only where it is large: each takes a descriptor."""
 
     @property
@@ -62,11 +62,11 @@ class Binding(NamedTuple):
         """Name that it is bound to."""
         return self.message[1]
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> SharedMemory | None:
         """Return sealed memory with the content, if there is any."""
         if not isinstance(self.content, bytearray):
             return self.content
-        memory = Memory(len(self.content))
+        memory = SharedMemory(len(self.content))
         os.pwrite(memory.descriptor, self.content, 0)
         memory.seal()
         return memory
@@ -90,11 +90,11 @@ def bind_value(
     if size > limit_bytes:
         raise InjectionError(f"{name}: {size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes")
     if size <= transfer.SMALL_BYTES:
-        content: bytearray | Memory = bytearray(size)
+        content: bytearray | SharedMemory = bytearray(size)
         encoded.write(memoryview(content))
     else:
         try:
-            content = Memory(size)
+            content = SharedMemory(size)
             transfer.fill(content.descriptor, encoded)
         except OSError as error:
             raise InjectionError(f"{name}: {NO_MEMORY.format(size=size, reason=error.strerror)}") from error

@@ -62,7 +62,7 @@ class Difference(NamedTuple):
 
     step: int
     field: str
-    """A field of `Observed`, `tool_calls`, or after the last step `variable NAME` with digests of its value."""
+    """A field of `BlockObservation`, `tool_calls`, or after the last step `variable NAME` with digests of its value."""
     recorded: str
     """As Python would write it; requests as JSON, of those that were replayed one more than was recorded at most."""
     replayed: str

@@ -6,16 +6,16 @@ from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.bindings import names_bound_by
-from carryover.tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, Recovery, Report, StateLostError
+from carryover.tasks.runtime.engine import Block, BlockKilledError, Dispatch, Engine, Recovery, Report, StateLostError
 from carryover.tasks.runtime.journal import (
+    BlockObservation,
     Difference,
     Dropped,
     Entry,
     Installed,
-    Observed,
     Ran,
     RecordedAnswers,
-    Reply,
+    ToolReply,
     differences,
 )
 from carryover.tasks.runtime.lifetime import Bound, Lifetime
@@ -104,12 +104,12 @@ class EpisodeState:
             return False
         raise StateLostError("the namespace was changed between two steps: it does not remember the last block")
 
-    def run(self, block: Block, answer: Answer, replies: Callable[[], tuple[Reply, ...]]) -> Done:
+    def run(self, block: Block, answer: Dispatch, replies: Callable[[], tuple[ToolReply, ...]]) -> Done:
         """Run a block and keep what outlives it; raise `BlockKilledError` if the state must be rolled back."""
         report = self.engine.execute(block, answer)
         output = self.engine.output()
         error = report.error_text if report.error_type is not None else None
-        observed = Observed(output, report.result, error, report.names, report.state_hash)
+        observed = BlockObservation(output, report.result, error, report.names, report.state_hash)
         shaped = self._shaping.shape(output, block.step, can_keep=self._lifetime.keeps != "nothing")
         if shaped.kept_as is not None:
             self.engine.keep_output(shaped.kept_as)

@@ -16,7 +16,7 @@ from carryover.tasks.runtime.inside.tools import (
     ToolRuntimeException,
 )
 from carryover.tasks.runtime.inside.values.portable import check_keys
-from carryover.tasks.runtime.journal import INTERRUPTED, Reply, request_text
+from carryover.tasks.runtime.journal import INTERRUPTED, ToolReply, request_text
 from carryover.tasks.runtime.results import ToolCall
 
 _REFUSALS_KEPT = 100
@@ -125,7 +125,7 @@ class ToolTable:
     def start_block(self) -> None:
         """Forget the calls of the block before."""
         self._calls: list[ToolCall] = []
-        self._replies: list[Reply] = []
+        self._replies: list[ToolReply] = []
         self._count = self._refused_count = self._spent_bytes = 0
 
     def answer(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
@@ -157,7 +157,7 @@ class ToolTable:
             frame = ("error", type(error).__name__, encodable(str(error)), len(self._calls) + is_kept)
             self._spent_bytes += len(frame[2])
         if is_kept:
-            self._replies.append(Reply(request, frame if result is None else ("value", result)))
+            self._replies.append(ToolReply(request, frame if result is None else ("value", result)))
             error_type, message = (None, None) if error is None else frame[1:3]
             seconds = time.perf_counter() - started
             self._calls.append(ToolCall(name, told, result, error_type, message, is_caught=False, seconds=seconds))
@@ -165,7 +165,7 @@ class ToolTable:
             raise CallInterruptedError(frame)
         return frame
 
-    def replies(self) -> tuple[Reply, ...]:
+    def replies(self) -> tuple[ToolReply, ...]:
         """Return the block's calls with their replies, for a replay."""
         return tuple(self._replies)
 

@@ -12,7 +12,7 @@ from carryover.tasks.runtime.inside.framing import Channel, FrameError
 from carryover.tasks.runtime.inside.values.frames import LIBRARIES
 from carryover.tasks.runtime.inside.values.transfer import SMALL_BYTES
 from carryover.tasks.runtime.inside.values.tree import is_harmless
-from carryover.tasks.runtime.objects import NO_MEMORY, Binding, InjectionError, Memory, RetrievalError
+from carryover.tasks.runtime.objects import NO_MEMORY, Binding, InjectionError, RetrievalError, SharedMemory
 from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch
 from carryover.tasks.runtime.sandbox.level import reach_level
 from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
@@ -26,7 +26,7 @@ Ask = Callable[..., Any]
 class Fetched(NamedTuple):
     """A variable's blob in sealed memory, as the sandbox has written it."""
 
-    memory: Memory
+    memory: SharedMemory
     libraries: tuple[str, ...]
     """Packages that decoding it takes."""
 
@@ -57,7 +57,7 @@ def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
         case _:
             raise RetrievalError(f"{name}: malformed answer")
     try:
-        memory = Memory(size)
+        memory = SharedMemory(size)
     except OSError as error:
         raise RetrievalError(f"{name}: {NO_MEMORY.format(size=size, reason=error.strerror)}") from error
     if problem := ask(("fill",), (memory.descriptor,)):

@@ -11,7 +11,7 @@ LARGEST_BODY = 16 * 2**20
 """Bytes of an answer that are read; more than any listing has."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """An HTTP response; an error status counts."""
 
     status: int
@@ -27,7 +27,7 @@ class NoAnswer(NamedTuple):
     """Reason, without the key; of the URL only the host."""
 
 
-def ask(url: str, key: str | None = None, *, timeout_seconds: float = 5.0) -> Answer | NoAnswer:
+def ask(url: str, key: str | None = None, *, timeout_seconds: float = 5.0) -> HttpAnswer | NoAnswer:
     """Return what an address answers in time, or why nothing does.
 
     No key follows a redirect to another origin, and no proxy stands between us and this machine.
@@ -44,7 +44,7 @@ def ask(url: str, key: str | None = None, *, timeout_seconds: float = 5.0) -> An
                 body += part
                 if len(body) > LARGEST_BODY:
                     return NoAnswer("the answer is too long")
-            return Answer(response.status_code, body, response.headers.get("X-Error-Code"))
+            return HttpAnswer(response.status_code, body, response.headers.get("X-Error-Code"))
     except (httpx.NetworkError, httpx.TimeoutException, httpx.RemoteProtocolError) as error:
         return NoAnswer(re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # whose text may quote the key or the address

@@ -44,7 +44,7 @@ _SYSTEM = """You solve tasks by calling functions.
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 
 
-class Ran(NamedTuple):
+class CallResult(NamedTuple):
     """Outcome of one call."""
 
     told: str
@@ -176,23 +176,23 @@ class CallingAgent:
         self._recorder.record_step(self._replies, "\n".join(one.code for one in ran), result, (), None)
         return list(calls)
 
-    async def _call(self, call: FunctionCall) -> Ran:
+    async def _call(self, call: FunctionCall) -> CallResult:
         try:
             arguments = json.loads(call.arguments_json or "{}")
         except ValueError as error:
-            return Ran(f"error: the arguments are not JSON: {error}", f"# {call.name}: malformed arguments")
+            return CallResult(f"error: the arguments are not JSON: {error}", f"# {call.name}: malformed arguments")
         if not isinstance(arguments, dict):
-            return Ran("error: the arguments are not an object", f"# {call.name}: malformed arguments")
+            return CallResult("error: the arguments are not an object", f"# {call.name}: malformed arguments")
         if call.name == EXECUTE and self._python is not None:
             code = str(arguments.get("code", ""))
             result, is_verified = await self._python.run(code)
             self.is_verified = self.is_verified and is_verified
             error = None if result.error is None else result.error.message
-            return Ran("\n".join(part for part in (result.output, result.result, error) if part), code, result.error)
+            return CallResult("\n".join(filter(None, (result.output, result.result, error))), code, result.error)
         frame = self._table.answer(call.name, [], arguments)
         told = json.dumps(frame[1]) if frame[0] == "value" else f"error: {frame[1]}: {frame[2]}"
         shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        return Ran(told, f"{call.name}({shown})")
+        return CallResult(told, f"{call.name}({shown})")
 
 
 def _offer(name: str, function: Callable[..., Any], schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 import random
 
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
+from carryover.tasks.cave.arms.case_environment import CaseEnvironment
 from carryover.tasks.cave.arms.oracle import script
-from carryover.tasks.cave.arms.stage import Stage
 from carryover.tasks.cave.prompting import fill, system_prompt
 from carryover.tasks.cave.suites.case import Case
 from carryover.tasks.cave.suites.catalogue import SuiteName
@@ -36,12 +36,12 @@ TRAINING_SPEC = TRAINING["laptop_scratch"].model_copy(
 def lesson(case: Case, arm_name: ArmName) -> Conversation:
     """Return the conversation that the oracle has under a code arm, where no block of a case prints anything."""
     arm = ARMS[arm_name]
-    stage, keeps_names = Stage(case, arm), arm.contract == "persistent"
-    objects = {**(case.world.variables if arm.is_injected else {}), **stage.functions()}
+    environment, keeps_names = CaseEnvironment(case, arm), arm.contract == "persistent"
+    objects = {**(case.world.variables if arm.is_injected else {}), **environment.functions()}
     entries = [describe(name, value, case.world.descriptions.get(name, "")) for name, value in objects.items()]
     told = "\n".join((fill("no_output"), fill("reminder" if keeps_names else "reminder_stateless")))
     replies = script(case, arm)
-    texts = [system_prompt(entries, {}, stage.instructions(), keeps_names=keeps_names)]
+    texts = [system_prompt(entries, {}, environment.instructions(), keeps_names=keeps_names)]
     for turn, block, done in zip(case.turns, replies[::2], replies[1::2], strict=True):
         texts += [turn.question, block, told, done]
     roles = ["system", *("user", "assistant") * (len(texts) // 2)]

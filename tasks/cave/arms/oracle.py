@@ -9,7 +9,7 @@ from typing import Any
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, FunctionCall, TokenSource
 from carryover.tasks.cave.arms.arm import Arm
 from carryover.tasks.cave.arms.calling import EXECUTE
-from carryover.tasks.cave.arms.stage import READ, WRITE, source_of
+from carryover.tasks.cave.arms.case_environment import READ, WRITE, source_of
 from carryover.tasks.cave.arms.tokens import count_messages, count_reply
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import STAGE, Call, Case, Expected, GoldenRun, Turn

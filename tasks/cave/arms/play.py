@@ -13,10 +13,10 @@ from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.calling import CallingAgent
+from carryover.tasks.cave.arms.case_environment import CaseEnvironment, namespaces
 from carryover.tasks.cave.arms.dialogue import Heard, Speakers, converse, missing_actions
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
 from carryover.tasks.cave.arms.plan import INSTRUCTIONS
-from carryover.tasks.cave.arms.stage import Stage, namespaces
 from carryover.tasks.cave.events import Answer, Event, Observed
 from carryover.tasks.cave.loop import RUNTIME_FAULTS
 from carryover.tasks.cave.runtime_stream import RuntimeStream
@@ -61,7 +61,7 @@ class Played(NamedTuple):
         return {**self.recorded.rows, CaveTurnRow.TABLE: list(self.turns)}
 
 
-class Place(NamedTuple):
+class CaseEpisode(NamedTuple):
     """An episode of a comparison."""
 
     case: Case
@@ -70,17 +70,17 @@ class Place(NamedTuple):
     attempt: int = 0
 
 
-def episode_id(place: Place, plan_digest: str, instruction: str) -> str:
+def episode_id(episode: CaseEpisode, plan_digest: str, instruction: str) -> str:
     """Return an episode's id: equal in every run of the same plan, so that a run resumes."""
-    content = [place.case.case_id, *place[1:], plan_digest, instruction]
+    content = [episode.case.case_id, *episode[1:], plan_digest, instruction]
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:24]
 
 
-async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
+async def play(episode: CaseEpisode, client: ModelClient, setting: Setting) -> Played:
     """Play a case; the state carries on after a failed turn, and ends with an error that is not the model's."""
-    case = place.case
-    kind = _CodePlayer if ARMS[place.arm].writes_code else _CallPlayer
-    player = await asyncio.to_thread(kind, place, client, setting)
+    case = episode.case
+    kind = _CodePlayer if ARMS[episode.arm].writes_code else _CallPlayer
+    player = await asyncio.to_thread(kind, episode, client, setting)
     turns: list[CaveTurnRow] = []
     try:
         for turn in case.turns:
@@ -98,9 +98,9 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
         share = sum(turn.is_passed for turn in turns) / len(case.turns)
         recorded = await asyncio.to_thread(
             player.finish,
-            variant=place.arm,
+            variant=episode.arm,
             bucket=case.suite,
-            attempt=place.attempt,
+            attempt=episode.attempt,
             max_turns=setting.spec.max_steps * len(case.turns),
             max_tokens=setting.spec.max_tokens and setting.spec.max_tokens * len(case.turns),
             concurrency=setting.concurrency,
@@ -118,13 +118,14 @@ async def play(place: Place, client: ModelClient, setting: Setting) -> Played:
 class _Player:
     """Base of both kinds of arms."""
 
-    def __init__(self, place: Place, client: ModelClient, setting: Setting) -> None:
-        self.place, self.case, self.arm = place, place.case, ARMS[place.arm]
+    def __init__(self, episode: CaseEpisode, client: ModelClient, setting: Setting) -> None:
+        self.episode, self.case, self.arm = episode, episode.case, ARMS[episode.arm]
         self.client, self.setting = client, setting
-        self.stage = Stage(self.case, self.arm)
-        self.name = f"{self.case.case_id}/{place.replicate}"
-        self.episode_id = episode_id(place, setting.plan_digest, setting.instruction)
-        self.instructions = "\n".join(filter(None, (self.stage.instructions(), INSTRUCTIONS[setting.instruction])))
+        self.environment = CaseEnvironment(self.case, self.arm)
+        self.name = f"{self.case.case_id}/{episode.replicate}"
+        self.episode_id = episode_id(episode, setting.plan_digest, setting.instruction)
+        parts = self.environment.instructions(), INSTRUCTIONS[setting.instruction]
+        self.instructions = "\n".join(filter(None, parts))
         self._replies = 0
 
     def judged(self, question: int, heard: Heard) -> CaveTurnRow:
@@ -132,10 +133,10 @@ class _Player:
         answer, calls, dialogue = heard.answer, heard.calls, self.case.dialogue
         expected = self.case.expected[question - 1]
         made = [Call(call.tool, json.loads(call.arguments_json)) for call in calls]
-        wrong, untold, are_reference = self.stage.wrong_names(expected), (), None
+        wrong, untold, are_reference = self.environment.wrong_names(expected), (), None
         if dialogue is None:
             done = [call for call, ran in zip(made, calls, strict=True) if ran.error_type is None]
-            missing = self.stage.missing_calls(expected, done)
+            missing = self.environment.missing_calls(expected, done)
         else:  # refused calls are among the reference actions too
             reference = [call for stage in expected.stages for call in stage]
             missing, are_reference = missing_actions(reference, made), made == reference
@@ -146,17 +147,17 @@ class _Player:
             run_id=self.setting.run_id,
             episode_id=self.episode_id,
             plan_digest=self.setting.plan_digest,
-            attempt=self.place.attempt,
+            attempt=self.episode.attempt,
             suite=self.case.suite,
             tier=self.case.tier,
             case_id=self.case.case_id,
             source=self.case.source,
             question=question,
-            arm=self.place.arm,
+            arm=self.episode.arm,
             instruction=self.setting.instruction,
             model_name=self.client.model_name,
             is_oracle=self.client.model_name == MODEL_NAME,
-            replicate=self.place.replicate,
+            replicate=self.episode.replicate,
             size=self.case.size,
             first_reply=first,
             reply_count=answer.step_count,
@@ -179,8 +180,8 @@ class _Player:
 class _CodePlayer(_Player):
     """Plays with blocks of code."""
 
-    def __init__(self, place: Place, client: ModelClient, setting: Setting) -> None:
-        super().__init__(place, client, setting)
+    def __init__(self, episode: CaseEpisode, client: ModelClient, setting: Setting) -> None:
+        super().__init__(episode, client, setting)
         self._agent = Agent(
             self.client,
             spec=setting.spec,
@@ -195,7 +196,7 @@ class _CodePlayer(_Player):
             run_id=setting.run_id,
             instance_id=self.case.case_id,
             scale=setting.scale,  # type: ignore[arg-type]
-            replicate=self.place.replicate,
+            replicate=self.episode.replicate,
             episode_id=self.episode_id,
         )
         self._calls: list[ToolCall] = []
@@ -205,14 +206,14 @@ class _CodePlayer(_Player):
         self._calls = []
         answer = await self._agent.ask_async(question, self._watch)
         if self.arm.keeps_variables:
-            names = self.stage.world.variables
-            self.stage.world.variables = await asyncio.to_thread(lambda: {name: self._held(name) for name in names})
+            world = self.environment.world
+            world.variables = await asyncio.to_thread(lambda: {name: self._held(name) for name in world.variables})
         return answer, self._calls
 
     def add(self, names: tuple[str, ...]) -> None:
         """Inject functions that come later."""
         for name in names:
-            self._agent.inject(name, self.stage.world.functions[name])
+            self._agent.inject(name, self.environment.world.functions[name])
 
     def finish(self, **fields: Any) -> RecordedEpisode:
         return self._trace.finish(**fields)
@@ -221,13 +222,13 @@ class _CodePlayer(_Player):
         self._agent.close()
 
     def _inject(self) -> None:
-        world = self.stage.world
+        world = self.environment.world
         if self.arm.is_injected:
             for kind in world.types:
                 self._agent.inject(kind.__name__, kind)
             for name, value in {**world.data, **world.variables}.items():
                 self._agent.inject(name, value, description=world.descriptions.get(name, ""))
-        for name, function in self.stage.functions().items():
+        for name, function in self.environment.functions().items():
             self._agent.inject(name, function)
         for root, source in namespaces(world.namespaced).items():
             self._agent.runtime.idle.install(Binding(("define", root, source)), Injected(root, "type", "", source))
@@ -247,15 +248,15 @@ class _CodePlayer(_Player):
 class _CallPlayer(_Player):
     """Plays with native calls, and a Python session where the arm has one."""
 
-    def __init__(self, place: Place, client: ModelClient, setting: Setting) -> None:
-        super().__init__(place, client, setting)
+    def __init__(self, episode: CaseEpisode, client: ModelClient, setting: Setting) -> None:
+        super().__init__(episode, client, setting)
         self._close: Callable[[], None] = lambda: None
         python = None
         if self.arm.contract is not None:
             contract = CONTRACTS[self.arm.contract]
             interpreter = setting.runtime.open_interpreter(contract, {}, instance_id=self.name, tool_call_cap=None)
             python, self._close = RuntimeStream(interpreter), interpreter.close
-        functions = self.stage.functions()
+        functions = self.environment.functions()
         self._recorder = EpisodeRecorder(setting.run_id, self.episode_id, functions)
         self._agent = CallingAgent(
             self.client,
@@ -264,7 +265,7 @@ class _CallPlayer(_Player):
             setting.spec,
             name=self.name,
             instructions=self.instructions,
-            schemas=self.stage.world.schemas,
+            schemas=self.environment.world.schemas,
             python=python,
         )
         self._answer: Answer | None = None
@@ -278,7 +279,7 @@ class _CallPlayer(_Player):
     def add(self, names: tuple[str, ...]) -> None:
         """Offer functions that come later."""
         for name in names:
-            self._agent.add(name, self.stage.world.functions[name], self.stage.world.schemas)
+            self._agent.add(name, self.environment.world.functions[name], self.environment.world.schemas)
 
     def finish(self, **fields: Any) -> RecordedEpisode:
         assert self._answer is not None
@@ -302,7 +303,7 @@ class _CallPlayer(_Player):
                 "sandbox_level": setting.runtime.sandbox_level if has_python else "none",
                 "backend": setting.runtime.backend if has_python else "host",
                 "scale": setting.scale,
-                "replicate": self.place.replicate,
+                "replicate": self.episode.replicate,
                 "is_contract_verified": self._agent.is_verified,
                 **fields,
             }

@@ -9,7 +9,7 @@ from carryover.tasks.analysis.alignment import Aligned
 from carryover.tasks.analysis.decisions import holm
 from carryover.tasks.analysis.intervals import bootstrap_intervals, difference, itself
 from carryover.tasks.analysis.paired_tests import signed_rank
-from carryover.tasks.analysis.spec import Arm, StatisticsSpec
+from carryover.tasks.analysis.spec import ComparedArm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.traces.result_rows import StatisticRow
@@ -45,7 +45,7 @@ def _group_rows(key: tuple[object, ...], cases: pl.DataFrame, run_id: str) -> It
             alone = Aligned((None,), tuple(of_arm["case_id"]), (of_arm[metric].to_numpy().reshape(1, -1),))
             interval = bootstrap_intervals(alone, itself, _SPEC)[0]
             values = {**interval._asdict(), "mean_a": interval.estimate, "confidence": _SPEC.confidence}
-            yield group.row("arm_mean", arm, metric, Arm(None, arm), **values)
+            yield group.row("arm_mean", arm, metric, ComparedArm(None, arm), **values)
     for metric in METRICS:
         pairs = {arm: _paired(reference, cases.filter(pl.col("arm") == arm), metric) for arm in others}
         pairs = {arm: aligned for arm, aligned in pairs.items() if aligned.instance_count}
@@ -66,7 +66,7 @@ def _group_rows(key: tuple[object, ...], cases: pl.DataFrame, run_id: str) -> It
                 "interval_kind": interval.interval_kind,
                 "p_holm": corrected[arm],
             }
-            arms = Arm(None, REFERENCE), Arm(None, arm)
+            arms = ComparedArm(None, REFERENCE), ComparedArm(None, arm)
             yield group.row("paired", f"{REFERENCE}-{arm}", metric, *arms, **values)
 
 

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from carryover.tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, ProtocolError, Recovery, Report
+from carryover.tasks.runtime.engine import Block, BlockKilledError, Dispatch, Engine, ProtocolError, Recovery, Report
 from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding, InjectionError
@@ -75,7 +75,7 @@ class ForkTreeEngine(Engine):
         self._processes.next()
         return self._processes.canary
 
-    def execute(self, block: Block, answer: Answer) -> Report:
+    def execute(self, block: Block, answer: Dispatch) -> Report:
         """Run a block; interrupt it at its time limit, and kill it if that does not help."""
         try:
             node = self._processes.next()

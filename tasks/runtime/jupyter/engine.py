@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from carryover.tasks.runtime.engine import Answer, Block, BlockKilledError, Engine, ProtocolError, Recovery, Report
+from carryover.tasks.runtime.engine import Block, BlockKilledError, Dispatch, Engine, ProtocolError, Recovery, Report
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding
@@ -36,7 +36,7 @@ class JupyterEngine(Engine):
         """Ask the kernel what its namespace remembers."""
         return self._kernel.ask(("canary",))
 
-    def execute(self, block: Block, answer: Answer) -> Report:
+    def execute(self, block: Block, answer: Dispatch) -> Report:
         """Send the block as a cell; its tool calls and its report come by the channel."""
         node = self._kernel.node
         self._output.clear()

@@ -5,9 +5,9 @@ import time
 from typing import Any
 
 from carryover.tasks.runtime.engine import (
-    Answer,
     BlockKilledError,
     CallInterruptedError,
+    Dispatch,
     ProtocolError,
     Report,
     parse_report,
@@ -28,7 +28,7 @@ _TRACEBACK_LIMIT = 2000
 """Characters of a traceback that the log gets; a block may have written it."""
 
 
-def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec) -> Report:
+def attend(node: Node, root: Node, step: int, answer: Dispatch, spec: RuntimeSpec) -> Report:
     """Answer a block's tool calls until it reports; interrupt it at its time limit, then kill it.
 
     So does Ctrl-C in the thread that it reaches: once interrupts the block, twice kills it. What an interrupted block
@@ -55,7 +55,7 @@ def attend(node: Node, root: Node, step: int, answer: Answer, spec: RuntimeSpec)
     return report
 
 
-def _answer_next(node: Node, root: Node, step: int, answer: Answer, clock: "_Clock") -> Report | None:
+def _answer_next(node: Node, root: Node, step: int, answer: Dispatch, clock: "_Clock") -> Report | None:
     match node.receive():
         case ["done", int(done), report] if done == step:
             parsed = parse_report(report)

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from carryover.tasks.serving.cpu.chat_request import ApiError, ChatRequest, parse_request
-from carryover.tasks.serving.cpu.engine import GenerationRequest, Reply
+from carryover.tasks.serving.cpu.engine import GenerationReply, GenerationRequest
 from carryover.tasks.serving.cpu.models import LoadedModel
 from carryover.tasks.serving.cpu.openapi import describe_api
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
@@ -170,7 +170,7 @@ async def read_body(request: Request) -> bytes:
 
 
 async def _stream(
-    request: ChatRequest, model: LoadedModel, generation: GenerationRequest, working: asyncio.Future[Reply]
+    request: ChatRequest, model: LoadedModel, generation: GenerationRequest, working: asyncio.Future[GenerationReply]
 ) -> AsyncIterator[str]:
     """Yield server-sent events: the text as far as it cannot change any more, the reason, the usage, and the end."""
     identity = _identity(model.name, "chat.completion.chunk")
@@ -224,7 +224,7 @@ def _identity(model: str, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": model, "object": kind}
 
 
-def _usage(reply: Reply) -> dict[str, Any]:
+def _usage(reply: GenerationReply) -> dict[str, Any]:
     return {
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,

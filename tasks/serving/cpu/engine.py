@@ -12,7 +12,7 @@ import numpy as np
 
 from carryover.tasks.serving.cpu.cache import CachePool, Lease
 from carryover.tasks.serving.cpu.drafting import FIRST_DRAFT_TOKENS, Drafter, next_draft_length
-from carryover.tasks.serving.cpu.ragged import Row
+from carryover.tasks.serving.cpu.ragged import BatchRow
 from carryover.tasks.serving.cpu.sampling import SamplingParameters, choose_tokens
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from carryover.tasks.serving.cpu.models import LoadedModel
 
 
-class Reply(NamedTuple):
+class GenerationReply(NamedTuple):
     """A finished completion."""
 
     text: str
@@ -40,9 +40,9 @@ class GenerationRequest:
     prompt_ids: list[int]
     parameters: SamplingParameters
     episode_id: str | None = None
-    answer: Future[Reply] = field(default_factory=Future)
+    answer: Future[GenerationReply] = field(default_factory=Future)
     """Cancelled by a caller that has stopped waiting."""
-    reply: Reply | None = None
+    reply: GenerationReply | None = None
     """Set when the request is done; the answer follows when its cache is free for the next turn."""
     generated: list[int] = field(default_factory=list)
     lease: Lease | None = None
@@ -98,7 +98,7 @@ class ModelEngine:
     def step(self) -> None:
         """Compute one pass over every running request that the token budget allows, then over queued ones."""
         self._dismiss()
-        batch: list[tuple[GenerationRequest, Row]] = []
+        batch: list[tuple[GenerationRequest, BatchRow]] = []
         budget = self._max_batch_tokens
         candidates = iter(list(self._running))
         while budget > 0 and (request := next(candidates, None) or self._admit()) is not None:
@@ -125,9 +125,9 @@ class ModelEngine:
             if request.lease is not None:
                 self._pool.give_back(request.lease)
             if request.answer.set_running_or_notify_cancel():
-                request.answer.set_result(cast("Reply", request.reply))
+                request.answer.set_result(cast("GenerationReply", request.reply))
 
-    def _enter(self, request: GenerationRequest, budget: int) -> Row:
+    def _enter(self, request: GenerationRequest, budget: int) -> BatchRow:
         """Return what a pass computes of a request: tokens that its cache lacks, then guesses."""
         assert request.lease is not None
         held, prompt_length = len(request.lease.cache.token_ids), len(request.prompt_ids)
@@ -138,7 +138,7 @@ class ModelEngine:
             left = request.parameters.max_tokens - len(request.generated)
             wanted = min(request.draft_length, self._max_draft_tokens, left - 1, budget - 1)
             draft = self._drafter.propose(request.generated, wanted)
-        return Row(request.lease.cache, pending + draft, 1 + len(draft))
+        return BatchRow(request.lease.cache, pending + draft, 1 + len(draft))
 
     def _admit(self) -> GenerationRequest | None:
         while self._submitted and len(self._running) < self._max_running:
@@ -153,7 +153,7 @@ class ModelEngine:
                 return request
         return None
 
-    def _advance(self, batch: Sequence[tuple[GenerationRequest, Row]]) -> None:
+    def _advance(self, batch: Sequence[tuple[GenerationRequest, BatchRow]]) -> None:
         """Compute the rows and take what they say, up to and including the first token that was guessed wrong.
 
         The rest of a prompt that is not all in its cache comes with the next pass.
@@ -191,7 +191,8 @@ class ModelEngine:
         elif len(generated) >= parameters.max_tokens:
             text, reason = self._decode(generated), "length"
         if text is not None:
-            request.reply = Reply(text, reason, len(request.prompt_ids), request.cached_tokens, len(generated))
+            counts = len(request.prompt_ids), request.cached_tokens, len(generated)
+            request.reply = GenerationReply(text, reason, *counts)
 
     def _decode(self, token_ids: list[int]) -> str:
         return str(self.loaded.tokenizer.decode(token_ids, skip_special_tokens=True))

@@ -14,7 +14,7 @@ from carryover.tasks.running.errors import UserError, first_line
 from carryover.tasks.running.hub import import_bitsandbytes
 from carryover.tasks.serving.cpu.cache import CacheShape
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
-from carryover.tasks.serving.cpu.ragged import Forward, Row, RowViews, attend, close_pass, open_pass
+from carryover.tasks.serving.cpu.ragged import BatchRow, Forward, RowViews, attend, close_pass, open_pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +111,7 @@ def register_ragged_attention() -> None:
 def module_forward(model: PreTrainedModel) -> Forward:
     """Return the forward pass of a model that was loaded with the attention function of `ATTENTION_NAME`."""
 
-    def forward(rows: Sequence[Row]) -> Tensor:
+    def forward(rows: Sequence[BatchRow]) -> Tensor:
         opened = open_pass(rows)
         output = model(
             input_ids=opened.token_ids[None],

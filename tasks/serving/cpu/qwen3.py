@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from carryover.tasks.serving.cpu.ragged import Row, attend, close_pass, open_pass
+from carryover.tasks.serving.cpu.ragged import BatchRow, attend, close_pass, open_pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ class Qwen3Forward:
             and config.rope_parameters["rope_type"] == "default"
         )
 
-    def __call__(self, rows: Sequence[Row]) -> Tensor:
+    def __call__(self, rows: Sequence[BatchRow]) -> Tensor:
         """Append every row's tokens to its cache and return the logits that rows want."""
         import torch
         from torch.nn.functional import embedding, linear, rms_norm, silu

@@ -19,7 +19,7 @@ SHORT_ROW_TOKENS = 64
 """Rows up to here are attended by plain products, which are faster than a fused kernel for few queries."""
 
 
-class Row(NamedTuple):
+class BatchRow(NamedTuple):
     """The new tokens of one conversation; its cache holds all that came before."""
 
     cache: KeyValueCache
@@ -28,7 +28,7 @@ class Row(NamedTuple):
     """Last tokens whose logits are wanted."""
 
 
-Forward = Callable[[Sequence[Row]], "Tensor"]
+Forward = Callable[[Sequence[BatchRow]], "Tensor"]
 """A model's forward pass: appends every row's tokens to its cache and returns the logits that rows want: (their sum,
 vocabulary)."""
 
@@ -58,7 +58,7 @@ class Pass(NamedTuple):
     views: list[RowViews]
 
 
-def open_pass(rows: Sequence[Row]) -> Pass:
+def open_pass(rows: Sequence[BatchRow]) -> Pass:
     """Make room in the caches for the rows' tokens and return them as one sequence."""
     import torch
 
@@ -87,7 +87,7 @@ def open_pass(rows: Sequence[Row]) -> Pass:
     return Pass(torch.tensor(ids), torch.tensor(positions), torch.tensor(wanted), views)
 
 
-def close_pass(rows: Sequence[Row]) -> None:
+def close_pass(rows: Sequence[BatchRow]) -> None:
     """Note that the caches hold the rows' tokens."""
     for row in rows:
         row.cache.token_ids.extend(row.token_ids)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from carryover.tasks.serving.cpu.engine import GenerationRequest, ModelEngine, Reply
+    from carryover.tasks.serving.cpu.engine import GenerationReply, GenerationRequest, ModelEngine
 
 THREAD_NAME = "engine"
 """Prefix of the name of the thread that computes passes."""
@@ -26,7 +26,7 @@ class Scheduler:
         """Set when a request comes and when the thread shall end."""
         self._is_stopping = False
 
-    async def complete(self, model_name: str, request: GenerationRequest) -> Reply:
+    async def complete(self, model_name: str, request: GenerationRequest) -> GenerationReply:
         """Return the reply to a request, or raise `RuntimeError`; cancelling the call takes it out of the batch."""
         if self._is_stopping:
             raise RuntimeError(STOPPED)

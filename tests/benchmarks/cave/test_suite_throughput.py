@@ -11,7 +11,7 @@ from carryover.tasks.cave import background
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
-from carryover.tasks.cave.arms.play import Place, Setting, play
+from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.suites.catalogue import suite_cases
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
@@ -55,7 +55,7 @@ def play_with_oracle(cases, arm, runtime):
 
         async def play_one(case):
             async with free:
-                return await play(Place(case, arm, 0), Oracle(script(case, ARMS[arm])), setting)
+                return await play(CaseEpisode(case, arm, 0), Oracle(script(case, ARMS[arm])), setting)
 
         return await asyncio.gather(*map(play_one, cases))
 

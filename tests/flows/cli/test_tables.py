@@ -3,10 +3,8 @@ import pytest
 from carryover.flows.cli.tables import print_verdicts, read_verdicts
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.analysis.spec import Arm
+from carryover.tasks.analysis.spec import PP, PS
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
-
-PP, PS = Arm("persistent", "persistent"), Arm("persistent", "stateless")
 
 
 @pytest.fixture

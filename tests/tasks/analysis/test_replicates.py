@@ -3,11 +3,10 @@ import pytest
 
 from carryover.tasks.analysis.alignment import Arms
 from carryover.tasks.analysis.replicates import replicate_rows
-from carryover.tasks.analysis.spec import REPLICATE_METRICS, Arm, StatisticsSpec
+from carryover.tasks.analysis.spec import BASE_P, PP, REPLICATE_METRICS, SS, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 
 GROUP = StatisticGroup("run", "plan", "a-a", "scratch", "declared", "names", "small")
-PP, SS, BASE = Arm("persistent", "persistent"), Arm("stateless", "stateless"), Arm(None, "persistent")
 
 
 def played(*tokens):
@@ -78,4 +77,4 @@ def test_models_of_several_seeds_count_an_instance_once():
 
 def test_one_replicate_or_no_training_is_no_control():
     once = played([1, 2, 3], [3, 2, 1]).filter(pl.col("replicate") == 0)
-    assert rows_of({PP: once, BASE: played([1, 2, 3], [3, 2, 1])}) == []
+    assert rows_of({PP: once, BASE_P: played([1, 2, 3], [3, 2, 1])}) == []

@@ -79,7 +79,7 @@ def test_peers_take_turns_in_the_given_order(open_agent):
     order = []
     answers = answer_in_turns(
         [(first, "Go."), (second, "Go."), (third, "Go.")],
-        watch=lambda agent, event: order.append(agent.course.name) if isinstance(event, Observed) else None,
+        watch=lambda agent, event: order.append(agent.loop_state.name) if isinstance(event, Observed) else None,
     )
     assert [answer.text for answer in answers] == ["A.", "B.", "C."]
     assert host.retrieve("log") == ["a1", "b1", "c1", "a2", "c2", "c3"]
@@ -113,7 +113,7 @@ def test_in_the_town_everybody_sees_the_weather_and_finds_the_new_place_at_once(
 
     def watch(agent, event) -> None:
         if isinstance(event, Observed) and event.result is not None:
-            outputs.append((agent.course.name, event.result.output))
+            outputs.append((agent.loop_state.name, event.result.output))
 
     assert set(town.main(watch)) == {"station", "founder", "Lin", "Omar"}
     assert outputs == [

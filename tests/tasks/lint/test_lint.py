@@ -1,7 +1,7 @@
 import pytest
 
 from carryover.tasks.lint.lint import TraceLint, count_lexemes, lint_text, lint_trace, lint_traces
-from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, Reply, trace_of_replies
+from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, LintReply, trace_of_replies
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 PERSISTENT_BLOCKS = (
@@ -17,7 +17,7 @@ STATELESS_BLOCKS = (
 
 
 def trace_of(*texts, declared=None, observation=""):
-    return trace_of_replies("trace", declared, [Reply(text, observation) for text in texts])
+    return trace_of_replies("trace", declared, [LintReply(text, observation) for text in texts])
 
 
 def lint(*blocks, declared=None, tools=TOOLS):
@@ -233,13 +233,13 @@ def test_many_traces_make_one_frame():
 
 
 def test_a_trace_with_an_unread_call_is_never_safe():
-    replies = [Reply("", called_codes=("x = 1",)), Reply("", called_codes=("print(2)",), unread_count=1)]
+    replies = [LintReply("", called_codes=("x = 1",)), LintReply("", called_codes=("print(2)",), unread_count=1)]
     found = lint_trace(trace_of_replies("trace", None, replies))
     assert (found.idiom, found.is_stateless_safe) == ("unjudged", False)
 
 
 def test_source_in_tool_calls_counts_as_tokens():
-    replies = [Reply("", called_codes=("rows = [1, 2]",)), Reply("", called_codes=("rows = [1, 2]",))]
+    replies = [LintReply("", called_codes=("rows = [1, 2]",)), LintReply("", called_codes=("rows = [1, 2]",))]
     found = lint_trace(trace_of_replies("trace", None, replies))
     assert found.token_count > found.restated_token_count > 0
     assert 0 < found.restated_share < 1

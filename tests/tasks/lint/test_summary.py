@@ -1,10 +1,10 @@
 import pytest
 
 from carryover.tasks.lint.lint import lint_traces, summarise_lint
-from carryover.tasks.lint.trace import Reply, trace_of_replies
+from carryover.tasks.lint.trace import LintReply, trace_of_replies
 
-ALONE = [Reply("```\nx = 1\n```"), Reply("```\nx = 1\n```")]
-CARRYING = [Reply("```\nx = 1\n```"), Reply("```\nprint(x)\n```")]
+ALONE = [LintReply("```\nx = 1\n```"), LintReply("```\nx = 1\n```")]
+CARRYING = [LintReply("```\nx = 1\n```"), LintReply("```\nprint(x)\n```")]
 
 
 def test_shares_and_rates_per_declared_contract():

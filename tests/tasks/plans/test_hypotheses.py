@@ -1,11 +1,9 @@
 import pytest
 
-from carryover.tasks.analysis.spec import Arm, StatisticsSpec
+from carryover.tasks.analysis.spec import PP, PS, SS, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.plans.hypotheses import Criterion, Hypothesis, HypothesisFile, read_hypotheses
 from carryover.tasks.plans.hypotheses import judge as judge_file
-
-PP, PS, SS = Arm("persistent", "persistent"), Arm("persistent", "stateless"), Arm("stateless", "stateless")
 
 
 def judge(hypotheses, statistics):

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from carryover.tasks.analysis.spec import INJECTION_COMPARISONS, Arm
+from carryover.tasks.analysis.spec import INJECTION_COMPARISONS, ComparedArm
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.laptop_full import laptop_full_parts
@@ -86,7 +86,7 @@ def test_every_claim_on_four_contracts_has_its_statistic():
 
     def arm(cell):
         train, _, runtime = cell.partition("->")
-        return Arm(arm_of[train], arm_of[runtime])
+        return ComparedArm(arm_of[train], arm_of[runtime])
 
     claims = [one for one in read_hypotheses().hypothesis if one.variants == (VARIANT,)]
     pairs = {(comparison.a, comparison.b) for comparison in INJECTION_COMPARISONS}

@@ -12,7 +12,7 @@ import pytest
 
 from carryover.tasks.runtime.inside.values.transfer import fill
 from carryover.tasks.runtime.inside.values.tree import encode
-from carryover.tasks.runtime.objects import Memory, RetrievalError, read_value
+from carryover.tasks.runtime.objects import RetrievalError, SharedMemory, read_value
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import Fetched, check, fetch
 from tests.tasks.runtime import forged_schemas
@@ -25,7 +25,7 @@ LIBRARIES = ["polars", "pandas", "pyarrow"]
 
 
 def sealed(blob: bytes, libraries: tuple[str, ...] = ()) -> Fetched:
-    memory = Memory(len(blob))
+    memory = SharedMemory(len(blob))
     os.pwrite(memory.descriptor, blob, 0)
     memory.seal()
     return Fetched(memory, libraries)

@@ -9,7 +9,7 @@ import pytest
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.cave import background
-from carryover.tasks.cave.arms.play import Place, Setting, play
+from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Case, Turn, World
 
@@ -57,7 +57,7 @@ def test_an_endpoints_calls_are_run_and_its_tokens_counted(endpoint, fork_tree):
     setting = Setting(AgentSpec(), fork_tree, "run", "plan", "paper")
 
     async def play_and_close():
-        played = await play(Place(CASE, "json", 0), client, setting)
+        played = await play(CaseEpisode(CASE, "json", 0), client, setting)
         await client.close()
         return played
 

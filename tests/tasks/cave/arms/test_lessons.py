@@ -10,7 +10,7 @@ import pytest
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, SUITE, drill, lesson, lessons
 from carryover.tasks.cave.arms.oracle import Oracle, script
-from carryover.tasks.cave.arms.play import Place, Setting, play
+from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.catalogue import suite_cases
 
@@ -19,7 +19,7 @@ from carryover.tasks.cave.suites.catalogue import suite_cases
 def test_a_lesson_is_the_oracles_episode(arm, fork_tree):
     case = suite_cases(SUITE, 1)[-1]
     setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
-    played = asyncio.run(play(Place(case, arm, 0), Oracle(script(case, ARMS[arm])), setting))
+    played = asyncio.run(play(CaseEpisode(case, arm, 0), Oracle(script(case, ARMS[arm])), setting))
     opening, *turns = played.recorded.turns
     texts = [message["content"] for message in json.loads(opening.observation or "")]
     texts += [text for turn in turns for text in (turn.assistant_text, turn.observation)]

@@ -14,7 +14,7 @@ from carryover.tasks.agent.protocol import FunctionCall, NoReplyError
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
-from carryover.tasks.cave.arms.play import Place, Setting, episode_id, play
+from carryover.tasks.cave.arms.play import CaseEpisode, Setting, episode_id, play
 from carryover.tasks.cave.arms.tokens import count_text
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.spec import AgentSpec
@@ -58,7 +58,7 @@ def run(suite_runtime):
     setting = Setting(SuitePlan().spec, suite_runtime, "run", "plan", "smoke")
 
     def run(case, arm, client=None):
-        return asyncio.run(play(Place(case, arm, 0), client or Oracle(script(case, ARMS[arm])), setting))
+        return asyncio.run(play(CaseEpisode(case, arm, 0), client or Oracle(script(case, ARMS[arm])), setting))
 
     return run
 
@@ -200,7 +200,7 @@ class Hanging(Oracle):
 @pytest.mark.parametrize("arm", ["persistent_code", "json"])
 def test_what_the_clock_ends_is_an_error_that_is_tried_again(fork_tree, arm):
     setting = Setting(AgentSpec(timeout_seconds=0.5), fork_tree, "run", "plan", "smoke")
-    played = asyncio.run(play(Place(COUNTER, arm, 0), Hanging(script(COUNTER, ARMS[arm])), setting))
+    played = asyncio.run(play(CaseEpisode(COUNTER, arm, 0), Hanging(script(COUNTER, ARMS[arm])), setting))
     assert played.recorded.episode.finish_reason == played.turns[-1].finish_reason == "error"
 
 
@@ -208,7 +208,7 @@ def test_what_the_clock_ends_is_an_error_that_is_tried_again(fork_tree, arm):
 @pytest.mark.parametrize("max_steps", [1, 10])
 def test_every_question_is_recorded(fork_tree, arm, max_steps):
     setting = Setting(AgentSpec(max_steps=max_steps), fork_tree, "run", "plan", "smoke")
-    played = asyncio.run(play(Place(COUNTER, arm, 0), Oracle(script(COUNTER, ARMS[arm])), setting))
+    played = asyncio.run(play(CaseEpisode(COUNTER, arm, 0), Oracle(script(COUNTER, ARMS[arm])), setting))
     told = "".join(turn.observation or "" for turn in played.recorded.turns)
     assert [told.count(turn.question) for turn in COUNTER.turns] == [1, 1, 1]
 
@@ -256,10 +256,10 @@ def test_rows_pass_the_checks_of_every_warehouse(run, arm, tmp_path):
 
 
 def test_an_episode_has_one_id_in_every_run():
-    place = Place(COUNTER, "json", 0)
-    assert episode_id(place, "plan", "none") == episode_id(place, "plan", "none")
-    others = [place._replace(arm="json_python"), place._replace(replicate=1), place._replace(attempt=1)]
-    assert len({episode_id(other, "plan", "none") for other in (place, *others)}) == 4
+    episode = CaseEpisode(COUNTER, "json", 0)
+    assert episode_id(episode, "plan", "none") == episode_id(episode, "plan", "none")
+    others = [episode._replace(arm="json_python"), episode._replace(replicate=1), episode._replace(attempt=1)]
+    assert len({episode_id(other, "plan", "none") for other in (episode, *others)}) == 4
 
 
 def test_the_stated_tokenizer_counts_by_hand():

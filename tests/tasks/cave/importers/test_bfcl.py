@@ -9,7 +9,7 @@ import pytest
 
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
-from carryover.tasks.cave.arms.play import Place, Setting, play
+from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.importers.bfcl import CATEGORIES, bfcl_cases
 from carryover.tasks.cave.importers.bfcl_rule import Accepted, is_accepted
 from carryover.tasks.cave.spec import AgentSpec
@@ -58,7 +58,7 @@ def download(tmp_path):
 def test_gold_replays_under_every_arm(download, fork_tree, arm):
     setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
     for case in bfcl_cases(str(download)):
-        played = asyncio.run(play(Place(case, arm, 0), Oracle(script(case, ARMS[arm])), setting))
+        played = asyncio.run(play(CaseEpisode(case, arm, 0), Oracle(script(case, ARMS[arm])), setting))
         assert [turn.wrong_json for turn in played.turns] == ["[]"]
         assert played.turns[0].source.endswith("AST rule")
 
@@ -68,7 +68,7 @@ def test_code_arms_call_dotted_names(download, fork_tree):
     reply = "```python\nshape.circle.area(radius=2, **{'from': 'the map', 'exact': True})\n```"
     setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
     for arm in ("persistent_code", "stateless_code", "code_without_injection"):
-        played = asyncio.run(play(Place(case, arm, 0), Oracle([reply, "Done."]), setting))
+        played = asyncio.run(play(CaseEpisode(case, arm, 0), Oracle([reply, "Done."]), setting))
         assert played.turns[0].is_passed, played.turns[0].wrong_json
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
-from carryover.tasks.cave.arms.play import Place, Setting, play
+from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.importers.bfcl_multi_turn import (
     MULTI_TURN_CATEGORIES,
     SIMULATORS,
@@ -76,7 +76,7 @@ def download(tmp_path):
 def run(fork_tree):
     def run(case, arm, replies=None):
         setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
-        return asyncio.run(play(Place(case, arm, 0), Oracle(replies or script(case, ARMS[arm])), setting)).turns
+        return asyncio.run(play(CaseEpisode(case, arm, 0), Oracle(replies or script(case, ARMS[arm])), setting)).turns
 
     return run
 

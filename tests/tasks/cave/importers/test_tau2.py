@@ -13,7 +13,7 @@ from carryover.tasks.agent.protocol import Completion, NoReplyError
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.dialogue import Speakers, missing_actions
 from carryover.tasks.cave.arms.oracle import Oracle, script
-from carryover.tasks.cave.arms.play import Place, Setting, play
+from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.importers.tau2 import DOMAINS, tau2_cases
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call
@@ -131,7 +131,7 @@ class Lines:
 def run(fork_tree):
     def run(case, arm, client, *speakers):
         setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke", speakers=Speakers(*speakers))
-        played = asyncio.run(play(Place(case, arm, 0), client, setting))
+        played = asyncio.run(play(CaseEpisode(case, arm, 0), client, setting))
         (turn,) = played.turns
         return turn, played.recorded.episode
 

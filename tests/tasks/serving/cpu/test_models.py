@@ -8,14 +8,14 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.serving.cpu.cache import KeyValueCache
 from carryover.tasks.serving.cpu.models import load_models
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
-from carryover.tasks.serving.cpu.ragged import Row
+from carryover.tasks.serving.cpu.ragged import BatchRow
 from carryover.tasks.serving.spec import ServedModels
 from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 from tests.tasks.serving.tiny import build_model, build_tokenizer, prompt_of
 
 
 def logits_of(loaded):
-    return loaded.forward([Row(KeyValueCache(loaded.cache_shape), prompt_of(20))])
+    return loaded.forward([BatchRow(KeyValueCache(loaded.cache_shape), prompt_of(20))])
 
 
 def test_base_adapter_and_checkpoint_stand_side_by_side(torch, base_path, adapter_path, other_path):

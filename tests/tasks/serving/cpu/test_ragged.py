@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.serving.cpu.cache import CacheShape, KeyValueCache
 from carryover.tasks.serving.cpu.models import ATTENTION_NAME, module_forward, register_ragged_attention
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
-from carryover.tasks.serving.cpu.ragged import Row
+from carryover.tasks.serving.cpu.ragged import BatchRow
 from tests.tasks.serving.tiny import build_model, prompt_of
 
 SHAPE = CacheShape(layer_count=2, head_count=2, head_dim=8)
@@ -43,7 +43,7 @@ def expected_logits(model, token_ids):
 def test_rows_of_any_length_agree_with_the_model_alone(torch, pair):
     forward, plain = pair
     prompts = [prompt_of(1), prompt_of(5, 30), prompt_of(64, 60), prompt_of(65, 90), prompt_of(150, 120)]
-    logits = forward([Row(KeyValueCache(SHAPE), prompt) for prompt in prompts])
+    logits = forward([BatchRow(KeyValueCache(SHAPE), prompt) for prompt in prompts])
     expected = torch.stack([expected_logits(plain, prompt)[-1] for prompt in prompts])
     torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
 
@@ -53,8 +53,8 @@ def test_a_row_goes_on_after_what_its_cache_holds(torch, pair, added):
     forward, plain = pair
     prompt = prompt_of(300)
     cache, other = KeyValueCache(SHAPE), KeyValueCache(SHAPE)
-    forward([Row(cache, prompt[:170]), Row(other, prompt_of(3))])
-    logits = forward([Row(other, prompt_of(2)), Row(cache, prompt[170 : 170 + added], logit_count=added)])
+    forward([BatchRow(cache, prompt[:170]), BatchRow(other, prompt_of(3))])
+    logits = forward([BatchRow(other, prompt_of(2)), BatchRow(cache, prompt[170 : 170 + added], logit_count=added)])
     expected = expected_logits(plain, prompt[: 170 + added])[170:]
     torch.testing.assert_close(logits[1:], expected, rtol=1e-4, atol=1e-4)
 
@@ -62,8 +62,8 @@ def test_a_row_goes_on_after_what_its_cache_holds(torch, pair, added):
 def test_a_truncated_cache_goes_on_as_if_the_rest_had_never_been(torch, pair):
     forward, plain = pair
     cache = KeyValueCache(SHAPE)
-    forward([Row(cache, prompt_of(20))])
+    forward([BatchRow(cache, prompt_of(20))])
     cache.truncate(12)
-    logits = forward([Row(cache, [250, 251])])
+    logits = forward([BatchRow(cache, [250, 251])])
     expected = expected_logits(plain, [*prompt_of(12), 250, 251])[-1:]
     torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)

@@ -19,7 +19,7 @@ _STORED = (
 )
 
 
-class Stage:
+class CaseEnvironment:
     """A case's world while an arm plays it."""
 
     def __init__(self, case: Case, arm: Arm) -> None:
