@@ -1,7 +1,6 @@
 """The whole study: every stage, from instances to printed tables."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Literal
 
 from prefect import flow
@@ -51,7 +50,7 @@ def reproduce_study(
         train_on: Train in this process, or hand the training to the deployment on the work pool `gpu`.
         dry_run: Print estimated episodes, tokens, cost and hours; run nothing.
     """
-    plan = _resolve(scale, overrides)  # pyright: ignore[reportArgumentType] - frozen, so hashable
+    plan = resolve_plan(scale, overrides)
     if is_answered(plan, limits, dry_run=dry_run):
         if not dry_run:
             show_study(plan)
@@ -77,9 +76,6 @@ def reproduce_study(
     show_study(plan)
 
 
-_resolve = lru_cache(maxsize=1)(resolve_plan)  # the command asks before it starts a Prefect server, then the flow
-
-
 def is_answered(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> bool:
     """Print the estimate of a dry run, or the tables of a finished plan; return whether that was all.
 
@@ -99,7 +95,7 @@ def is_answered(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> bool:
 
 def answer_study(parameters: Mapping[str, Any]) -> bool:
     """Answer without a Prefect server where that is possible, and say what is missing before one is started."""
-    plan, limits = _resolve(parameters["scale"], parameters["overrides"]), parameters["limits"]
+    plan, limits = resolve_plan(parameters["scale"], parameters["overrides"]), parameters["limits"]
     if is_answered(plan, limits, dry_run=parameters["dry_run"]):
         return True
     if limits.refresh or not is_finished(plan):

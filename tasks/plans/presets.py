@@ -1,7 +1,7 @@
 """The plans by name."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
@@ -30,9 +30,15 @@ most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends 
 
 def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
     """Return the named plan with overrides, of the source here; raise `UserError` for an unknown name or override."""
+    return _resolve((name, overrides or Overrides()))
+
+
+@cache  # a start asks for its plan to answer without a server, to name and to tag its run, and to play it
+def _resolve(chosen: tuple[str, Overrides]) -> StudyPlan:
+    name, overrides = chosen
     if name not in PLANS:
         raise UserError(f"unknown plan {name!r}; choose from {', '.join(PLANS)}")
-    return apply_overrides(PLANS[name](current_source()), overrides or Overrides())
+    return apply_overrides(PLANS[name](current_source()), overrides)
 
 
 def _smoke_part() -> StudyPart:

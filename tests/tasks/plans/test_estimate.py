@@ -1,5 +1,3 @@
-import functools
-
 import pytest
 
 from carryover.tasks.plans.estimate import LAPTOP, PLAIN_TOKENS, arm_examples, cells, estimate_study
@@ -7,12 +5,11 @@ from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.running.limits import Prices
 
-resolve = functools.cache(resolve_plan)
 PRICES = Prices(prompt=2.0, completion=10.0)
 
 
 def estimate(name, concurrency=4):
-    return {row.stage: row for row in estimate_study(resolve(name), PRICES, concurrency)}
+    return {row.stage: row for row in estimate_study(resolve_plan(name), PRICES, concurrency)}
 
 
 def test_every_stage_and_cell_of_the_paper_has_a_row_in_order_of_execution():
@@ -61,14 +58,14 @@ def test_an_evaluation_s_row_is_its_published_tokens_and_time():
 
 
 def test_a_models_endpoint_given_by_url_costs():
-    plan = apply_overrides(resolve("paper"), Overrides(endpoint_url="http://127.0.0.1:9/v1"))
+    plan = apply_overrides(resolve_plan("paper"), Overrides(endpoint_url="http://127.0.0.1:9/v1"))
     row = {row.stage: row for row in estimate_study(plan, PRICES, 4)}["main: stateless -> stateless, easy"]
     assert row.cost == pytest.approx(5.58733 * 2 + 0.29407 * 10)
 
 
 def test_a_teacher_s_endpoint_is_asked_at_its_own_pace():
     overrides = Overrides(teacher_url="http://127.0.0.1:9/v1", teacher_model="m")
-    plan = apply_overrides(resolve("laptop"), overrides)
+    plan = apply_overrides(resolve_plan("laptop"), overrides)
     rows = {row.stage: row for row in estimate_study(plan, PRICES, plan.serving.max_concurrent)}
     row = rows["main: teacher, persistent"]
     assert plan.serving.max_concurrent == 100
@@ -101,7 +98,7 @@ def test_more_episodes_at_a_time_than_cores_make_a_laptop_no_faster():
 
 
 def test_arms_of_equal_training_tokens_cost_the_same():
-    rows, (part,) = estimate("laptop"), resolve("laptop").parts
+    rows, (part,) = estimate("laptop"), resolve_plan("laptop").parts
     counts = [arm_examples("laptop", part, contract)[0] for contract in part.teacher.contracts]
     assert counts == [1000, 481]  # 1,049 and 2,181 tokens an example
     # 40 and 19 of them are held out; 1.25 passes
@@ -110,14 +107,14 @@ def test_arms_of_equal_training_tokens_cost_the_same():
 
 
 def test_arms_of_equal_training_tokens_keep_one_example_at_least():
-    part = resolve("paper").parts[0]
+    part = resolve_plan("paper").parts[0]
     dataset = part.dataset.model_copy(update={"matching": "tokens", "maximum_kept": 1})
     part = part.model_copy(update={"dataset": dataset})
     assert [arm_examples("paper", part, contract)[0] for contract in part.teacher.contracts] == [1, 1]
 
 
 def test_what_parts_share_is_counted_once():
-    plan = resolve("laptop_full")
+    plan = resolve_plan("laptop_full")
     stages = [row.stage for row in estimate_study(plan, PRICES, 4)]
     assert len(set(stages)) == len(stages)
     teachers = [stage for stage in stages if "teacher" in stage]
@@ -127,7 +124,7 @@ def test_what_parts_share_is_counted_once():
 
 
 def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
-    rows = estimate_study(resolve("laptop_full"), PRICES, 4)
+    rows = estimate_study(resolve_plan("laptop_full"), PRICES, 4)
     stages = [row.stage for row in rows]
     bases = [stage for stage in stages if stage.endswith(" base")]
     assert bases == [
@@ -148,14 +145,14 @@ def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
 
 
 def test_the_base_alone_has_two_cells():
-    (part,) = resolve("laptop").parts
+    (part,) = resolve_plan("laptop").parts
     trained, untrained = part.evaluations
     assert len(cells(part, trained)) == 4
     assert cells(part, untrained) == [(None, "persistent"), (None, "stateless")]
 
 
 def test_a_further_level_of_a_factor_has_rows_of_its_own():
-    plan = apply_overrides(resolve("paper"), Overrides(tool_call_caps=(25, "none")))
+    plan = apply_overrides(resolve_plan("paper"), Overrides(tool_call_caps=(25, "none")))
     stages = [row.stage for row in estimate_study(plan, PRICES, 4)]
     assert "main: persistent -> stateless, hard" in stages
     assert "cap-none: persistent -> stateless, hard" in stages
@@ -164,7 +161,7 @@ def test_a_further_level_of_a_factor_has_rows_of_its_own():
 
 @pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full", "paper"])
 def test_every_figure_of_a_plan_says_where_it_comes_from(name):
-    rows = estimate_study(resolve(name), Prices(), 4)
+    rows = estimate_study(resolve_plan(name), Prices(), 4)
     assert rows
     assert all(row.basis for row in rows)
     assert sum(row.cost for row in rows) == 0

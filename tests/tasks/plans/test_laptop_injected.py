@@ -1,7 +1,5 @@
 """The plans of four contracts: what they train and play, and that the study of two stays as it is."""
 
-import functools
-
 import pytest
 
 from carryover.tasks.analysis.spec import INJECTION_COMPARISONS, ComparedArm
@@ -16,13 +14,12 @@ from carryover.tasks.running.contract_name import LETTERS, PAPER_CONTRACTS, Cont
 from carryover.tasks.running.limits import Prices
 from tests.tasks.plans.test_models import make_model
 
-resolve = functools.cache(resolve_plan)
 PARTS = {part.name: part for part in laptop_injected_parts()}
 
 
 @pytest.mark.parametrize("name", ["smoke_injected", "laptop_injected", "laptop_injected_control", "paper_injected"])
 def test_every_part_trains_on_each_contract_and_plays_each_model_under_each(name):
-    for part in resolve(name).parts:
+    for part in resolve_plan(name).parts:
         assert [condition.runtime_contract for condition in teacher_conditions(part)] == list(ContractName)
         models = [make_model(f"{contract}-1", contract) for contract in part.teacher.contracts]
         for evaluation in part.evaluations:
@@ -42,7 +39,7 @@ def test_the_laptop_parts_play_the_main_setting_seed_after_seed():
 
 
 def test_the_control_changes_nothing_but_the_labels():
-    (control,) = resolve("laptop_injected_control").parts
+    (control,) = resolve_plan("laptop_injected_control").parts
     dataset = control.dataset.model_copy(
         update={"labels": "true", "shuffle_seed": PARTS["scratch-1"].dataset.shuffle_seed}
     )
@@ -56,22 +53,22 @@ def test_the_base_plays_beside_its_adapters():
 
 @pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full", "paper"])
 def test_the_other_plans_have_two_contracts_and_say_nothing_of_more(name):
-    plan = resolve(name)
+    plan = resolve_plan(name)
     played = {each.runtime_contracts for part in plan.parts for each in part.evaluations}
     assert {part.teacher.contracts for part in plan.parts} | played == {PAPER_CONTRACTS}
     assert "runtime_contracts" not in plan.model_dump_json()
 
 
 def test_pandas_is_imported_beforehand_only_where_frames_are_injected():
-    plan = resolve("laptop_injected")
-    assert all(plan.runtime_under(contract) == resolve("laptop").runtime for contract in PAPER_CONTRACTS)
+    plan = resolve_plan("laptop_injected")
+    assert all(plan.runtime_under(contract) == resolve_plan("laptop").runtime for contract in PAPER_CONTRACTS)
     for contract in (ContractName.INJECTED, ContractName.INJECTED_PERSISTENT):
         assert {"pandas", "pyarrow"} <= set(plan.runtime_under(contract).preload)
 
 
 @pytest.mark.parametrize("name", ["laptop_injected", "paper_injected"])
 def test_a_dry_run_counts_every_cell(name):
-    plan = resolve(name)
+    plan = resolve_plan(name)
     rows = estimate_study(plan, Prices(), concurrency=4)
     first = plan.parts[0]
     trained = sum(len(part.training_seeds) for part in plan.parts if "as-trained" not in part.name) * 4

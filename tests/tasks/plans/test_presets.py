@@ -1,5 +1,3 @@
-import functools
-
 import pytest
 from pydantic import ValidationError
 
@@ -13,8 +11,7 @@ from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.limits import Prices
 
-resolve = functools.cache(resolve_plan)
-SMOKE, PAPER = resolve("smoke"), resolve("paper")
+SMOKE, PAPER = resolve_plan("smoke"), resolve_plan("paper")
 
 
 def test_the_paper_trains_on_1900_easy_and_evaluates_on_100_of_each_bucket():
@@ -52,13 +49,13 @@ def test_tokens_and_not_the_clock_end_an_episode_of_the_paper():
 
 def instance_sets(name):
     """Return every instance set of a plan, those of a base's corpus too."""
-    plan = resolve(name)
+    plan = resolve_plan(name)
     bases = [part.own_base for part in plan.parts if part.own_base is not None]
     return plan.instance_sets() + list({base.instances: None for base in bases if base.instances is not None})
 
 
 def test_the_corpus_of_the_common_base_is_among_the_sets_that_are_looked_at():
-    (corpus,) = set(instance_sets("laptop_full")) - set(resolve("laptop_full").instance_sets())
+    (corpus,) = set(instance_sets("laptop_full")) - set(resolve_plan("laptop_full").instance_sets())
     assert (corpus.split, corpus.first_seed) == ("train", PLAIN_SEED)
 
 
@@ -75,13 +72,13 @@ def test_no_seed_of_training_is_one_of_evaluation(name):
 @pytest.mark.parametrize("name", ["smoke", "laptop", "paper"])
 def test_no_instance_of_training_is_one_of_evaluation(name):
     ids = {"train": set(), "evaluation": set()}
-    for one in resolve(name).instance_sets():
+    for one in resolve_plan(name).instance_sets():
         ids[one.split] |= {sample_instance(open_bucket(one.bucket), seed).instance_id for seed in one.seeds}
     assert not ids["train"] & ids["evaluation"]
 
 
 def test_the_laptop_study_has_one_seed_in_distribution_and_100_instances_per_cell():
-    (part,) = resolve("laptop").parts
+    (part,) = resolve_plan("laptop").parts
     assert len(part.training_seeds) == 1
     assert {(one.instances.bucket, one.instances.count) for one in part.evaluations} == {("small", 100)}
     assert part.train_instances.bucket == "small"
@@ -89,7 +86,7 @@ def test_the_laptop_study_has_one_seed_in_distribution_and_100_instances_per_cel
 
 def test_every_plan_knows_its_own_name_and_survives_json():
     for name in PLANS:
-        plan = resolve(name)
+        plan = resolve_plan(name)
         assert plan.name == name
         assert StudyPlan.model_validate_json(plan.model_dump_json()).digest == plan.digest
 
